@@ -1,0 +1,65 @@
+# Every target makes its own .venv from a hashed lock file first; a second run finds it there and does nothing.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+
+# Each stamp stands for one finished install. `demo` needs less than the rest: the core and the plots.
+CORE := $(VENV)/.run-installed
+DEV := $(VENV)/.dev-installed
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check lint bench docs lock format clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(CORE)  ## the main job on built-in data, in under a minute
+	@$(VENV)/bin/rankdp demo
+
+test: lint docs  ## everything: lint, types, layers, docs, every test
+	@$(RUN) pytest -n 2 --dist loadgroup
+
+check: lint  ## the fast part of it: lint, types, layers, unit tests
+	@$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
+
+lint: $(DEV)  ## style, types and layers alone
+	@$(RUN) ruff check --quiet
+	@$(RUN) ruff format --check --quiet
+	@$(RUN) mypy --no-error-summary
+	@said=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
+
+bench: $(DEV)  ## ours and the peers side by side, as ratios
+	@$(RUN) benchmarks
+
+docs: $(DEV)  ## build docs/_build/html, warnings are errors
+	@$(RUN) sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html
+
+lock: $(DEV)  ## write locks/*.txt anew, keeping versions (UPGRADE=--upgrade takes the newest)
+	@$(COMPILE) --extra plots --extra bench --extra test --extra docs --extra dev -o locks/dev.txt pyproject.toml
+	@$(COMPILE) --extra plots --constraint locks/dev.txt -o locks/run.txt pyproject.toml
+
+format: $(DEV)  ## let ruff lay out and repair the code
+	@$(RUN) ruff check --quiet --fix
+	@$(RUN) ruff format --quiet
+
+clean:  ## remove .venv and everything built
+	@rm -rf $(VENV) build dist src/*.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
+
+# No index, find-links or host is written; the build backend is pinned with the rest.
+COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(RUN) piptools compile --quiet --generate-hashes --allow-unsafe \
+	--strip-extras --no-emit-options --build-deps-for editable $(UPGRADE)
+
+# An install that was interrupted leaves no .complete, and the next one starts from an empty environment.
+$(VENV)/.%-installed: locks/%.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "rankdp needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Installing locks/$*.txt into $(VENV) (once, about a minute)" >&2
+	@{ test -e $(VENV)/.complete && $(RUN) pip --version >/dev/null 2>&1; } || $(PYTHON) -m venv --clear $(VENV)
+	@rm -f $(VENV)/.complete
+	@$(RUN) pip install -qq --require-hashes -r $<
+	@$(RUN) pip install -qq --no-deps --no-build-isolation -e .
+	@touch $(VENV)/.complete $@

@@ -1,0 +1,56 @@
+"""How the pages are built: Markdown, the API from docstrings, formulas as MathML; nothing is fetched."""
+
+import tomllib
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+
+_project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+
+project = _project["name"]
+version = release = _project["version"]
+copyright = "the rankdp authors, Apache-2.0"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+default_role = "code"
+
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = f"rankdp {release}"
+html_math_renderer = "mathml"
+html_show_sphinx = False
+html_copy_source = False
+
+
+def _mathml(translator: HTML5Translator, node: nodes.Element, as_block: bool) -> None:
+    """Write a formula as MathML, which browsers draw without a script or a font from elsewhere."""
+    try:
+        formula = tex2mathml(node.astext(), as_block=as_block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("formula %r: %s", node.astext(), error, location=node)
+        raise nodes.SkipNode from error
+    if as_block:
+        number = f"({node['number']})" if node["number"] else ""
+        formula = f'<div class="math">{formula}{number}</div>'
+    translator.body.append(formula)
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer(
+        "mathml",
+        inline_renderers=(lambda translator, node: _mathml(translator, node, False), None),
+        block_renderers=(lambda translator, node: _mathml(translator, node, True), None),
+    )

@@ -1,0 +1,74 @@
+"""rankdp publishes rankings without publishing the people behind them.
+
+The idea on one page. Data go one way:
+
+    files, tables -> Rankings -> mechanism -> Release
+                     (validated   (sees the    (value, guarantee,
+                      once)        secret,      provenance)
+                                   draws noise)
+
+    >>> import rankdp
+    >>> poll = rankdp.Rankings.from_orders([["tea", "coffee", "water"], ["coffee", "tea", "water"]])
+    >>> release = rankdp.privatize(poll, epsilon=2)
+    >>> release.value.orders.shape
+    (2, 3)
+    >>> release.guarantee.epsilon
+    Fraction(2, 1)
+
+``release.explain()`` says in plain words what is promised. Names are loaded when they are first used, so
+importing rankdp is quick and compiles nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rankdp.data.rankings import Rankings as Rankings
+    from rankdp.errors import InputError as InputError
+    from rankdp.errors import RankdpError as RankdpError
+    from rankdp.errors import Unsupported as Unsupported
+    from rankdp.mechanisms.registry import candidates as candidates
+    from rankdp.mechanisms.registry import mechanism as mechanism
+    from rankdp.privacy.bits import SecureBits as SecureBits
+    from rankdp.privacy.bits import SeededBits as SeededBits
+    from rankdp.privacy.guarantee import Guarantee as Guarantee
+    from rankdp.privacy.release import Release as Release
+    from rankdp.privatizing import privatize as privatize
+    from rankdp.privatizing import privatize_file as privatize_file
+
+_WHERE = {
+    "Rankings": "data.rankings",
+    "InputError": "errors",
+    "RankdpError": "errors",
+    "Unsupported": "errors",
+    "candidates": "mechanisms.registry",
+    "mechanism": "mechanisms.registry",
+    "SecureBits": "privacy.bits",
+    "SeededBits": "privacy.bits",
+    "Guarantee": "privacy.guarantee",
+    "Release": "privacy.release",
+    "privatize": "privatizing",
+    "privatize_file": "privatizing",
+}
+_PACKAGES = ("data", "errors", "mechanisms", "plots", "privacy", "theory")
+
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(f"rankdp.{_WHERE[name]}"), name)
+    elif name in _PACKAGES:
+        value = import_module(f"rankdp.{name}")
+    else:
+        raise AttributeError(f"module 'rankdp' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE, *_PACKAGES})

@@ -1,0 +1,7 @@
+"""Rankings as data: one frozen type, checked once, and the files and tables it comes from and goes to."""
+
+from __future__ import annotations
+
+from rankdp.data.rankings import Rankings, Ties
+
+__all__ = ["Rankings", "Ties"]

@@ -1,0 +1,151 @@
+"""Which column is which: the names people give to voters, items and ranks, recognised and told.
+
+Wide tables have one row per voter and the columns `rank_1, rank_2, …` (or `rank1, rank2, …`); long tables
+have one row per voter and item, with the columns voter, item and rank. Everything else is ignored, and listed
+as ignored, so that a caller can say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rankdp.errors import InputError
+
+VOTER_NAMES = (
+    *(
+        "voter",
+        "voter_id",
+        "voterid",
+        "user",
+        "user_id",
+        "userid",
+        "respondent",
+        "respondent_id",
+        "person",
+        "person_id",
+    ),
+    *(
+        "participant",
+        "participant_id",
+        "subject",
+        "subject_id",
+        "judge",
+        "judge_id",
+        "rater",
+        "rater_id",
+        "annotator",
+    ),
+    *(
+        "annotator_id",
+        "worker",
+        "worker_id",
+        "ballot",
+        "ballot_id",
+        "race",
+        "race_id",
+        "session",
+        "session_id",
+        "id",
+    ),
+)
+ITEM_NAMES = (
+    "item",
+    "item_id",
+    "itemid",
+    "item_name",
+    "alternative",
+    "candidate",
+    "option",
+    "choice",
+    "object",
+    "product",
+)
+RANK_NAMES = ("rank", "ranking", "position", "place")
+
+_RANK = re.compile(r"rank[ _.-]?(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a header was taken to mean."""
+
+    layout: Literal["wide", "long"]
+    voter: str | None
+    ranks: tuple[str, ...]
+    """Wide: the columns from the first rank to the last. Long: the item column and the rank column."""
+    epsilon: str | None
+    ignored: tuple[str, ...]
+
+    @property
+    def used(self) -> list[str]:
+        """The columns that are read."""
+        return [name for name in (self.voter, *self.ranks, self.epsilon) if name is not None]
+
+
+def recognise(
+    names: Sequence[str], what: str, voter_column: str | None = None, epsilon_column: str | None = None
+) -> Columns:
+    """Find the voter, rank, item and epsilon columns of a table, or say in one sentence what is missing."""
+    _refuse_twins(names, what)
+    for option, name in (("voter_column", voter_column), ("epsilon_column", epsilon_column)):
+        if name is not None and name not in names:
+            raise InputError(f"{what}: {option} is {name!r}, but the columns are {_listed(names)}")
+    voter = voter_column if voter_column is not None else _first(names, VOTER_NAMES, {epsilon_column})
+    taken = {voter, epsilon_column}
+    ranks = _rank_columns([name for name in names if name not in taken], what)
+    layout: Literal["wide", "long"] = "wide"
+    if not ranks:
+        layout, ranks = "long", _long_columns(names, what, voter, taken)
+    used = {*taken, *ranks}
+    return Columns(layout, voter, ranks, epsilon_column, tuple(name for name in names if name not in used))
+
+
+def _refuse_twins(names: Sequence[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{what}: two columns are called {name!r}")
+        seen.add(name)
+
+
+def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:
+    found: dict[int, str] = {}
+    for name in names:
+        match = _RANK.fullmatch(name.strip())
+        if match is None:
+            continue
+        rank = int(match[1])
+        if rank in found:
+            raise InputError(f"{what}: the columns {found[rank]!r} and {name!r} both hold rank {rank}")
+        found[rank] = name
+    for rank, expected in zip(sorted(found), range(1, len(found) + 1), strict=True):
+        if rank == 0:
+            raise InputError(f"{what}: the rank columns must start at rank_1, got {found[0]!r}")
+        if rank != expected:
+            raise InputError(f"{what}: there is a column {found[rank]!r} but none for rank {expected}")
+    return tuple(found[rank] for rank in sorted(found))
+
+
+def _long_columns(names: Sequence[str], what: str, voter: str | None, taken: set[str | None]) -> tuple[str, str]:
+    item = _first(names, ITEM_NAMES, taken)
+    rank = _first(names, RANK_NAMES, taken)
+    if item is None or rank is None or voter is None:
+        raise InputError(
+            f"{what}: rankings need the columns voter, rank_1, rank_2, … (one row per voter) "
+            f"or voter, item, rank (one row per listed item); the columns are {_listed(names)}"
+        )
+    return item, rank
+
+
+def _first(names: Sequence[str], known: Sequence[str], taken: set[str | None]) -> str | None:
+    """The column whose name comes first in the list of known names, whatever its case."""
+    present = {re.sub(r"[ .-]", "_", name.strip().lower()): name for name in reversed(names) if name not in taken}
+    return next((present[name] for name in known if name in present), None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if shown else "none"

@@ -1,0 +1,239 @@
+"""CSV, wide and long: read and written in columns, told about in lines.
+
+Arrow reads and writes the cells; Python's own reader is used for the header, and to find the line of a
+mistake once there is one. Fields are separated by commas (or by tabs or semicolons, when the header has no
+comma).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Generator, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.cells import Known
+from rankdp.data.columns import Columns, recognise
+from rankdp.data.frames import arrow_voters, item_columns, long_rankings, wide_rankings
+from rankdp.data.rankings import Rankings, Ties
+from rankdp.data.sources import Source
+from rankdp.errors import InputError
+
+_ROW_BYTES = 64
+
+
+def open_csv(
+    path: str,
+    items: Iterable[Any] | None,
+    ties: Ties,
+    voter_column: str | None,
+    epsilon_column: str | None,
+    batch_rows: int,
+) -> Source:
+    """Open a CSV file with wide or long columns; a wide file is streamed, a long one is loaded at once."""
+    names, separator, size = read_header(path)
+    columns = recognise(names, path, voter_column, epsilon_column)
+    known = Known.start(items)
+    text = _Text(path, names, separator, columns)
+    stream = text.batches(max(1 << 20, batch_rows * _ROW_BYTES, size * 64))
+    if columns.layout == "long":
+        import pyarrow as pa
+
+        batches = list(stream)
+        if not sum(batch.num_rows for batch in batches):
+            raise InputError(f"{path}: there is a header but no row")
+        rankings = long_rankings(pa.Table.from_batches(batches), columns, known, ties, text.line)
+        return Source("csv", columns, known, len(rankings), rankings.orders.shape[1], iter([rankings]), lambda: None)
+    return Source("csv", columns, known, None, len(columns.ranks), _wide(text, stream, known, batch_rows), stream.close)
+
+
+def read_header(path: str) -> tuple[list[str], str, int]:
+    """The column names, the separator, and the header's size in bytes."""
+    with Path(path).open("rb") as file:
+        first = file.readline()
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}, line 1: the text is UTF-16, not UTF-8; save the file as UTF-8")
+    try:
+        line = first.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}, line 1: the text is not valid UTF-8") from None
+    separator = "," if "," in line else next((mark for mark in "\t;" if mark in line), ",")
+    names = next(csv.reader(io.StringIO(line), delimiter=separator), [])
+    names = [name.strip() for name in names]
+    if not any(names):
+        raise InputError(f"{path}, line 1: the header is blank; the first line names the columns")
+    return names, separator, len(first)
+
+
+class _Text:
+    """One CSV file: its cells in Arrow batches, and the line on which a row stands."""
+
+    def __init__(self, path: str, names: list[str], separator: str, columns: Columns) -> None:
+        self.path, self.names, self.separator, self.columns = path, names, separator, columns
+
+    def batches(self, block: int) -> Generator[Any, None, None]:
+        """Record batches of the columns that are used: items as dictionaries, everything else as text."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        coded = self.columns.ranks if self.columns.layout == "wide" else self.columns.ranks[:1]
+        kinds = {name: pa.string() for name in self.columns.used}
+        kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
+        try:
+            with pc.open_csv(
+                self.path,
+                read_options=pc.ReadOptions(column_names=self.names, skip_rows_after_names=1, block_size=block),
+                parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                convert_options=pc.ConvertOptions(
+                    column_types=kinds,
+                    include_columns=self.columns.used,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            ) as reader:
+                yield from reader
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise self.diagnose(error) from None
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """The line (counted from 1) and the fields of every row below the header, as Arrow counts rows."""
+        with Path(self.path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            lines = csv.reader(file, delimiter=self.separator)
+            next(lines, None)
+            before = lines.line_num
+            for record in lines:
+                if record:
+                    yield before + 1, record
+                before = lines.line_num
+
+    def line(self, row: int) -> str:
+        """Where a row stands: the file and its line, the header being line 1."""
+        for number, (line, _) in enumerate(self._records()):
+            if number == row:
+                return f"{self.path}, line {line}"
+        return f"{self.path}, line {row + 2}"
+
+    def diagnose(self, error: Exception) -> InputError:
+        """Find the line that Arrow stumbled over."""
+        with Path(self.path).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return InputError(f"{self.path}, line {number}: the text is not valid UTF-8")
+        for number, record in self._records():
+            if len(record) != len(self.names):
+                return InputError(
+                    f"{self.path}, line {number}: the line has {len(record)} fields and the header {len(self.names)}"
+                )
+        return InputError(f"{self.path}: the file could not be read as CSV ({str(error).splitlines()[0]})")
+
+
+def _wide(text: _Text, stream: Iterator[Any], known: Known, batch_rows: int) -> Iterator[Rankings]:
+    start = 0
+    for block in stream:
+        for first in range(0, block.num_rows, batch_rows):
+            batch = block.slice(first, batch_rows)
+            yield wide_rankings(batch, text.columns, known, partial(_line, text, start + first))
+        start += block.num_rows
+    if not start:
+        raise InputError(f"{text.path}: there is a header but no row")
+
+
+def _line(text: _Text, start: int, row: int) -> str:
+    return text.line(start + row)
+
+
+def _quoted(name: str) -> str:
+    """A text as a CSV field."""
+    return '"' + name.replace('"', '""') + '"' if any(mark in name for mark in '",\r\n') else name
+
+
+def _fields(column: Any) -> Any:
+    """A column of ids or numbers as CSV fields."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    text = column.cast(pa.string())
+    special = compute.match_substring_regex(text, '[",\r\n]')
+    if not compute.any(special).as_py():
+        return text
+    doubled = compute.replace_substring(text, '"', '""')
+    return compute.if_else(special, compute.binary_join_element_wise('"', doubled, '"', ""), text)
+
+
+def _write_rows(file: Any, columns: list[Any]) -> None:
+    """Join columns of fields into lines and write them in one go."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    *front, last = columns
+    last = compute.binary_join_element_wise(last, "\n", "", null_handling="replace", null_replacement="")
+    lines = compute.binary_join_element_wise(*front, last, ",", null_handling="replace", null_replacement="")
+    if not isinstance(lines, pa.Array):
+        lines = lines.combine_chunks()
+    offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    file.write(memoryview(lines.buffers()[2])[int(offsets[0]) : int(offsets[-1])])
+
+
+class CsvSink:
+    """Writes `voter, rank_1, rank_2, …` (and epsilon), one line per ranking."""
+
+    def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
+        self._file = Path(temporary).open("wb")  # noqa: SIM115 - closed by finish
+        self._width, self._voter, self._epsilon = width, voter, epsilon
+        self._rows = 0
+
+    def write(self, rankings: Rankings) -> None:
+        """Append one batch."""
+        import pyarrow as pa
+
+        ids = arrow_voters(rankings)
+        if not self._rows:
+            names = [f"rank_{rank + 1}" for rank in range(self._width)]
+            names = ([] if ids is None else [self._voter]) + names
+            self._header(names + ([] if rankings.epsilons is None else [self._epsilon]))
+        values = pa.array([_quoted(name) for name in rankings.items], pa.string())
+        columns = [] if ids is None else [_fields(ids)]
+        columns += [column.cast(pa.string()) for column in item_columns(rankings, self._width, values)]
+        if rankings.epsilons is not None:
+            columns.append(_fields(pa.array(rankings.epsilons)))
+        _write_rows(self._file, columns)
+        self._rows += len(rankings)
+
+    def _header(self, names: list[str]) -> None:
+        self._file.write((",".join(_quoted(name) for name in names) + "\n").encode())
+
+    def finish(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    abandon = finish
+
+
+class LongCsvSink(CsvSink):
+    """Writes `voter, item, rank` (and epsilon), a line per listed item; voters without ids are numbered."""
+
+    def write(self, rankings: Rankings) -> None:
+        """Append one batch."""
+        import pyarrow as pa
+
+        if not self._rows:
+            self._header([self._voter, "item", "rank"] + ([] if rankings.epsilons is None else [self._epsilon]))
+        ids = arrow_voters(rankings)
+        if ids is None:
+            ids = pa.array(np.arange(self._rows + 1, self._rows + 1 + len(rankings)))
+        rows, places = np.nonzero(rankings.orders >= 0)
+        names = pa.array([_quoted(name) for name in rankings.items], pa.string())
+        columns = [_fields(ids).take(pa.array(rows)), names.take(pa.array(rankings.orders[rows, places]))]
+        columns.append(pa.array(places + 1).cast(pa.string()))
+        if rankings.epsilons is not None:
+            columns.append(_fields(pa.array(rankings.epsilons[rows])))
+        _write_rows(self._file, columns)
+        self._rows += len(rankings)

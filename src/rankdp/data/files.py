@@ -1,0 +1,319 @@
+"""Files of rankings: one way to open them, one way to write them, whatever the format.
+
+Reading. The ending says the format and the header the layout:
+
+- CSV (`.csv`, `.tsv`), wide: `voter, rank_1, rank_2, …`, one line per ranking, blank at its end;
+- CSV, long: `voter, item, rank`, one line per listed item;
+- Parquet (`.parquet`, `.pq`): the same wide or long columns; items as text, dictionaries or whole numbers;
+- PrefLib (`.soc`, `.soi`, `.toc`, `.toi`): counted orders, one row for each voter that is counted.
+
+A cell may spell *missing* as a blank, NA, N/A, NaN, nan, null, NULL, None or -, one way in one file; a name
+that `items=` lists is an item all the same. Spaces around an item's name are not part of it. Without `items=`
+the items are those that occur, in natural order of their names (`Course 2` before `Course 10`): an order of
+first appearance would publish the first voter's ranking. (A stream cannot know what comes later: it adds the
+new items of each batch in natural order after those it has, so that an index never changes. PrefLib files and
+Parquet files written here carry their own list.)
+
+Writing goes to a temporary file in the target's directory, which takes the target's name only when everything
+is on disk. An exception of any kind removes it and leaves an older file as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from rankdp.data.frames import BATCH_ROWS
+from rankdp.data.rankings import Rankings, Ties
+from rankdp.data.ranks import check_ties
+from rankdp.data.sources import Source, system_problem
+from rankdp.errors import InputError
+
+PREFLIB = ("soc", "soi", "toc", "toi")
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"} | {
+    f".{kind}": kind for kind in PREFLIB
+}
+
+
+def format_of(path: str | PathLike[str]) -> str:
+    """The format that a file's ending says."""
+    ending = Path(path).suffix.lower()
+    if ending not in _FORMATS:
+        raise InputError(f"{os.fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
+    return _FORMATS[ending]
+
+
+class RankingsReader:
+    """An open file of rankings: iterate over it once for its batches, in the order of the file."""
+
+    def __init__(self, path: str, source: Source) -> None:
+        self.path = path
+        self._source = source
+
+    @property
+    def format(self) -> str:
+        """`csv`, `parquet`, `soc`, `soi`, `toc` or `toi`."""
+        return self._source.format
+
+    @property
+    def layout(self) -> str:
+        """`wide` (one row per ranking) or `long` (one row per listed item)."""
+        return self._source.columns.layout
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rankings; None for a wide CSV, which must be read to the end to know."""
+        return self._source.rows
+
+    @property
+    def width(self) -> int:
+        """The number of columns that every batch's orders have."""
+        return self._source.width
+
+    @property
+    def voter_column(self) -> str | None:
+        """The column taken for the voters' ids, if there is one."""
+        return self._source.columns.voter
+
+    @property
+    def epsilon_column(self) -> str | None:
+        """The column that holds each voter's epsilon, if the caller named one."""
+        return self._source.columns.epsilon
+
+    @property
+    def ignored_columns(self) -> tuple[str, ...]:
+        """The columns that are not read."""
+        return self._source.columns.ignored
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The items met so far: all of them from the start if declared, else once the last batch is read."""
+        return self._source.known.items
+
+    @property
+    def declared_items(self) -> bool:
+        """True when the caller or the file itself gave the list of items."""
+        return self._source.known.declared
+
+    @property
+    def missing_spelling(self) -> str | None:
+        """How missing was spelled so far: a blank is the empty text; None when nothing was missing."""
+        return self._source.known.blank
+
+    def __iter__(self) -> Iterator[Rankings]:
+        return self._source.batches
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_rankings(
+    path: str | PathLike[str],
+    *,
+    items: Iterable[Any] | None = None,
+    ties: Ties = "refuse",
+    voter_column: str | None = None,
+    epsilon_column: str | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> RankingsReader:
+    """Open a file for reading in batches of at most `batch_rows` rankings, each checked as it is read.
+
+    Wide CSV and Parquet are streamed: the memory does not depend on the number of rows. A long table must be
+    grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file. `items` is the public
+    list of items (then any other item is refused); `ties` says what to do with tied items; `epsilon_column`
+    names a column with each voter's own epsilon; `voter_column` names the id column when its name is none of
+    the usual ones.
+    """
+    name = os.fspath(path)
+    check_ties(ties)
+    if batch_rows < 1:
+        raise InputError(f"batch_rows must be 1 or more, got {batch_rows}")
+    if Path(name).is_dir():
+        raise InputError(f"{name}: this is a directory, not a file of rankings")
+    kind = format_of(name)
+    try:
+        with Path(name).open("rb") as file:
+            empty = not file.read(1)
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such file") from None
+    except OSError as error:
+        raise system_problem(name, error, "read") from None
+    if empty:
+        raise InputError(f"{name}: the file is empty")
+    try:
+        return RankingsReader(name, _open(kind, name, items, ties, voter_column, epsilon_column, batch_rows))
+    except OSError as error:
+        raise system_problem(name, error, "read") from None
+
+
+def _open(
+    kind: str,
+    path: str,
+    items: Iterable[Any] | None,
+    ties: Ties,
+    voter_column: str | None,
+    epsilon_column: str | None,
+    batch_rows: int,
+) -> Source:
+    if kind == "csv":
+        from rankdp.data.csv_files import open_csv
+
+        return open_csv(path, items, ties, voter_column, epsilon_column, batch_rows)
+    if kind == "parquet":
+        from rankdp.data.parquet_files import open_parquet
+
+        return open_parquet(path, items, ties, voter_column, epsilon_column, batch_rows)
+    from rankdp.data.preflib import open_preflib
+
+    for option, value in (("voter_column", voter_column), ("epsilon_column", epsilon_column)):
+        if value is not None:
+            raise InputError(f"{path}: {option} is {value!r}, but a PrefLib file has no columns")
+    return open_preflib(path, kind, items, ties, batch_rows)
+
+
+class Sink(Protocol):
+    """What a format does with batches."""
+
+    def write(self, rankings: Rankings) -> None:
+        """Append one batch."""
+
+    def finish(self) -> None:
+        """Write what is left and close the file."""
+
+    def abandon(self) -> None:
+        """Close the file, whatever is in it."""
+
+
+class RankingsWriter:
+    """A file of rankings being written; a context manager, so that no half-written file is left behind."""
+
+    def __init__(self, path: str, target: str, temporary: str, sink: Sink, width: int) -> None:
+        self.path = path
+        self._target, self._temporary, self._sink, self._width = target, temporary, sink, width
+        self._traits: tuple[bool, bool] | None = None
+
+    def write(self, rankings: Rankings) -> None:
+        """Append rankings, in this order."""
+        width = rankings.orders.shape[1]
+        if width > self._width:
+            raise InputError(f"{self.path}: the file has {self._width} rank columns, got rankings of width {width}")
+        traits = (rankings._voters is not None, rankings.epsilons is not None)
+        if self._traits not in (None, traits):
+            raise InputError(f"{self.path}: every batch must have voters and epsilons, or none must")
+        self._traits = traits
+        try:
+            for start in range(0, len(rankings), BATCH_ROWS):
+                self._sink.write(rankings[start : start + BATCH_ROWS])
+        except OSError as error:
+            raise system_problem(self.path, error, "written") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._remove()
+            return
+        try:
+            self._commit()
+        except OSError as problem:
+            self._remove()
+            raise system_problem(self.path, problem, "written") from None
+        except BaseException:
+            self._remove()
+            raise
+
+    def _commit(self) -> None:
+        if self._traits is None:
+            raise InputError(f"{self.path}: no rankings were written")
+        self._sink.finish()
+        with Path(self._temporary).open("rb+") as file:
+            os.fsync(file.fileno())
+        Path(self._temporary).replace(self._target)
+        directory = os.open(Path(self._target).parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        except OSError:
+            pass  # some file systems cannot; the file itself is on disk
+        finally:
+            os.close(directory)
+
+    def _remove(self) -> None:
+        try:
+            self._sink.abandon()
+        except Exception:
+            # the error that led here is the one to tell
+            pass
+        finally:
+            Path(self._temporary).unlink(missing_ok=True)
+
+
+def open_writer(
+    path: str | PathLike[str],
+    like: RankingsReader | Rankings,
+    *,
+    layout: Literal["wide", "long"] = "wide",
+) -> RankingsWriter:
+    """Open a file for writing batches that look like `like`: its width, and the names of its columns.
+
+    The ending says the format: CSV (`layout` says wide or long), Parquet (wide), or PrefLib `.soc` (complete)
+    and `.soi`, where equal orders are counted, voters' ids and epsilons have no place, and nothing is written
+    before the end.
+    """
+    name = os.fspath(path)
+    kind = format_of(name)
+    if layout not in ("wide", "long"):
+        raise InputError(f'layout must be "wide" or "long", got {layout!r}')
+    if layout == "long" and kind != "csv":
+        raise InputError(f"{name}: only CSV files are written in the long layout")
+    if kind in ("toc", "toi"):
+        raise InputError(f"{name}: there are no ties to write; use the ending .soc (complete) or .soi (partial)")
+    target = os.path.realpath(name)
+    if isinstance(like, RankingsReader) and Path(target).exists() and Path(target).samefile(like.path):
+        raise InputError(f"{name}: this is the file being read; write to another one")
+    if Path(target).is_dir():
+        raise InputError(f"{name}: this is a directory, not a file to write")
+    if Path(target).exists() and not Path(target).is_file():
+        raise InputError(f"{name}: this is not a regular file")
+    temporary = f"{Path(target).parent}/.{Path(target).name}.{secrets.token_hex(4)}.tmp"
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        raise system_problem(name, error, "written") from None
+    width = like.width if isinstance(like, RankingsReader) else like.orders.shape[1]
+    try:
+        sink = _sink(kind, layout, temporary, Path(target).name, width, like)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return RankingsWriter(name, target, temporary, sink, width)
+
+
+def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: RankingsReader | Rankings) -> Sink:
+    voter = (like.voter_column if isinstance(like, RankingsReader) else None) or "voter"
+    epsilon = (like.epsilon_column if isinstance(like, RankingsReader) else None) or "epsilon"
+    if kind == "csv":
+        from rankdp.data.csv_files import CsvSink, LongCsvSink
+
+        return (CsvSink if layout == "wide" else LongCsvSink)(temporary, width, voter, epsilon)
+    if kind == "parquet":
+        from rankdp.data.parquet_files import ParquetSink
+
+        return ParquetSink(temporary, width, voter, epsilon)
+    from rankdp.data.preflib import PreflibSink
+
+    return PreflibSink(temporary, name, kind)

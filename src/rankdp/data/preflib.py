@@ -1,0 +1,210 @@
+"""PrefLib's counted orders: `.soc .soi` (strict, complete or not) and `.toc .toi` (with ties in braces).
+
+A modern file has a header of `# KEY: value` lines, among them `# ALTERNATIVE NAME 1: …`, and then one line
+per distinct order, `count: 1,2,{3,4}`. The counts are checked against the header, and each order becomes
+`count` rows. The list of items is the header's, in the header's order. (Older files without such a header are
+refused: their numbers cannot be checked. PrefLib's own site and preflibtools give the modern form.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.cells import Known
+from rankdp.data.checks import check_item, check_orders
+from rankdp.data.columns import Columns
+from rankdp.data.rankings import Rankings, Ties
+from rankdp.data.ranks import refuse_tie, shuffle
+from rankdp.data.sources import Source
+from rankdp.errors import InputError
+
+_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+_NUMBER = re.compile(r"#\s*NUMBER (ALTERNATIVES|VOTERS|UNIQUE ORDERS)\s*:\s*(.*)", re.IGNORECASE)
+_ORDER = re.compile(r"(\d+)\s*:\s*(.*)")
+_GROUP = re.compile(r"\{([\d,\s]*)\}|(\d+)")
+_WHOLE = re.compile(r"(?:\{[\d,\s]*\}|\d+)(?:\s*,\s*(?:\{[\d,\s]*\}|\d+))*\s*,?")
+
+Groups = list[list[int]]
+"""An order as PrefLib writes it: groups of tied items, best first."""
+
+
+class _File:
+    """A PrefLib file, parsed and checked against its own header."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.names: dict[int, str] = {}
+        self.numbers: dict[str, int] = {}
+        self.orders: list[tuple[int, int, Groups]] = []
+        """(line, count, groups of indices)"""
+        self._places: dict[int, int] = {}
+        for number, raw in enumerate(Path(path).read_bytes().splitlines(), 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError:
+                raise self.problem(number, "the text is not valid UTF-8") from None
+            if line.startswith("#"):
+                self._header(number, line)
+            elif line:
+                self._order(number, line)
+        self._check_counts()
+
+    def problem(self, line: int, sentence: str) -> InputError:
+        return InputError(f"{self.path}, line {line}: {sentence}")
+
+    def _header(self, number: int, line: str) -> None:
+        if match := _NAME.fullmatch(line):
+            key, name = int(match[1]), match[2].strip()
+            check_item(name, lambda: f"{self.path}, line {number}: the alternative's name")
+            if key in self.names or name in self.names.values():
+                raise self.problem(number, f"alternative {key} ({name!r}) is named twice")
+            self._places[key] = len(self.names)
+            self.names[key] = name
+        elif match := _NUMBER.fullmatch(line):
+            if not match[2].strip().isdecimal():
+                raise self.problem(number, f"NUMBER {match[1]} must be a whole number, got {match[2].strip()!r}")
+            self.numbers[match[1].upper()] = int(match[2])
+
+    def _order(self, number: int, line: str) -> None:
+        if not self.names:
+            raise self.problem(
+                number,
+                "there is no '# ALTERNATIVE NAME' line before the orders; this may be PrefLib's old format "
+                "without a header: fetch the file anew from PrefLib, or save it with preflibtools",
+            )
+        match = _ORDER.fullmatch(line)
+        if match is None or not _WHOLE.fullmatch(match[2].strip()):
+            raise self.problem(number, f"an order must look like '3: 1,2,{{4,5}}', got {line[:60]!r}")
+        count = int(match[1])
+        if not count:
+            raise self.problem(number, "the count of an order must be 1 or more, got 0")
+        groups: Groups = []
+        seen: set[int] = set()
+        for tied, single in _GROUP.findall(match[2]):
+            keys = [int(key) for key in (single or tied).split(",") if key.strip()]
+            for key in keys:
+                if key not in self._places:
+                    raise self.problem(number, f"{key} is not one of the {len(self.names)} alternatives in the header")
+                if key in seen:
+                    name = self.names[key]
+                    raise self.problem(number, f"{name!r} is listed twice; a ranking lists each item once")
+                seen.add(key)
+            if keys:
+                groups.append([self._places[key] for key in keys])
+        if not groups:
+            raise self.problem(number, "no item is listed; a ranking lists at least one")
+        self.orders.append((number, count, groups))
+
+    def _check_counts(self) -> None:
+        if not self.names:
+            raise InputError(f"{self.path}: there is no '# ALTERNATIVE NAME' line; this is not a PrefLib file")
+        if not self.orders:
+            raise InputError(f"{self.path}: there is a header but no order")
+        found = {
+            "ALTERNATIVES": len(self.names),
+            "VOTERS": sum(count for _, count, _ in self.orders),
+            "UNIQUE ORDERS": len(self.orders),
+        }
+        for key, number in found.items():
+            if self.numbers.get(key, number) != number:
+                raise InputError(
+                    f"{self.path}: the header says NUMBER {key}: {self.numbers[key]}, but the file has {number}"
+                )
+
+
+def open_preflib(path: str, kind: str, items: Iterable[Any] | None, ties: Ties, batch_rows: int) -> Source:
+    """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
+    file = _File(path)
+    names = tuple(file.names.values())
+    known = Known.start(items, names)
+    for name in names:
+        if name not in known:
+            raise InputError(f"{path}: {name!r} is not one of the {len(known.names)} items given")
+    move = [known.position(name) for name in names]
+    for line, _, groups in file.orders:
+        tied = next(((rank, group) for rank, group in _ranked(groups) if len(group) > 1), None)
+        if tied is not None and (ties == "refuse" or kind in ("soc", "soi")):
+            rank, group = tied
+            raise refuse_tie(f"{path}, line {line}", [names[item] for item in group], rank)
+        if kind in ("soc", "toc") and sum(map(len, groups)) != len(names):
+            raise file.problem(line, f"a .{kind} file lists every alternative in every order")
+    width = max(sum(map(len, groups)) for _, _, groups in file.orders)
+    rows = sum(count for _, count, _ in file.orders)
+    moved = [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
+    columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
+    batches = _batches(moved, known, width, rows, ties, batch_rows)
+    return Source(kind, columns, known, rows, width, batches, lambda: None)
+
+
+def _ranked(groups: Groups) -> Iterator[tuple[int, list[int]]]:
+    rank = 1
+    for group in groups:
+        yield rank, group
+        rank += len(group)
+
+
+def _batches(
+    orders: list[tuple[int, Groups]], known: Known, width: int, rows: int, ties: Ties, batch_rows: int
+) -> Iterator[Rankings]:
+    counts = np.array([count for count, _ in orders])
+    strict = np.full((len(orders), width), -1, np.int32)
+    tied: dict[int, Groups] = {}
+    for row, (_, groups) in enumerate(orders):
+        flat = [item for group in groups for item in group]
+        strict[row, : len(flat)] = flat
+        if ties == "random" and len(flat) != len(groups):
+            tied[row] = groups
+    ends = np.cumsum(counts)
+    for first in range(0, rows, batch_rows):
+        which = np.searchsorted(ends, np.arange(first, min(first + batch_rows, rows)), side="right")
+        batch = strict[which]
+        for row in np.flatnonzero(np.isin(which, list(tied))).tolist() if tied else ():
+            order = [item for group in tied[int(which[row])] for item in shuffle(list(group))]
+            batch[row, : len(order)] = order
+        check_orders(batch, known.names)
+        yield Rankings._of(batch, known.items, None, None)
+
+
+class PreflibSink:
+    """Counts equal orders and writes them, the most frequent first, when the last batch is in."""
+
+    def __init__(self, temporary: str, name: str, kind: str) -> None:
+        self._temporary, self._name, self._kind = temporary, name, kind
+        self._counts: Counter[tuple[int, ...]] = Counter()
+        self._items: tuple[str, ...] = ()
+
+    def write(self, rankings: Rankings) -> None:
+        """Count one batch."""
+        if self._kind == "soc" and not rankings.complete:
+            raise InputError(f"{self._name}: a .soc file holds complete rankings only; use the ending .soi")
+        self._items = rankings.items
+        distinct, counts = np.unique(rankings.orders, axis=0, return_counts=True)
+        for order, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+            self._counts[tuple(item for item in order if item >= 0)] += count
+
+    def finish(self) -> None:
+        """Write the header and the counted orders."""
+        lines = [
+            f"# FILE NAME: {self._name}",
+            f"# TITLE: {Path(self._name).stem}",
+            "# DESCRIPTION: ",
+            f"# DATA TYPE: {self._kind}",
+            *("# MODIFICATION TYPE: synthetic", "# RELATES TO: ", "# RELATED FILES: "),
+            *("# PUBLICATION DATE: ", "# MODIFICATION DATE: "),
+            f"# NUMBER ALTERNATIVES: {len(self._items)}",
+            f"# NUMBER VOTERS: {sum(self._counts.values())}",
+            f"# NUMBER UNIQUE ORDERS: {len(self._counts)}",
+            *(f"# ALTERNATIVE NAME {number}: {name}" for number, name in enumerate(self._items, 1)),
+        ]
+        for order, count in sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0])):
+            lines.append(f"{count}: {','.join(str(item + 1) for item in order)}")
+        Path(self._temporary).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def abandon(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,321 @@
+"""Rankings: a frozen table of orders, checked once.
+
+Row u of `orders` lists the indices of voter u's items from most to least preferred. An *order* (which item
+stands at each place) and a *ranks* vector (which place each item has, the papers' phi) are inverse
+permutations and look alike, and taking one for the other is the classic silent mistake of this field. So
+there is no constructor for a bare array: say `from_orders` or `from_ranks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from rankdp.data.checks import (
+    FloatArray,
+    IntArray,
+    Where,
+    check_epsilons,
+    check_items,
+    check_orders,
+    check_voters,
+    natural,
+    row_number,
+)
+from rankdp.data.orders import index_array, orders_array
+from rankdp.errors import InputError
+
+Ties = Literal["refuse", "listed", "random"]
+"""Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Rankings:
+    """A frozen table of rankings: `orders[u]` lists voter u's items from most to least preferred.
+
+    Partial rankings are padded with -1 at the end. Voters may have ids and an epsilon of their own. Built by
+    `from_orders`, `from_ranks`, `from_frame` and `read`; every rule is checked there, and nowhere again.
+    """
+
+    orders: IntArray
+    """n x width item indices (int32, counted from 0), -1 after the last listed item; read-only."""
+    items: tuple[str, ...]
+    epsilons: FloatArray | None
+    """Each voter's own epsilon, or None."""
+    _voters: Any
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise TypeError(
+            "an array alone does not say whether it holds orders or ranks: "
+            "use Rankings.from_orders, from_ranks, from_frame or read"
+        )
+
+    @classmethod
+    def _of(cls, orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: FloatArray | None) -> Self:
+        """Assemble parts that are already checked."""
+        self = object.__new__(cls)
+        for array in (orders, epsilons):
+            if array is not None:
+                array.flags.writeable = False
+        for name, value in (
+            ("orders", orders),
+            ("items", items),
+            ("_voters", voters),
+            ("epsilons", epsilons),
+        ):
+            object.__setattr__(self, name, value)
+        return self
+
+    @classmethod
+    def from_orders(
+        cls,
+        orders: Any,
+        items: Iterable[Any] | None = None,
+        voters: Iterable[Any] | None = None,
+        epsilons: Any = None,
+    ) -> Self:
+        """Rankings from lists of items, best first: names, or an integer array of indices counted from 0.
+
+        Rows of names may have different lengths; rows of indices are padded with -1. Without `items`, names
+        are put in natural order, and indices must use every number from 0 to their largest (so that indices
+        counted from 1 are noticed) and become the names "0", "1", ….
+        """
+        names = None if items is None else check_items(items)
+        array, names = orders_array(orders, names)
+        check_orders(array, names)
+        return cls._checked(array, names, voters, epsilons)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: Any,
+        items: Iterable[Any] | None = None,
+        voters: Iterable[Any] | None = None,
+        epsilons: Any = None,
+        *,
+        ties: Ties = "refuse",
+    ) -> Self:
+        """Rankings from an n x m table of ranks, one column per item: 1 is the most preferred.
+
+        0, NaN and None mean that the voter did not list the item. The ranks of a row are 1, 2, 3, … without
+        gaps. Equal ranks are refused, unless `ties="listed"` breaks them in the order of `items`, or
+        `ties="random"` uniformly at random; after k items tied at rank r the next rank is r + 1 or r + k.
+        """
+        from rankdp.data.ranks import orders_from_ranks
+
+        orders, names = orders_from_ranks(ranks, items, ties)
+        check_orders(orders, names)
+        return cls._checked(orders, names, voters, epsilons)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        items: Iterable[Any] | None = None,
+        *,
+        ties: Ties = "refuse",
+        voter_column: str | None = None,
+        epsilon_column: str | None = None,
+    ) -> Self:
+        """Rankings from any Arrow-compatible table: pandas, Polars, DuckDB, PyArrow.
+
+        The columns are those of the files: voter, rank_1, rank_2, … or voter, item, rank (see
+        `rankdp.data.files`).
+        """
+        from rankdp.data.frames import frame_batches
+
+        known, batches = frame_batches(frame, items, ties, voter_column, epsilon_column)
+        return cls.concatenate(batches, sort_items=not known.declared)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        items: Iterable[Any] | None = None,
+        *,
+        ties: Ties = "refuse",
+        voter_column: str | None = None,
+        epsilon_column: str | None = None,
+    ) -> Self:
+        """Read a whole file: CSV, Parquet or PrefLib, by the rules of `rankdp.data.files.open_rankings`."""
+        from rankdp.data.files import open_rankings
+
+        with open_rankings(
+            path, items=items, ties=ties, voter_column=voter_column, epsilon_column=epsilon_column
+        ) as reader:
+            return cls.concatenate(reader, sort_items=not reader.declared_items)
+
+    @classmethod
+    def concatenate(cls, batches: Iterable[Rankings], *, sort_items: bool = False) -> Self:
+        """Put batches of one reader together; each batch's items begin with those of the batch before."""
+        parts = list(batches)
+        if not parts:
+            raise InputError("there are no rankings; at least one row is needed")
+        items = parts[-1].items
+        for part in parts:
+            if items[: len(part.items)] != part.items:
+                raise InputError("the batches do not share one list of items")
+        orders = parts[0].orders if len(parts) == 1 else _stack([part.orders for part in parts])
+        if sort_items and (ordered := tuple(sorted(items, key=natural))) != items:
+            place = {name: position for position, name in enumerate(ordered)}
+            # the last entry stands for the padding: index -1 finds it
+            orders = np.array([*(place[name] for name in items), -1], dtype=np.int32)[orders]
+            items = ordered
+        voters = parts[0]._voters if len(parts) == 1 else _join_voters([part._voters for part in parts])
+        own = [part.epsilons for part in parts if part.epsilons is not None]
+        epsilons = np.concatenate(own) if len(own) == len(parts) else None
+        return cls._of(orders, items, voters, epsilons)
+
+    @classmethod
+    def _checked(
+        cls, orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: Any, where: Where = row_number
+    ) -> Self:
+        rows = len(orders)
+        own = None if epsilons is None else check_epsilons(epsilons, rows, where)
+        return cls._of(orders, items, check_voters(voters, rows), own)
+
+    def with_orders(self, orders: IntArray) -> Self:
+        """The same items, voters and epsilons with new orders: checked, taken over and made read-only."""
+        array = index_array(orders)
+        if len(array) != len(self):
+            raise InputError(f"orders must have one row for each of the {len(self)} rankings, got {len(array)}")
+        check_orders(array, self.items)
+        return self._of(array, self.items, self._voters, self.epsilons)
+
+    @property
+    def voters(self) -> Any:
+        """The voters' ids, one for each row, as a NumPy array; None when the source has none."""
+        if self._voters is None or isinstance(self._voters, np.ndarray):
+            return self._voters
+        import pyarrow as pa
+
+        ids = self._voters.to_numpy() if isinstance(self._voters, pa.ChunkedArray) else self._voters.to_numpy(False)
+        ids.flags.writeable = False
+        return ids
+
+    @property
+    def complete(self) -> bool:
+        """True when every row lists every item."""
+        m = len(self.items)
+        return self.orders.shape[1] >= m and bool((self.orders[:, m - 1] >= 0).all())
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many items each row lists."""
+        if self.complete:
+            return np.full(len(self), len(self.items), np.int32)
+        listed: IntArray = (self.orders >= 0).sum(axis=1, dtype=np.int32)
+        return listed
+
+    def ranks(self) -> IntArray:
+        """The papers' phi: n x m, column i holding the rank of item i: 1 for the best, 0 if not listed."""
+        width = self.orders.shape[1]
+        # one spare column swallows the padding: index -1 points at it
+        ranks = np.zeros((len(self), len(self.items) + 1), np.int32)
+        places = np.broadcast_to(np.arange(1, width + 1, dtype=np.int32), self.orders.shape)
+        np.put_along_axis(ranks, self.orders.astype(np.intp), places, axis=1)
+        listed: IntArray = np.ascontiguousarray(ranks[:, :-1])
+        return listed
+
+    def to_arrow(self) -> Any:
+        """A wide PyArrow table: voter, rank_1, rank_2, …, and epsilon when the voters have their own."""
+        import pyarrow as pa
+
+        from rankdp.data.frames import record_batch
+
+        return pa.Table.from_batches([record_batch(self)])
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Let any Arrow-compatible library take the table as it is."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def write(self, path: str | PathLike[str], *, layout: Literal["wide", "long"] = "wide") -> None:
+        """Write a file, in the format that its ending says (see `rankdp.data.files.open_writer`)."""
+        from rankdp.data.files import open_writer
+
+        with open_writer(path, like=self, layout=layout) as writer:
+            writer.write(self)
+
+    def __len__(self) -> int:
+        return len(self.orders)
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Some of the rows, as a view: `rankings[:1000]`."""
+        if not isinstance(rows, slice):
+            raise TypeError(f"rankings are cut by slices such as rankings[:10], got {rows!r}")
+        orders = self.orders[rows]
+        if not len(orders):
+            raise InputError(f"no row lies in {rows}; at least one row is needed")
+        voters = None if self._voters is None else self._voters[rows]
+        return self._of(orders, self.items, voters, None if self.epsilons is None else self.epsilons[rows])
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        """Each ranking as a tuple of item names, best first."""
+        for row in self.orders:
+            yield tuple(self.items[item] for item in row if item >= 0)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rankings):
+            return NotImplemented
+        return (
+            self.items == other.items
+            and np.array_equal(self.orders, other.orders)
+            and _same(self.epsilons, other.epsilons)
+            and _same(self.voters, other.voters)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.orders, self.items, self._voters, self.epsilons)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
+        lengths = self.lengths
+        partial = "" if self.complete else f", {lengths.min()} to {lengths.max()} listed"
+        extras = "".join(
+            f", {text}"
+            for text, value in (("voter ids", self._voters), ("own epsilons", self.epsilons))
+            if value is not None
+        )
+        return f"Rankings({len(self):,} of {len(self.items)} items: {shown}{partial}{extras})"
+
+
+def _restore(orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: FloatArray | None) -> Rankings:
+    return Rankings._of(orders, items, voters, epsilons)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(np.array_equal(one, other))
+
+
+def _stack(parts: Sequence[IntArray]) -> IntArray:
+    """Rows under rows; narrower parts are padded."""
+    width = max(part.shape[1] for part in parts)
+    if all(part.shape[1] == width for part in parts):
+        return np.concatenate(parts)
+    stacked = np.full((sum(map(len, parts)), width), -1, np.int32)
+    start = 0
+    for part in parts:
+        stacked[start : start + len(part), : part.shape[1]] = part
+        start += len(part)
+    return stacked
+
+
+def _join_voters(parts: Sequence[Any]) -> Any:
+    if any(part is None for part in parts):
+        return None
+    if all(isinstance(part, np.ndarray) for part in parts):
+        joined = np.concatenate(parts)
+        joined.flags.writeable = False
+        return joined
+    import pyarrow as pa
+
+    chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
+    return pa.chunked_array([pa.array(chunk) if isinstance(chunk, np.ndarray) else chunk for chunk in chunks])

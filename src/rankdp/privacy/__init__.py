@@ -1,0 +1,1 @@
+"""Guarantees, releases, secure bits and exact noise."""

@@ -1,0 +1,103 @@
+"""The one place random bits come from: an AES-256-CTR keystream, keyed by the operating system.
+
+``SecureBits`` is what releases use. Every thread has a keystream of its own with a key of its own, and a
+process that finds itself forked throws the inherited keystream away and asks the operating system for a new
+key, so no two threads and no two processes ever read the same stream. ``SeededBits`` is the same cipher under
+a key made from a seed: it repeats, so whatever is drawn from it is a *rehearsal* and carries no guarantee.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from rankdp.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ZEROS = bytes(1 << 18)
+_WORDS_PER_KEY = 1 << 34  # far below the 2**64 blocks at which CTR mode could be told from random bits
+
+
+def _keystream(key: bytes) -> Any:
+    return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+
+
+def _fill(stream: Any, count: int) -> NDArray[np.uint64]:
+    words = np.empty(count, dtype="<u8")
+    target = words.data.cast("B")
+    for start in range(0, len(target), len(_ZEROS)):
+        part = target[start : start + len(_ZEROS)]
+        stream.update_into(_ZEROS[: len(part)] if len(part) < len(_ZEROS) else _ZEROS, part)
+    return words
+
+
+class Bits(ABC):
+    """A source of uniform 64-bit words."""
+
+    #: the seed of a rehearsal; None where the bits are fit for a release
+    seed: int | None = None
+
+    @abstractmethod
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """``count`` fresh words."""
+
+    @abstractmethod
+    def spawn(self) -> Bits:
+        """An independent source for another worker."""
+
+
+class _Keyed(threading.local):
+    pid = -1
+    stream: Any = None
+    left = 0
+
+
+class SecureBits(Bits):
+    """Cryptographic bits from the operating system's entropy; safe to share over threads and forks."""
+
+    def __init__(self) -> None:
+        self._keyed = _Keyed()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """``count`` fresh words from this thread's own keystream in this very process."""
+        keyed = self._keyed
+        if keyed.pid != os.getpid() or keyed.left < count:
+            keyed.stream, keyed.pid = _keystream(os.urandom(32)), os.getpid()
+            keyed.left = max(_WORDS_PER_KEY, count)
+        keyed.left -= count
+        return _fill(keyed.stream, count)
+
+    def spawn(self) -> SecureBits:
+        """Another source with keys of its own."""
+        return SecureBits()
+
+
+class SeededBits(Bits):
+    """The same words again for the same seed: for rehearsals, tests and figures, never for a release."""
+
+    def __init__(self, seed: int, _path: str = "") -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise InputError(f"seed must be an integer, got {seed!r}")
+        self.seed = int(seed)
+        self._path, self._children = _path, 0
+        self._lock = threading.Lock()
+        self._stream = _keystream(hashlib.sha256(f"rankdp rehearsal {self.seed}{_path}".encode()).digest())
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next ``count`` words of this seed."""
+        with self._lock:
+            return _fill(self._stream, count)
+
+    def spawn(self) -> SeededBits:
+        """The next child of this seed: the same one each time the program runs."""
+        with self._lock:
+            self._children += 1
+            return SeededBits(self.seed or 0, f"{self._path}/{self._children}")

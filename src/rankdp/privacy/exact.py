@@ -1,0 +1,68 @@
+"""Exact numbers: rationals as the user wrote them, and rigorous integer bounds on exp(-x).
+
+Nothing here rounds silently. A float is read as the shortest decimal that denotes it (0.1 means one tenth, as
+its author meant), and ``exp_bounds`` encloses the real number exp(-x) between two integers.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from rankdp.errors import InputError
+
+Real: TypeAlias = int | float | str | Decimal | Fraction
+
+_LN2_BELOW = Fraction(6931471805599453094172321214581765, 10**34)
+
+
+def rational(value: Real, name: str = "epsilon") -> Fraction:
+    """``value`` as the exact rational its author wrote: 0.1 and "0.1" are 1/10, "1/3" is a third."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError  # noqa: TRY301
+        return Fraction(value) if isinstance(value, (int, Fraction, Decimal)) else Fraction(str(value).strip())
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InputError(f"{name} must be a finite number, got {value!s}") from None
+
+
+def positive(value: Real, name: str = "epsilon") -> Fraction:
+    """``value`` as an exact rational above zero, or one sentence that says why not."""
+    try:
+        exact = rational(value, name)
+    except InputError:
+        exact = Fraction(0)
+    if exact <= 0:
+        raise InputError(f"{name} must be a finite number above 0, got {value!s}")
+    return exact
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Integers with lo <= 2**bits * exp(-x) <= hi and hi - lo <= 2, for x >= 0.
+
+    ``decimal`` rounds its exponential correctly (half-even), so stepping one unit outwards encloses the
+    value; the argument, a rational, is enclosed first.
+    """
+    if x == 0:
+        return 1 << bits, 1 << bits
+    if x > (bits + 1) / _LN2_BELOW:  # exp(-x) < 2**-(bits + 1)
+        return 0, 1
+    digits = bits * 302 // 1000 + 12 + len(str(math.ceil(x)))
+    with decimal.localcontext(decimal.Context(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)) as context:
+        context.rounding = decimal.ROUND_FLOOR
+        below = Decimal(x.numerator) / Decimal(x.denominator)
+        context.rounding = decimal.ROUND_CEILING
+        above = Decimal(x.numerator) / Decimal(x.denominator)
+        context.rounding = decimal.ROUND_HALF_EVEN
+        low, high = (-above).exp().next_minus(), (-below).exp().next_plus()
+    low_top, low_bottom = low.as_integer_ratio()
+    high_top, high_bottom = high.as_integer_ratio()
+    return max(0, (low_top << bits) // low_bottom), -(-(high_top << bits) // high_bottom)
+
+
+def upwards(value: float) -> float:
+    """A float above a positive value that was computed with a relative error of up to 1e-12."""
+    return math.nextafter(value * (1 + 1e-12), math.inf)

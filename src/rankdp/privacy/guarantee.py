@@ -1,0 +1,156 @@
+"""What a release promises, as frozen data: who or what is protected, how strongly, and in plain words.
+
+Units of protection do not mix: guarantees compose only when they protect the same thing. Numbers are exact
+rationals where the mathematics gives rationals; a bound that is not rational is a float rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from rankdp.errors import InputError
+
+# : the unit of eps-ranking DP (Xu, Definition 2): two rankings are neighbours when they differ by moving one
+# item
+ITEM_POSITION = "one item's position in one ranking"
+WHOLE_RANKING = "one whole ranking"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A differential-privacy guarantee.
+
+    ``epsilon`` holds for one change of ``protects``. ``local`` says that every person's data are protected
+    before anyone else sees them (otherwise a trusted curator holds them). ``whole_ranking_epsilon``, for
+    ranking DP, is the classical local-DP epsilon of the same release: the worst case over *any* two rankings
+    and not only neighbours.
+    """
+
+    protects: str
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    local: bool = True
+    whole_ranking_epsilon: Fraction | float | None = None
+    releases: int = 1
+    personal: bool = False
+    listed_items_public: bool = False
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0:
+            raise InputError(f"epsilon must be a finite number above 0, got {self.epsilon}")
+        if not 0 <= self.delta < 1:
+            raise InputError(f"delta must be at least 0 and below 1, got {self.delta}")
+
+    def compose(self, *others: Guarantee) -> Guarantee:
+        """The guarantee of publishing all of these about the same data: epsilons and deltas add up."""
+        total = self
+        for other in others:
+            if (other.protects, other.local) != (total.protects, total.local):
+                raise InputError(
+                    "guarantees compose only for the same unit of protection, "
+                    f"got {total.protects!r} and {other.protects!r}"
+                )
+            both = (total.whole_ranking_epsilon, other.whole_ranking_epsilon)
+            total = replace(
+                total,
+                epsilon=total.epsilon + other.epsilon,
+                delta=total.delta + other.delta,
+                whole_ranking_epsilon=None if both[0] is None or both[1] is None else _add_up(both[0], both[1]),
+                releases=total.releases + other.releases,
+                personal=total.personal or other.personal,
+                listed_items_public=total.listed_items_public or other.listed_items_public,
+            )
+        return total
+
+    def times(self, releases: int) -> Guarantee:
+        """The guarantee of ``releases`` independent releases of the same data."""
+        if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
+            raise InputError(f"releases must be an integer of at least 1, got {releases!r}")
+        return self.compose(*[self] * (releases - 1))
+
+    def to_local_dp(self) -> Guarantee:
+        """The same release as classical local DP: any two rankings, not only those that differ by one moved item."""
+        if self.protects == WHOLE_RANKING:
+            return self
+        if self.whole_ranking_epsilon is None:
+            raise InputError(f"no local-DP epsilon is known for a guarantee that protects {self.protects!r}")
+        whole = self.whole_ranking_epsilon
+        exact = whole if isinstance(whole, Fraction) else Fraction(whole)
+        return replace(self, protects=WHOLE_RANKING, epsilon=exact)
+
+    def explain(self) -> str:
+        """Two or three sentences for a person outside the field."""
+        odds = _factor(self.epsilon)
+        many = "" if self.releases == 1 else f" after all {self.releases} releases"
+        whose = "each person's own epsilon, at most " if self.personal else "epsilon "
+        sentences = [
+            f"Protects {self.protects}{many}: whoever sees the release, whatever else they know, can change their odds "
+            f"on it by a factor of at most {odds} ({whose}{_number(self.epsilon)}"
+            + (f", except with probability {_number(self.delta)}" if self.delta else "")
+            + ")."
+        ]
+        if self.protects == ITEM_POSITION and self.whole_ranking_epsilon is not None:
+            sentences.append(
+                f"Between any two whole rankings the factor is at most {_factor(self.whole_ranking_epsilon)} "
+                f"(epsilon {_number(self.whole_ranking_epsilon)} in classical local differential privacy)."
+            )
+        if self.listed_items_public:
+            sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
+        return " ".join(sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a JSON sidecar: exact epsilons as text, and the words."""
+        whole = self.whole_ranking_epsilon
+        return {
+            "protects": self.protects,
+            "model": "local" if self.local else "central",
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "whole_ranking_epsilon": str(whole) if isinstance(whole, Fraction) else whole,
+            "releases": self.releases,
+            "personal": self.personal,
+            "listed_items_public": self.listed_items_public,
+            "explanation": self.explain(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
+        """The guarantee a sidecar states."""
+        try:
+            whole = data["whole_ranking_epsilon"]
+            return cls(
+                protects=str(data["protects"]),
+                epsilon=Fraction(data["epsilon"]),
+                delta=Fraction(data["delta"]),
+                local=data["model"] == "local",
+                whole_ranking_epsilon=Fraction(whole) if isinstance(whole, str) else whole,
+                releases=int(data["releases"]),
+                personal=bool(data["personal"]),
+                listed_items_public=bool(data["listed_items_public"]),
+            )
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+            raise InputError(f"a guarantee must state protects, epsilon, delta and model: {problem!r}") from None
+
+
+def _add_up(first: Fraction | float, second: Fraction | float) -> Fraction | float:
+    if isinstance(first, Fraction) and isinstance(second, Fraction):
+        return first + second
+    return math.nextafter(float(first) + float(second), math.inf)
+
+
+def _number(value: Fraction | float) -> str:
+    """At most four significant digits, rounded up: a stated epsilon is never below the true one."""
+    exact = Fraction(value)
+    if exact == 0:
+        return "0"
+    unit = Fraction(10) ** (math.floor(math.log10(exact)) - 3)
+    return f"{float(math.ceil(exact / unit) * unit):.4g}"
+
+
+def _factor(epsilon: Fraction | float) -> str:
+    """exp(epsilon), rounded up, in words that stay readable for large epsilon."""
+    return _number(Fraction(math.nextafter(math.exp(epsilon), math.inf))) if epsilon < 30 else f"e^{_number(epsilon)}"

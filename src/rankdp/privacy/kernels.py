@@ -1,0 +1,68 @@
+"""Compiled loops of the exact samplers: words in, cells out. They decide nothing that the words leave open."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.jit import kernel
+
+_HALF = np.uint64(32)
+_BUCKETS = 8  # rankdp.privacy.tables.BUCKETS, frozen into the machine code
+
+
+@kernel
+def look_up(
+    words: NDArray[np.uint64], cuts: NDArray[np.uint64], guide: NDArray[np.uint16], cells: NDArray[np.int64]
+) -> int:
+    """Write each word's cell into ``cells``, -1 where the word equals a cut point; return how many those are."""
+    slices = np.uint64(len(guide))
+    undecided = 0
+    for i in range(len(words)):
+        word = words[i]
+        cell = np.int64(guide[((word >> _HALF) * slices) >> _HALF])
+        while word >= cuts[cell]:
+            if word == cuts[cell]:
+                cell = np.int64(-1)
+                undecided += 1
+                break
+            cell += 1
+        cells[i] = cell
+    return undecided
+
+
+@kernel
+def look_up_stages(
+    words: NDArray[np.uint64],
+    draws: NDArray[np.int32],
+    done: int,
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    cuts: NDArray[np.uint64],
+    guide: NDArray[np.uint16],
+) -> tuple[int, int, bool]:
+    """Fill ``draws`` from index ``done`` on: draw i belongs to stage i modulo the stages and is at most stage + 1.
+
+    The table of stage s starts at ``starts[s]`` and has ``sizes[s]`` cuts; a cell above s + 1 is drawn again.
+    Returns the next index, the words used, and whether the last of them equals a cut point.
+    """
+    stages = len(starts)
+    stage = done % stages
+    for cursor in range(len(words)):
+        if done == len(draws):
+            return done, cursor, False
+        word = words[cursor]
+        start = starts[stage]
+        bucket = ((word >> _HALF) * np.uint64(_BUCKETS * sizes[stage])) >> _HALF
+        cell = np.int64(guide[_BUCKETS * start + np.int64(bucket)])
+        while word >= cuts[start + cell]:
+            if word == cuts[start + cell]:
+                return done, cursor + 1, True
+            cell += 1
+        if cell <= stage + 1:
+            draws[done] = cell
+            done += 1
+            stage += 1
+            if stage == stages:
+                stage = 0
+    return done, len(words), False

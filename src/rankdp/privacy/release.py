@@ -1,0 +1,80 @@
+"""A release: a value, the guarantee it carries, and where it came from. Nothing else, above all nothing secret.
+
+A *rehearsal* is the same draw from a seed. Whoever knows the seed can undo the noise, so it has no guarantee,
+and says so wherever it is shown or saved.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from rankdp.errors import InputError
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.guarantee import Guarantee
+
+T = TypeVar("T")
+
+REHEARSAL = (
+    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; whoever knows the seed can undo the noise. No guarantee is given."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Which mechanism made a value, with which public parameters, by which version and when."""
+
+    mechanism: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    version: str = ""
+    when: str = ""
+
+    @classmethod
+    def now(cls, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Provenance:
+        """The provenance of a value drawn from ``bits`` at this moment."""
+        from rankdp import __version__
+
+        when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return cls(mechanism, dict(parameters), bits.seed, __version__, when)
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Generic[T]):
+    """What may be published. ``guarantee`` is None for a rehearsal, and only then."""
+
+    value: T
+    guarantee: Guarantee | None
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        if (self.guarantee is None) != self.rehearsal:
+            raise InputError("a release carries a guarantee and a rehearsal carries none, got the opposite")
+
+    @property
+    def rehearsal(self) -> bool:
+        """Whether the value was drawn from a seed."""
+        return self.provenance.seed is not None
+
+    def explain(self) -> str:
+        """What is promised, in plain words."""
+        if self.guarantee is None:
+            return REHEARSAL.format(seed=self.provenance.seed)
+        return self.guarantee.explain()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sidecar: guarantee and provenance, without the value."""
+        source = self.provenance
+        return {
+            "rankdp": source.version,
+            "guarantee": self.guarantee.to_dict() if self.guarantee else None,
+            "rehearsal": {"seed": source.seed, "warning": self.explain()} if self.rehearsal else None,
+            "mechanism": source.mechanism,
+            "parameters": dict(source.parameters),
+            "when": source.when,
+        }
+
+    def __repr__(self) -> str:
+        return f"Release({self.value!r}, {self.provenance.mechanism}: {self.explain()})"

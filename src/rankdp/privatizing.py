@@ -1,0 +1,233 @@
+"""Privatize: a table of rankings in, a synthetic table out, each row protected on its own (eps-ranking DP).
+
+Complete rankings of m items go through one mechanism for m items. A partial ranking of k items is a complete
+ranking of those k: its *order* is protected and *which* items it lists is not, so partial tables are refused
+unless the caller says that this is public. Files are streamed: batches are read and written in order while
+workers privatize those in between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.files import open_rankings, open_writer
+from rankdp.data.rankings import Rankings, Ties
+from rankdp.data.sources import system_problem
+from rankdp.errors import InputError
+from rankdp.mechanisms.base import Orders, RankingMechanism
+from rankdp.mechanisms.registry import MECHANISMS, mechanism
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.release import Provenance, Release
+
+SIDECAR = ".release.json"
+_BATCHES_AHEAD = 4
+
+
+def privatize(
+    rankings: Rankings,
+    epsilon: Real | Iterable[Real] | None = None,
+    *,
+    mechanism: str = "auto",
+    listed_items_public: bool = False,
+    bits: Bits | None = None,
+) -> Release[Rankings]:
+    """A synthetic copy of ``rankings``: the same voters and items, every order drawn anew around the true one.
+
+    ``epsilon`` is one number for all, one per row, or None to use ``rankings.epsilons``. ``mechanism="auto"``
+    takes the one that keeps most pairs in order. With ``bits=SeededBits(seed)`` the result is a rehearsal
+    without a guarantee.
+    """
+    if not isinstance(rankings, Rankings):
+        raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
+    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str):
+        own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
+        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
+        epsilon = None
+    job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits())
+    return job.release(job.run(job.admit(rankings), job.bits, workers=os.cpu_count() or 1))
+
+
+def privatize_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    epsilon: Real | None = None,
+    *,
+    mechanism: str = "auto",
+    epsilon_column: str | None = None,
+    listed_items_public: bool = False,
+    ties: Ties = "refuse",
+    items: Iterable[str] | None = None,
+    bits: Bits | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Release[Path]:
+    """Privatize a file of rankings into another, in memory that does not grow with its length; rows keep their order.
+
+    The guarantee and provenance go to TARGET.release.json. Nothing is left behind unless the whole run
+    succeeds. ``progress`` is called with the rows done and their total, None where only the end of the file
+    tells.
+    """
+    if (epsilon is None) == (epsilon_column is None):
+        raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
+    job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits())
+    with (
+        open_rankings(source, items=items, ties=ties, epsilon_column=epsilon_column) as reader,
+        open_writer(target, like=reader) as writer,
+        ThreadPoolExecutor(os.cpu_count()) as workers,
+    ):
+        rows = 0
+        waiting: deque[Future[Rankings]] = deque()
+        try:
+            for done in _in_order(workers, (job.task(job.admit(batch)) for batch in reader), waiting):
+                writer.write(done)
+                rows += len(done)
+                if progress:
+                    progress(rows, reader.rows)
+        finally:
+            for future in waiting:
+                future.cancel()
+        release = job.release(Path(target))
+        sidecar = _Sidecar(release)
+    sidecar.publish()
+    return release
+
+
+def _in_order(
+    workers: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings]], waiting: deque[Future[Rankings]]
+) -> Iterator[Rankings]:
+    """The results of the tasks in their order, a few computed ahead."""
+    for task in tasks:
+        waiting.append(workers.submit(task))
+        if len(waiting) == _BATCHES_AHEAD:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+class _Job:
+    """One privatization: what was asked for, and what has been promised on the way."""
+
+    def __init__(self, name: str, epsilon: Real | None, listed_items_public: bool, bits: Bits) -> None:
+        if name != "auto":
+            mechanism(name, 2, 1)  # an unknown name is refused before anything is read
+        self.name, self.bits = name, bits
+        self.epsilon = None if epsilon is None else positive(epsilon)
+        self.listed_items_public = listed_items_public
+        self.partial = False
+        self.items: int | None = None
+        self.used: dict[tuple[int, Fraction], RankingMechanism] = {}
+
+    def admit(self, batch: Rankings) -> Rankings:
+        """Check what the whole table must obey, and build the mechanisms that the batch needs."""
+        if self.epsilon is None and batch.epsilons is None:
+            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
+        partial = not batch.complete or self.items not in (None, len(batch.items))
+        self.items = len(batch.items)
+        if partial and not self.listed_items_public:
+            raise InputError(
+                "some rankings list only some of the items: their order can be protected, but not which items they "
+                "list; say that this is public with listed_items_public=True (--listed-items-public)"
+            )
+        self.partial |= partial
+        for length, epsilon, _ in self._groups(batch):
+            if (length, epsilon) not in self.used:
+                built = mechanism(self.name, length, epsilon)
+                assert isinstance(built, RankingMechanism)
+                self.used[length, epsilon] = built
+        return batch
+
+    def task(self, batch: Rankings) -> Callable[[], Rankings]:
+        """The batch's work for one worker, with bits of its own."""
+        bits = self.bits.spawn()
+        return lambda: self.run(batch, bits, workers=1)
+
+    def run(self, batch: Rankings, bits: Bits, workers: int) -> Rankings:
+        """The synthetic batch."""
+        groups = list(self._groups(batch))
+        if len(groups) == 1 and groups[0][0] == batch.orders.shape[1]:
+            length, epsilon, _ = groups[0]
+            return batch.with_orders(self.used[length, epsilon].sample(batch.orders, bits, workers))
+        out: Orders = batch.orders.copy()
+        for length, epsilon, rows in groups:
+            out[rows, :length] = self.used[length, epsilon].sample(batch.orders[rows, :length], bits, workers)
+        return batch.with_orders(out)
+
+    def _groups(self, batch: Rankings) -> Iterator[tuple[int, Fraction, Any]]:
+        """The rows that share a length of at least two (one listed item has no order to protect) and an epsilon."""
+        everyone = slice(None)
+        if batch.complete and self.epsilon is not None:
+            if len(batch.items) > 1:
+                yield len(batch.items), self.epsilon, everyone
+            return
+        lengths = batch.lengths
+        own: NDArray[np.float64] = np.zeros(len(batch)) if self.epsilon is not None else _given(batch.epsilons)
+        kinds, kind = np.unique(np.stack([lengths, own]), axis=1, return_inverse=True)
+        for place, (length, value) in enumerate(kinds.T.tolist()):
+            if length > 1:
+                yield int(length), self.epsilon or positive(value), np.flatnonzero(kind == place)
+
+    def release(self, value: Any) -> Release[Any]:
+        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+        if not self.used:
+            raise InputError("no ranking lists two items or more: there is no order to protect")
+        personal = self.epsilon is None
+        strongest = [one.guarantee for one in self.used.values()]
+        guarantee: Guarantee = replace(
+            strongest[0],
+            epsilon=max(one.epsilon for one in strongest),
+            whole_ranking_epsilon=max(one.whole_ranking_epsilon or 0 for one in strongest),
+            personal=personal,
+            listed_items_public=self.partial,
+        )
+        names = [name for name in MECHANISMS if any(one.name == name for one in self.used.values())]
+        parameters = {
+            "asked_for": self.name,
+            "epsilon": "each voter's own" if personal else str(self.epsilon),
+            "choices": [{"mechanism": self.used[key].name, **self.used[key].parameters} for key in sorted(self.used)],
+        }
+        provenance = Provenance.now(" + ".join(names), parameters, self.bits)
+        return Release(value, None if provenance.seed is not None else guarantee, provenance)
+
+
+def _given(epsilons: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    assert epsilons is not None
+    return epsilons
+
+
+class _Sidecar:
+    """The release's JSON file, written out before the data file takes its name and named after it.
+
+    The old sidecar is removed in between, so that at no moment a guarantee stands beside data it was not made
+    for.
+    """
+
+    def __init__(self, release: Release[Path]) -> None:
+        self._target = release.value.with_name(release.value.name + SIDECAR)
+        self._temporary = self._target.with_name(f".{self._target.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            with self._temporary.open("w", encoding="utf-8") as file:
+                json.dump(release.to_dict(), file, indent=2)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            self._target.unlink(missing_ok=True)
+        except OSError as problem:
+            self._temporary.unlink(missing_ok=True)
+            raise system_problem(str(self._target), problem, "written") from None
+
+    def publish(self) -> None:
+        """Take the final name."""
+        self._temporary.replace(self._target)

@@ -1,0 +1,1 @@
+"""Closed forms from the papers: plain mathematics on public numbers."""

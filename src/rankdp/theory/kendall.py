@@ -1,0 +1,96 @@
+"""Closed forms of the Kendall mechanism (Xu, Algorithm 1), with x = eps/(m-1), r = exp(-x) and q = 1/r.
+
+A ranking of m items is rebuilt item by item; the t-th lands behind V_t of the t-1 before it, with P(V_t = k)
+proportional to q^k on {0..t-1}. The law of the output is P proportional to r^(number of discordant pairs),
+that is Mallows' model. Formulas are written with expm1 so that they hold for tiny and huge eps alike.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def rate(items: int, epsilon: float) -> float:
+    """x = eps/(m-1): what each discordant pair costs in log-probability."""
+    return epsilon / (items - 1)
+
+
+def stage_mean(items: int, epsilon: float, stage: int) -> float:
+    """E[V_t] of Theorem 1(3): t-1 + t/(q^t - 1) - 1/(q - 1), the pairs the t-th item keeps on average."""
+    x = rate(items, epsilon)
+    if stage * x < 1e-4:  # the two poles cancel: series in x
+        return (stage - 1) / 2 + x * (stage**2 - 1) / 12
+    return stage - 1 + stage * _over_expm1(stage * x) - _over_expm1(x)
+
+
+def stage_variance(items: int, epsilon: float, stage: int) -> float:
+    """Var[V_t] of Theorem 1(3), in the form q/(q-1)^2 - t^2 q^t/(q^t-1)^2."""
+    x = rate(items, epsilon)
+    if stage * x < 1e-2:  # 1/(4 sinh^2(y/2)) = 1/y^2 - 1/12 + y^2/240 - …
+        return (stage**2 - 1) / 12 - x**2 * (stage**4 - 1) / 240
+    return _inverse_square_sinh(x) - stage**2 * _inverse_square_sinh(stage * x)
+
+
+def log_normaliser(items: int, epsilon: float) -> float:
+    """log sum over all rankings of r^(discordant pairs) = sum over t of log((1 - r^t)/(1 - r))."""
+    x = rate(items, epsilon)
+    stages = np.arange(1, items + 1)
+    return float(np.sum(np.log(-np.expm1(-stages * x)) - math.log(-math.expm1(-x))))
+
+
+def keep_probability(items: int, epsilon: float, gap: int) -> float:
+    """The probability that two items ``gap`` positions apart keep their order: h(gap+1) - h(gap), h(k) = k/(1 - r^k).
+
+    It depends on the positions only through the gap, from 1/(1+r) for neighbours upwards; that far pairs keep
+    their order more often than near ones is what step (16) of the proof of Theorem 1(1) overlooks.
+    """
+    x = rate(items, epsilon)
+    if gap * x < 1e-4:  # h(k) = 1/x + k/2 + k^2 x/12 - …: the poles cancel
+        return 0.5 + x * (2 * gap + 1) / 12
+    return (gap + 1) / -math.expm1(-(gap + 1) * x) - gap / -math.expm1(-gap * x)
+
+
+def expected_concordance(items: int, epsilon: float) -> float:
+    """The expected share of pairs that keep their order: the sum of E[V_t] over the pairs (behind Lemma 4)."""
+    return math.fsum(stage_mean(items, epsilon, t) for t in range(2, items + 1)) / math.comb(items, 2)
+
+
+def preference_bounds(items: int, epsilon: float) -> tuple[float, float]:
+    """Theorem 1(2) for a fixed input ranking: bounds of 2 P(a pair keeps its order) - 1, tanh(x/2) and tanh((2m-3)x/2).
+
+    For a *random* input ranking the theorem's ratio |2 eta~ - 1| / |2 eta - 1| is not confined to this range.
+    """
+    x = rate(items, epsilon)
+    return math.tanh(x / 2), math.tanh((2 * items - 3) * x / 2)
+
+
+def position_matrix(items: int, epsilon: float) -> NDArray[np.float64]:
+    """M[a, b] = P(the item of original position a lands at b), by following each item while later ones join: O(m^3).
+
+    When item t (0-based) joins the t before it, it pushes the item at position p back by one if at least t -
+    p of them stay behind it: with probability (r^(t-p) - r^(t+1)) / (1 - r^(t+1)).
+    """
+    x = rate(items, epsilon)
+    matrix = np.zeros((items, items))
+    matrix[0, 0] = 1
+    for t in range(1, items):
+        whole = -math.expm1(-(t + 1) * x)
+        behind = t - np.arange(t)
+        pushed = np.exp(-behind * x) * -np.expm1(-(t + 1 - behind) * x) / whole
+        moving = matrix[:t, :t] * pushed
+        matrix[:t, :t] -= moving
+        matrix[:t, 1 : t + 1] += moving
+        landing = t - np.arange(t + 1)  # items left behind the new one when it lands at 0, 1, …, t
+        matrix[t, : t + 1] = np.exp(-landing * x) * -math.expm1(-x) / whole
+    return matrix
+
+
+def _over_expm1(y: float) -> float:
+    return 1 / math.expm1(y) if y < 700 else 0.0
+
+
+def _inverse_square_sinh(y: float) -> float:
+    return 1 / (4 * math.sinh(y / 2) ** 2) if y < 1400 else 0.0

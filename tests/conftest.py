@@ -1,0 +1,18 @@
+"""Shared fixtures: where the real data sets are, when they are there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The directory of public data sets: $RANKDP_DATA, or ../shared/data beside the repository."""
+    default = Path(__file__).parents[2] / "shared" / "data"
+    directory = Path(os.environ.get("RANKDP_DATA") or default)
+    if not directory.is_dir():
+        pytest.skip("no data sets here: set RANKDP_DATA to their directory")
+    return directory
