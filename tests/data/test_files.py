@@ -19,9 +19,7 @@ from rankdp.data.files import open_rankings, open_writer
 from rankdp.errors import InputError
 
 names = (
-    st.text(
-        st.sampled_from(string.ascii_letters + string.digits + " ,;'\"{}#:é漢-_."), min_size=1, max_size=6
-    )
+    st.text(st.sampled_from(string.ascii_letters + string.digits + " ,;'\"{}#:é漢-_."), min_size=1, max_size=6)
     .map(str.strip)
     .filter(bool)
 )
@@ -295,15 +293,11 @@ def test_parquet_columns_of_every_kind(tmp_path):
         pa.dictionary(pa.int8(), pa.string()),
     ):
         plain = [pa.array(["b", "a"]), pa.array(["a", None])]
-        columns = [
-            c.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else c.cast(kind) for c in plain
-        ]
+        columns = [c.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else c.cast(kind) for c in plain]
         pq.write_table(pa.table({"rank_1": columns[0], "rank_2": columns[1]}), path)
         assert list(Rankings.read(path)) == want, kind
     for kind in (pa.int64(), pa.uint8(), pa.float64()):
-        pq.write_table(
-            pa.table({"rank_1": pa.array([10, 9], kind), "rank_2": pa.array([9, None], kind)}), path
-        )
+        pq.write_table(pa.table({"rank_1": pa.array([10, 9], kind), "rank_2": pa.array([9, None], kind)}), path)
         rankings = Rankings.read(path)
         assert list(rankings) == [("10", "9"), ("9",)]
         assert rankings.items == ("9", "10")

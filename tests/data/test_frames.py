@@ -48,9 +48,7 @@ def test_wide_in_duckdb():
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def test_long_and_numbers(make):
-    long = make(
-        {"voter": ["x", "y", "x"], "item": ["a", "b", "b"], "rank": [2, 1, 1], "eps": [1.5, 2.5, 1.5]}
-    )
+    long = make({"voter": ["x", "y", "x"], "item": ["a", "b", "b"], "rank": [2, 1, 1], "eps": [1.5, 2.5, 1.5]})
     rankings = Rankings.from_frame(long, epsilon_column="eps")
     assert list(rankings) == [("b", "a"), ("b",)]
     assert rankings.voters.tolist() == ["x", "y"]

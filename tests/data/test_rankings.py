@@ -41,10 +41,7 @@ def test_orders_of_names_and_orders_of_indices_are_the_same_rankings():
 
 def test_names_are_put_in_an_order_that_no_voter_chose():
     assert Rankings.from_orders([["Course 10", "Course 2"]]).items == ("Course 2", "Course 10")
-    assert (
-        Rankings.from_orders([["Course 10", "Course 2"]], items=["Course 10", "Course 2"]).items[0]
-        == "Course 10"
-    )
+    assert Rankings.from_orders([["Course 10", "Course 2"]], items=["Course 10", "Course 2"]).items[0] == "Course 10"
 
 
 def test_ranks_and_orders_are_inverse():
@@ -56,13 +53,9 @@ def test_ranks_and_orders_are_inverse():
     assert Rankings.from_ranks([[2, 1, None]]).ranks().tolist() == [[2, 1, 0]]
 
 
-@given(
-    st.lists(st.permutations(range(5)).flatmap(lambda p: st.integers(1, 5).map(lambda k: p[:k])), min_size=1)
-)
+@given(st.lists(st.permutations(range(5)).flatmap(lambda p: st.integers(1, 5).map(lambda k: p[:k])), min_size=1))
 def test_from_ranks_undoes_ranks(rows):
-    rankings = Rankings.from_orders(
-        [[f"i{x}" for x in row] for row in rows], items=[f"i{x}" for x in range(5)]
-    )
+    rankings = Rankings.from_orders([[f"i{x}" for x in row] for row in rows], items=[f"i{x}" for x in range(5)])
     again = Rankings.from_ranks(rankings.ranks(), items=rankings.items)
     assert list(again) == list(rankings)
 
@@ -216,9 +209,7 @@ def test_refused_epsilons(epsilons, sentence):
 
 def test_refused_voters():
     orders = [["a", "b"], ["b"]]
-    assert "voters must hold one id for each of the 2 rows, got 1" in refusal(
-        Rankings.from_orders, orders, voters=[1]
-    )
+    assert "voters must hold one id for each of the 2 rows, got 1" in refusal(Rankings.from_orders, orders, voters=[1])
     assert "row 2: the voter id is blank" in refusal(Rankings.from_orders, orders, voters=["x", None])
     assert Rankings.from_orders(orders, voters=["x", 2**70]).voters.tolist() == ["x", 2**70]
 

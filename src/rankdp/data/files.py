@@ -134,7 +134,8 @@ def open_rankings(
     grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file. `items` is the public
     list of items (then any other item is refused); `ties` says what to do with tied items; `epsilon_column`
     names a column with each voter's own epsilon; `voter_column` names the id column when its name is none of
-    the usual ones.
+    the usual ones. Without a declared list of items, `complete` of a batch speaks of the items met so far: a
+    later batch may add some.
     """
     name = os.fspath(path)
     check_ties(ties)

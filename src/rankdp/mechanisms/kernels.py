@@ -111,7 +111,7 @@ def permute(
 
 
 @kernel
-def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[int, int]:
+def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, int]:
     """A uniform integer below ``bound`` and the next cursor; -1 where the halves are used up.
 
     The upper half of half * bound, drawn again where the lower half lies below 2^32 mod bound (Lemire 2019):
@@ -123,12 +123,12 @@ def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[int, 
         cursor += 1
         rest = product & _LOW
         if rest >= wide or rest >= (_RANGE - wide) % wide:
-            return int(product >> _THIRTY_TWO), cursor
+            return np.int64(product >> _THIRTY_TWO), cursor
     return -1, cursor
 
 
 @kernel
-def _four_uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[int, int]:
+def _four_uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, int]:
     """Uniform integers below bound, bound+1, bound+2 and bound+3 from one half, in four bytes; -1 where none are left.
 
     With P the product of the bounds, the four are the mixed-radix digits of the upper half of half * P, and
@@ -145,7 +145,7 @@ def _four_uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[
             digits |= (rest >> _THIRTY_TWO) << np.uint64(8 * i)
             rest &= _LOW
         if rest >= product or rest >= (_RANGE - product) % product:
-            return int(digits), cursor
+            return np.int64(digits), cursor
     return -1, cursor
 
 

@@ -1,0 +1,232 @@
+"""The command line: parse, call one function of the library, print.
+
+Results go to stdout and words to stderr. Exit codes: 0 done, 1 refused (one sentence says why), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from rankdp import __version__
+from rankdp.errors import InputError, RankdpError
+
+if TYPE_CHECKING:
+    from rankdp.privacy.release import Release
+
+_MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "laplace", "optimal")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="rankdp")
+def cli() -> None:
+    """Publish rankings without publishing the people behind them."""
+
+
+@cli.command()
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
+@click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, instead of --epsilon.")
+@click.option("--mechanism", type=click.Choice(_MECHANISM_NAMES), default="auto", show_default=True)
+@click.option(
+    "--listed-items-public", is_flag=True, help="Accept partial rankings; which items are listed stays public."
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["refuse", "listed", "random"]),
+    default="refuse",
+    show_default=True,
+    help="Tied items: refuse, keep the order of the file, or break at random.",
+)
+@click.option(
+    "--items", "items_file", type=click.Path(path_type=Path), help="File with the public item names, one a line."
+)
+@click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+def privatize(
+    source: Path,
+    target: Path,
+    epsilon: str | None,
+    epsilon_column: str | None,
+    mechanism: str,
+    listed_items_public: bool,
+    ties: Any,
+    items_file: Path | None,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Replace every ranking in IN by a private synthetic one, in OUT.
+
+    CSV, Parquet and PrefLib files, by their endings. OUT.release.json states the guarantee.
+    """
+    from rankdp.privacy.bits import SeededBits
+    from rankdp.privatizing import privatize_file
+
+    if (epsilon is None) == (epsilon_column is None):
+        raise click.UsageError("Give either --epsilon or --epsilon-column.")
+    started = time.perf_counter()
+    with _progress("privatizing") as progress:
+        release = privatize_file(
+            source,
+            target,
+            epsilon,
+            mechanism=mechanism,
+            epsilon_column=epsilon_column,
+            listed_items_public=listed_items_public,
+            ties=ties,
+            items=_lines(items_file) if items_file else None,
+            bits=None if seed is None else SeededBits(seed),
+            progress=progress,
+        )
+    seconds = time.perf_counter() - started
+    if as_json:
+        summary = {"out": str(target), "rows": progress.rows, "seconds": round(seconds, 3), **release.to_dict()}
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        _say(f"{target}: {progress.rows:,} rankings in {seconds:.1f} s, mechanism {release.provenance.mechanism}")
+        _say_choice(release)
+        _say(release.explain())
+
+
+def _say_choice(release: Release[Any]) -> None:
+    """Why auto chose what it chose, where it chose one thing."""
+    from rankdp.mechanisms.registry import mechanism, why
+
+    choices = release.provenance.parameters["choices"]
+    if release.provenance.parameters["asked_for"] == "auto" and len(choices) == 1:
+        (choice,) = choices
+        _say(why(mechanism(choice["mechanism"], choice["items"], choice["epsilon"])))  # type: ignore[arg-type]
+
+
+@cli.command()
+@click.option("--plot", type=click.Path(path_type=Path), default=Path("rankdp-demo.png"), show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def demo(plot: Path, as_json: bool) -> None:
+    """Privatize a built-in poll and show what survives."""
+    from rankdp.demo import run_demo
+
+    shown = run_demo()
+    shown.save_plot(plot)
+    if as_json:
+        numbers = {
+            "true_mean_ranks": shown.true,
+            "synthetic": {
+                f"{epsilon:g}": {"mean_ranks": shown.synthetic[epsilon], **release.to_dict()}
+                for epsilon, release in shown.releases.items()
+            },
+            "plot": str(plot),
+        }
+        click.echo(json.dumps(numbers, indent=2))
+        return
+    _demo_table(shown)
+    middle = sorted(shown.releases)[1]
+    for words in (
+        f"Why this mechanism: {shown.why(middle)}.",
+        f"What epsilon {middle:g} promises every voter: {shown.releases[middle].explain()}",
+        "Mean ranks of synthetic rankings are drawn to the middle, the more so the smaller epsilon is: compare the order of "
+        "the items rather than the numbers.",
+        f"Plot: {plot}",
+    ):
+        click.echo("\n" + textwrap.fill(words, 100))
+
+
+def _demo_table(shown: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=f"What should our town build next? Mean rank over {len(shown.poll):,} made-up voters, and place",
+        title_justify="left",
+        title_style="bold",
+    )
+    table.add_column("item")
+    table.add_column("true", justify="right")
+    for epsilon in shown.releases:
+        table.add_column(f"epsilon {epsilon:g}", justify="right")
+    columns = [shown.true, *shown.synthetic.values()]
+    places = [{item: place for place, item in enumerate(shown.order(means), 1)} for means in columns]
+    for item in shown.order(shown.true):
+        table.add_row(
+            item, *(f"{means[item]:.2f}  #{place[item]}" for means, place in zip(columns, places, strict=True))
+        )
+    table.add_section()
+    table.add_row("item pairs in the true order", "", *(f"{shown.pairs_in_order(one):.0%}" for one in shown.releases))
+    Console(width=None if sys.stdout.isatty() else 110).print(table)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise InputError(f"{path}: the file could not be read ({problem.strerror})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: the file must be UTF-8 text, one item a line") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _say(words: str) -> None:
+    click.echo(words, err=True)
+
+
+class _Rows:
+    """Counts rows and passes them on to a progress bar where somebody watches."""
+
+    def __init__(self, show: Callable[[int, int | None], None]) -> None:
+        self.rows = 0
+        self._show = show
+
+    def __call__(self, rows: int, total: int | None) -> None:
+        self.rows = rows
+        self._show(rows, total)
+
+
+@contextmanager
+def _progress(doing: str) -> Iterator[_Rows]:
+    """A bar on a terminal, nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield _Rows(lambda rows, total: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("rankings"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+        yield _Rows(lambda rows, total: bar.update(task, completed=rows, total=total))
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        cli.main(standalone_mode=False)
+        code = 0
+    except click.exceptions.Exit as leaving:
+        code = leaving.exit_code
+    except click.UsageError as problem:
+        problem.show()
+        code = 2
+    except RankdpError as refusal:
+        _say(f"rankdp: {refusal}")
+        code = 1
+    except (KeyboardInterrupt, click.Abort):
+        _say("rankdp: interrupted; nothing was written")
+        code = 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except OSError as problem:
+        _say(f"rankdp: {problem.filename or 'the system'}: {problem.strerror or problem}")
+        code = 1
+    sys.exit(code)
