@@ -95,6 +95,8 @@ def privatize(
         click.echo(json.dumps(summary, indent=2))
     else:
         _say(f"{target}: {progress.rows:,} rankings in {seconds:.1f} s, mechanism {release.provenance.mechanism}")
+        if left_out := release.provenance.parameters["columns_left_out"]:
+            _say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
         _say_choice(release)
         _say(release.explain())
 
@@ -134,8 +136,8 @@ def demo(plot: Path, as_json: bool) -> None:
     for words in (
         f"Why this mechanism: {shown.why(middle)}.",
         f"What epsilon {middle:g} promises every voter: {shown.releases[middle].explain()}",
-        "Mean ranks of synthetic rankings are drawn to the middle, the more so the smaller epsilon is: compare the order of "
-        "the items rather than the numbers.",
+        "Mean ranks of synthetic rankings are drawn to the middle, the more so the smaller epsilon is: compare the "
+        "order of the items rather than the numbers.",
         f"Plot: {plot}",
     ):
         click.echo("\n" + textwrap.fill(words, 100))
@@ -210,7 +212,7 @@ def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="rankdp", standalone_mode=False)
         code = 0
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,33 +84,36 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits())
     with (
+        _Sidecar(target) as sidecar,
         open_rankings(source, items=items, ties=ties, epsilon_column=epsilon_column) as reader,
         open_writer(target, like=reader) as writer,
-        ThreadPoolExecutor(os.cpu_count()) as workers,
+        ThreadPoolExecutor(1) as reading,
+        ThreadPoolExecutor(os.cpu_count()) as drawing,
     ):
         rows = 0
-        waiting: deque[Future[Rankings]] = deque()
-        try:
-            for done in _in_order(workers, (job.task(job.admit(batch)) for batch in reader), waiting):
-                writer.write(done)
-                rows += len(done)
-                if progress:
-                    progress(rows, reader.rows)
-        finally:
-            for future in waiting:
-                future.cancel()
-        release = job.release(Path(target))
-        sidecar = _Sidecar(release)
-    sidecar.publish()
+        for done in _in_order(drawing, (job.task(job.admit(batch)) for batch in _prefetched(reading, iter(reader)))):
+            writer.write(done)
+            rows += len(done)
+            if progress:
+                progress(rows, reader.rows)
+        release = job.release(Path(target), columns_left_out=list(reader.ignored_columns))
+        sidecar.write(release)
     return release
 
 
-def _in_order(
-    workers: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings]], waiting: deque[Future[Rankings]]
-) -> Iterator[Rankings]:
+def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Iterator[Rankings]:
+    """The batches, the next one always being read while one is worked on."""
+    upcoming = reading.submit(next, batches, None)
+    while (batch := upcoming.result()) is not None:
+        upcoming = reading.submit(next, batches, None)
+        yield batch
+
+
+def _in_order(drawing: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings]]) -> Iterator[Rankings]:
     """The results of the tasks in their order, a few computed ahead."""
+    waiting: deque[Future[Rankings]] = deque()
     for task in tasks:
-        waiting.append(workers.submit(task))
+        waiting.append(drawing.submit(task))
         if len(waiting) == _BATCHES_AHEAD:
             yield waiting.popleft().result()
     while waiting:
@@ -179,7 +182,7 @@ class _Job:
             if length > 1:
                 yield int(length), self.epsilon or positive(value), np.flatnonzero(kind == place)
 
-    def release(self, value: Any) -> Release[Any]:
+    def release(self, value: Any, **facts: Any) -> Release[Any]:
         """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
         if not self.used:
             raise InputError("no ranking lists two items or more: there is no order to protect")
@@ -197,6 +200,7 @@ class _Job:
             "asked_for": self.name,
             "epsilon": "each voter's own" if personal else str(self.epsilon),
             "choices": [{"mechanism": self.used[key].name, **self.used[key].parameters} for key in sorted(self.used)],
+            **facts,
         }
         provenance = Provenance.now(" + ".join(names), parameters, self.bits)
         return Release(value, None if provenance.seed is not None else guarantee, provenance)
@@ -210,13 +214,18 @@ def _given(epsilons: NDArray[np.float64] | None) -> NDArray[np.float64]:
 class _Sidecar:
     """The release's JSON file, written out before the data file takes its name and named after it.
 
-    The old sidecar is removed in between, so that at no moment a guarantee stands beside data it was not made
-    for.
+    The old sidecar is removed in between, so that at no moment a guarantee stands beside data it was not made for.
     """
 
-    def __init__(self, release: Release[Path]) -> None:
-        self._target = release.value.with_name(release.value.name + SIDECAR)
+    def __init__(self, target: str | os.PathLike[str]) -> None:
+        self._target = Path(os.fspath(target) + SIDECAR)
         self._temporary = self._target.with_name(f".{self._target.name}.{secrets.token_hex(4)}.tmp")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, release: Release[Path]) -> None:
+        """Put the release's facts on disk under a temporary name."""
         try:
             with self._temporary.open("w", encoding="utf-8") as file:
                 json.dump(release.to_dict(), file, indent=2)
@@ -225,9 +234,10 @@ class _Sidecar:
                 os.fsync(file.fileno())
             self._target.unlink(missing_ok=True)
         except OSError as problem:
-            self._temporary.unlink(missing_ok=True)
             raise system_problem(str(self._target), problem, "written") from None
 
-    def publish(self) -> None:
-        """Take the final name."""
-        self._temporary.replace(self._target)
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._temporary.replace(self._target)
+        else:
+            self._temporary.unlink(missing_ok=True)

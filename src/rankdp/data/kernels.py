@@ -1,4 +1,4 @@
-"""The loops that touch every cell of a large table of orders, compiled and free of the GIL.
+"""The loops that touch every cell of a large table of orders, compiled on first use and free of the GIL.
 
 Imported only when a table is large enough to repay the import (see `checks`). The rows are walked once, and
 the *first* broken row is the one reported, so that the sentence a person reads does not depend on how the
@@ -7,24 +7,16 @@ work was cut.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import int32, int64, njit
-from numba import types as numba_types
 from numpy.typing import NDArray
+
+from rankdp.jit import kernel
 
 OK, REPEATED, GAP, EMPTY, OUTSIDE = range(5)
 _BLOCK = 2048
 
-types: Any = numba_types
-_FIXED = types.Array(int32, 2, "C", readonly=True)
-_FLAT = types.Array(int32, 1, "C", readonly=True)
-_STARTS = types.Array(int64, 1, "C", readonly=True)
-_REPORT = types.Tuple((int64, int64, int64))
 
-
-@njit(_REPORT(_FIXED, int64, int64), cache=True, nogil=True)
+@kernel
 def _check_row(orders: NDArray[np.int32], row: int, items: int) -> tuple[int, int, int]:
     """One row, rule by rule: the slow way, which knows what to say."""
     ended = False
@@ -46,11 +38,35 @@ def _check_row(orders: NDArray[np.int32], row: int, items: int) -> tuple[int, in
     return OK, -1, -1
 
 
-@njit(_REPORT(_FIXED, int64), cache=True, nogil=True)
+@kernel
+def _all_bits(width: int) -> np.uint64:
+    """A word with the lowest `width` bits set, for 1 to 64 of them."""
+    return np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - width)
+
+
+@kernel
+def _complete(orders: NDArray[np.int32]) -> bool:
+    """Whether each row, of 1 to 64 cells, lists every index below its width: that many bits, and none beyond."""
+    rows, width = orders.shape
+    every = _all_bits(width)
+    for row in range(rows):
+        seen, union = np.uint64(0), np.uint32(0)
+        for column in range(width):
+            item = orders[row, column]
+            seen |= np.uint64(1) << (np.uint64(item) & np.uint64(63))
+            union |= np.uint32(item)
+        if seen != every or union >= 64:
+            return False
+    return True
+
+
+@kernel
 def check_rows(orders: NDArray[np.int32], items: int) -> tuple[int, int, int]:
     """(rule, row, column) of the first broken row, or (OK, -1, -1)."""
     rows, width = orders.shape
     if items <= 64:
+        if 0 < width == items and _complete(orders):
+            return OK, -1, -1
         for row in range(rows):
             # no branches: a set of bits, the bits met twice, and whether any index lies outside 0..items-1
             seen, twice, odd = np.uint64(0), np.uint64(0), 0
@@ -61,7 +77,7 @@ def check_rows(orders: NDArray[np.int32], items: int) -> tuple[int, int, int]:
                 seen |= bit
                 odd |= int(np.uint32(item) >= np.uint32(items))
             if twice or odd or width == 0:
-                report: tuple[int, int, int] = _check_row(orders, row, items)
+                report = _check_row(orders, row, items)
                 if report[0] != OK:
                     return report
         return OK, -1, -1
@@ -81,22 +97,30 @@ def check_rows(orders: NDArray[np.int32], items: int) -> tuple[int, int, int]:
     return OK, -1, -1
 
 
-@njit(types.void(_FIXED, _FLAT, _STARTS, int32[:, ::1]), cache=True, nogil=True)
+@kernel
 def gather(
     codes: NDArray[np.int32], meaning: NDArray[np.int32], starts: NDArray[np.int64], orders: NDArray[np.int32]
-) -> None:
-    """Turn columns of dictionary codes into rows of item indices.
+) -> bool:
+    """Turn columns of dictionary codes into rows of item indices; True if every row lists each index below the width.
 
     `codes[j]` is column j (-1 where blank) and `meaning[starts[j] + code]` the item that a code stands for;
-    one entry before each start holds the -1 of a blank.
+    one entry before each start holds the -1 of a blank. True spares the check; False says nothing.
     """
     width, rows = codes.shape[0], orders.shape[0]
+    every = _all_bits(width) if 1 <= width <= 64 else np.uint64(0)
+    complete = bool(every != 0)
     for row in range(rows):
+        seen, union = np.uint64(0), np.uint32(0)
         for column in range(width):
-            orders[row, column] = meaning[starts[column] + codes[column, row]]
+            item = meaning[starts[column] + codes[column, row]]
+            orders[row, column] = item
+            seen |= np.uint64(1) << (np.uint64(item) & np.uint64(63))
+            union |= np.uint32(item)
+        complete &= seen == every and union < 64
+    return complete
 
 
-@njit(types.void(_FIXED, int32[:, ::1]), cache=True, nogil=True)
+@kernel
 def transpose(orders: NDArray[np.int32], columns: NDArray[np.int32]) -> None:
     """Copy rows to columns, block by block (a plain transposed copy misses the cache at every cell)."""
     rows, width = orders.shape
@@ -105,3 +129,31 @@ def transpose(orders: NDArray[np.int32], columns: NDArray[np.int32]) -> None:
         for column in range(width):
             for row in range(first, last):
                 columns[column, row] = orders[row, column]
+
+
+@kernel
+def pack(orders: NDArray[np.int32], bits: int, packed: NDArray[np.uint32]) -> bool:
+    """Write each column's values one after the other, `bits` bits each and the lowest first, into a row of `packed`.
+
+    All columns fill their words in step, so that the inner loops run over the cells of one row, side by side in
+    memory. A value whose bits cross the end of a word continues in the next one. False if a row ends in a blank.
+    """
+    rows, width = orders.shape
+    held = np.zeros(width, np.uint32)
+    filled, word, listed = 0, 0, True
+    for row in range(rows):
+        for column in range(width):
+            held[column] |= np.uint32(orders[row, column]) << np.uint32(filled)
+        listed &= orders[row, width - 1] >= 0
+        filled += bits
+        if filled >= 32:
+            filled -= 32
+            for column in range(width):
+                packed[column, word] = held[column]
+                # two shifts, because a shift by all 32 bits is not defined
+                held[column] = np.uint32(orders[row, column]) >> np.uint32(bits - filled - 1) >> np.uint32(1)
+            word += 1
+    if filled:
+        for column in range(width):
+            packed[column, word] = held[column]
+    return listed

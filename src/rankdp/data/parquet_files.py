@@ -1,6 +1,7 @@
 """Parquet: dictionary pages in, dictionary pages out, and no text per cell on the way.
 
-The settings were chosen by measuring ten rank columns and an integer id, per row: writing took 80 ns and 13 bytes
+Tables without a blank, whose ids (if any) are numbers, are written by `parquet_pages`; all others by Arrow. Arrow's
+settings were chosen by measuring ten rank columns and an integer id, per row: writing took 80 ns and 13 bytes
 without compression, 96 ns and 9 bytes with snappy, 120 ns and 5 bytes with zstd; null markers added 20 to 50 ns,
 statistics another 50. So: snappy, no statistics, and columns marked as required while no cell is blank. Reading
 runs in the caller's thread, which leaves the other cores to the work between the files.
@@ -9,6 +10,7 @@ runs in the caller's thread, which leaves the other cores to the work between th
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from rankdp.data.frames import (
     wide_rankings,
     wide_schema,
 )
+from rankdp.data.parquet_pages import PageWriter, supports
 from rankdp.data.rankings import Rankings, Ties
 from rankdp.data.sources import Source, system_problem
 from rankdp.errors import InputError
@@ -95,8 +98,8 @@ def _batches(path: str, file: Any, columns: Columns, known: Known, batch_rows: i
 class ParquetSink:
     """Writes wide batches as row groups.
 
-    Columns start as required, which is a third cheaper; should a blank turn up later, what is written so far
-    is copied once into a file whose columns may be null.
+    Columns start as required, which is far cheaper; should a blank turn up later, what is written so far is copied
+    once into a file whose columns may be null.
     """
 
     def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
@@ -107,18 +110,46 @@ class ParquetSink:
 
     def write(self, rankings: Rankings) -> None:
         """Append one batch."""
-        full = rankings.orders.shape[1] == self._width and bool((rankings.orders[:, -1] >= 0).all())
+        ids = arrow_voters(rankings)
         if self._writer is None:
-            self._full = full
-            ids = arrow_voters(rankings)
-            voter = None if ids is None else (self._voter, ids.type)
-            epsilon = None if rankings.epsilons is None else self._epsilon
-            schema = wide_schema(self._width, rankings.items, voter, epsilon, full)
-            self._writer = self._open(schema.remove_metadata())
-        elif self._full and not full:
-            self._allow_blanks()
+            self._start(rankings, ids)
         self._items = rankings.items
+        if self._paged:
+            if self._append_pages(rankings, ids):
+                return
+            self._allow_blanks()
+        elif self._full and not self._no_blank(rankings):
+            self._allow_blanks()
         self._writer.write_batch(record_batch(rankings, self._writer.schema, self._width))
+
+    def _no_blank(self, rankings: Rankings) -> bool:
+        return rankings.orders.shape[1] == self._width and bool((rankings.orders[:, -1] >= 0).all())
+
+    def _start(self, rankings: Rankings, ids: Any) -> None:
+        self._full = self._no_blank(rankings)
+        voter = None if ids is None else (self._voter, ids.type)
+        epsilon = None if rankings.epsilons is None else self._epsilon
+        schema = wide_schema(self._width, rankings.items, voter, epsilon, self._full).remove_metadata()
+        numeric = ids is None or (supports(ids.type) and not ids.null_count)
+        if self._full and numeric and sys.byteorder == "little":
+            self._writer = PageWriter(self._temporary, schema)
+        else:
+            self._writer = self._open(schema)
+
+    def _append_pages(self, rankings: Rankings, ids: Any) -> bool:
+        """Write the batch as pages; False, with nothing written, if a cell is blank or the ids are of another kind."""
+        import pyarrow as pa
+
+        same = ids is None or (ids.type == self._writer.schema.field(0).type and not ids.null_count)
+        if not same or rankings.orders.shape[1] != self._width:
+            return False
+        front = [] if ids is None else [ids]
+        back = [] if rankings.epsilons is None else [pa.array(rankings.epsilons)]
+        return bool(self._writer.write(rankings.orders, rankings.items, front, back))
+
+    @property
+    def _paged(self) -> bool:
+        return isinstance(self._writer, PageWriter)
 
     def _open(self, schema: Any) -> Any:
         import pyarrow as pa
@@ -133,7 +164,10 @@ class ParquetSink:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._writer.close()
+        if self._paged:
+            self._writer.finish({})
+        else:
+            self._writer.close()
         strict = self._writer.schema
         self._full = False
         with pa.OSFile(self._temporary) as written:
@@ -146,9 +180,12 @@ class ParquetSink:
 
     def finish(self) -> None:
         """Add the list of items, which may have grown since the first batch, and close the file."""
-        names = json.dumps(self._items, ensure_ascii=False)
-        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): names})
-        self._writer.close()
+        names = {ITEMS_KEY.decode(): json.dumps(self._items, ensure_ascii=False)}
+        if self._paged:
+            self._writer.finish(names)
+        else:
+            self._writer.add_key_value_metadata(names)
+            self._writer.close()
 
     def abandon(self) -> None:
         """Let go of the file."""

@@ -13,11 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 from rankdp.errors import InputError
+from rankdp.privacy.exact import upwards
 
 # : the unit of eps-ranking DP (Xu, Definition 2): two rankings are neighbours when they differ by moving one
 # item
 ITEM_POSITION = "one item's position in one ranking"
 WHOLE_RANKING = "one whole ranking"
+
+_LARGEST_FACTOR = 14  # e^14 is about a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +155,8 @@ def _number(value: Fraction | float) -> str:
 
 
 def _factor(epsilon: Fraction | float) -> str:
-    """exp(epsilon), rounded up, in words that stay readable for large epsilon."""
-    return _number(Fraction(math.nextafter(math.exp(epsilon), math.inf))) if epsilon < 30 else f"e^{_number(epsilon)}"
+    """exp(epsilon), rounded up; as a power once the number says nothing to a reader any more."""
+    if epsilon > _LARGEST_FACTOR:
+        return f"e^{_number(epsilon)}"
+    factor = upwards(math.exp(epsilon))
+    return f"{math.ceil(factor):,}" if factor > 1000 else _number(factor)

@@ -1,0 +1,50 @@
+"""Runs the tables named on the command line, all by default, and prints each when it is done."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from benchmarks import bits, files, imports, kendall, laplace, reinsertion, report
+
+
+def main() -> None:
+    tables = {
+        "imports": imports.table,
+        "bits": bits.table,
+        "laplace": laplace.table,
+        "kendall": kendall.table,
+        "reinsertion": reinsertion.table,
+        "files": files.table,
+    }
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the results into this document")
+    parser.add_argument("--rows", type=int, default=files.ROWS, help="rankings in the file (default: %(default)s)")
+    options = parser.parse_args()
+    if unknown := set(options.tables) - set(tables):
+        parser.error(f"there is no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
+    if options.rows < 1:
+        parser.error(f"--rows must be at least 1, got {options.rows}")
+    tables["files"] = partial(files.table, options.rows)
+
+    results, met, missed = {"machine": report.machine()}, 0, 0
+    print(results["machine"], flush=True)
+    for name in options.tables or tables:
+        if sys.stderr.isatty():
+            print(f"{name} …", end="\r", file=sys.stderr, flush=True)
+        start = time.perf_counter()
+        table = tables[name]()
+        results[name] = str(table)
+        met, missed = met + table.count("ok"), missed + table.count("missed")
+        print(f"\n{name} ({time.perf_counter() - start:.0f} s)\n\n{table}", flush=True)
+    print(f"\n{met} of {met + missed} targets met")
+    if options.write:
+        report.write(options.write, results)
+
+
+if __name__ == "__main__":
+    main()

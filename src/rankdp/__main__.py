@@ -1,0 +1,5 @@
+"""``python -m rankdp`` is the command ``rankdp``."""
+
+from rankdp.cli import main
+
+main()

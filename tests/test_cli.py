@@ -1,0 +1,122 @@
+"""The command line as a person meets it: what it prints where, and how it leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankdp.cli import _MECHANISM_NAMES
+from rankdp.mechanisms.registry import MECHANISMS
+
+POLL = "voter,rank_1,rank_2,rank_3\nann,tea,coffee,water\nbob,water,tea,coffee\n"
+
+
+def rankdp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rankdp", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "poll.csv").write_text(POLL)
+    return tmp_path
+
+
+def test_privatize_says_what_it_did_on_stderr(directory: Path) -> None:
+    run = rankdp("privatize", "poll.csv", "out.csv", "--epsilon", "2", cwd=directory)
+    assert (run.returncode, run.stdout) == (0, "")
+    assert "2 rankings" in run.stderr
+    assert "keeps" in run.stderr
+    assert "Protects one item's position in one ranking" in run.stderr
+
+
+def test_json_goes_to_stdout(directory: Path) -> None:
+    run = rankdp(
+        "privatize", "poll.csv", "out.csv", "--epsilon", "2", "--mechanism", "kendall", "--json", cwd=directory
+    )
+    summary = json.loads(run.stdout)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert summary["rows"] == 2
+    assert summary["guarantee"]["epsilon"] == "2"
+    assert summary["mechanism"] == "kendall"
+
+
+def test_a_rehearsal_is_loud(directory: Path) -> None:
+    run = rankdp("privatize", "poll.csv", "out.csv", "-e", "2", "--rehearse", "1", cwd=directory)
+    assert "NOT PRIVATE" in run.stderr
+    assert json.loads((directory / "out.csv.release.json").read_text())["guarantee"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["poll.csv", "out.csv", "-e", "nan"], "rankdp: epsilon must be a finite number above 0, got nan\n"),
+        (["poll.csv", "out.csv", "-e", "-1"], "rankdp: epsilon must be a finite number above 0, got -1\n"),
+        (["none.csv", "out.csv", "-e", "1"], "rankdp: none.csv: there is no such file\n"),
+        (["poll.csv", "poll.csv", "-e", "1"], "rankdp: poll.csv: this is the file being read; write to another one\n"),
+        (["poll.csv", "out.xls", "-e", "1"], None),
+        (["poll.csv", "nowhere/out.csv", "-e", "1"], None),
+        (["poll.csv", "out.csv", "--epsilon-column", "mine"], None),
+        (["poll.csv", "out.csv", "-e", "1", "--items", "none.txt"], None),
+        (["poll.csv", "out.csv", "-e", "1", "--mechanism", "optimal", "--items", "seven.txt"], None),
+    ],
+)
+def test_refusals_are_one_sentence_and_exit_1(directory: Path, arguments: list[str], sentence: str | None) -> None:
+    (directory / "seven.txt").write_text("tea\ncoffee\nmilk\n")
+    before = sorted(path.name for path in directory.iterdir())
+    run = rankdp("privatize", *arguments, cwd=directory)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith("rankdp: ")
+    assert run.stderr.count("\n") == 1
+    assert sentence in (None, run.stderr)
+    assert sorted(path.name for path in directory.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["privatize"],
+        ["privatize", "poll.csv", "out.csv"],
+        ["fly"],
+        ["privatize", "a", "b", "-e", "1", "--mechanism", "x"],
+    ],
+)
+def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
+    run = rankdp(*arguments, cwd=directory)
+    assert run.returncode == 2
+    assert "Usage: rankdp" in run.stderr
+
+
+def test_help_and_version(directory: Path) -> None:
+    assert "Publish rankings" in rankdp("--help", cwd=directory).stdout
+    assert rankdp("--version", cwd=directory).stdout.startswith("rankdp, version ")
+
+
+def test_the_choices_are_the_registry() -> None:
+    assert sorted(_MECHANISM_NAMES) == sorted(["auto", *MECHANISMS])
+
+
+def test_demo(directory: Path) -> None:
+    run = rankdp("demo", cwd=directory)
+    assert run.returncode == 0, run.stderr
+    assert "library" in run.stdout
+    assert "epsilon 4" in run.stdout
+    assert "Protects one item's position" in " ".join(run.stdout.split())
+    assert (directory / "rankdp-demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_as_json(directory: Path) -> None:
+    shown = json.loads(rankdp("demo", "--json", "--plot", "x.png", cwd=directory).stdout)
+    assert set(shown["synthetic"]) == {"1", "2", "4", "8"}
+    assert len(shown["true_mean_ranks"]) == 8
+
+
+def test_a_closed_pipe_is_no_traceback(directory: Path) -> None:
+    script = f"{sys.executable} -m rankdp demo --json | true"
+    run = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False)
+    assert "Traceback" not in run.stderr
