@@ -29,6 +29,8 @@ def main() -> None:
         parser.error(f"there is no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
     if options.rows < 1:
         parser.error(f"--rows must be at least 1, got {options.rows}")
+    if options.write and not options.write.is_file():
+        parser.error(f"--write puts the results into a document that exists, and {options.write} does not")
     tables["files"] = partial(files.table, options.rows)
 
     results, met, missed = {"machine": report.machine()}, 0, 0

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,8 @@ ROWS = 5_000_000
 _ITEMS = 10
 _EPSILON = 1
 _BATCH = 250_000
-_TURNS = 3
+_TURNS = 5
+_KERNELS_A_TURN = 3  # it is quick, and its best must not be a matter of luck
 _TARGET = 0.5
 _MOST_MEMORY = 2e9
 
@@ -37,25 +38,27 @@ def table(rows: int = ROWS) -> Table:
         source = Path(directory) / "poll.parquet"
         _write_poll(source, rows)
         orders = np.concatenate(list(_orders(in_memory)))
-        kernel, runs = float("inf"), []
+        runs, kernels = [], []
         for _ in range(_TURNS if rows <= ROWS else 1):
             runs.append(_privatize_elsewhere(source))
-            start = time.perf_counter()
-            kendall.sample(orders)
-            kernel = min(kernel, time.perf_counter() - start)
+            kernels += [_timed(lambda: kendall.sample(orders)) for _ in range(_KERNELS_A_TURN)]
         size = source.stat().st_size
-    seconds, processor = (min(run[key] for run in runs) for key in ("seconds", "processor"))
+    seconds, processor = (min(run[key] for run in runs) / rows for key in ("seconds", "processor"))
+    kernel_seconds, kernel_processor = (
+        min(run[key] for run in kernels) / in_memory for key in ("seconds", "processor")
+    )
     memory = max(run["memory"] for run in runs)
-    ratio = (rows / seconds) / (in_memory / kernel)
+    ratio = kernel_seconds / seconds
     return Table(
         ("what", "measured", "target", "met"),
         [
             ("rankings in the file", f"{rows:,}", "", ""),
             ("size of the file", f"{size / 1e6:.0f} MB", "", ""),
-            ("Parquet to Parquet", rate(rows / seconds), "", ""),
-            ("kernel alone", rate(in_memory / kernel), "", ""),
+            ("Parquet to Parquet", rate(1 / seconds), "", ""),
+            ("kernel alone", rate(1 / kernel_seconds), "", ""),
             ("ratio", times(ratio), times(_TARGET), verdict(ratio >= _TARGET)),
-            ("processor time per ranking", f"{1e9 * processor / rows:.0f} ns", "", ""),
+            ("processor time per ranking", f"{1e9 * processor:.0f} ns", "", ""),
+            ("the same, kernel alone", f"{1e9 * kernel_processor:.0f} ns", "", ""),
             ("peak memory", f"{memory / 1e6:.0f} MB", "below 2 GB", verdict(memory < _MOST_MEMORY)),
         ],
     )
@@ -94,13 +97,14 @@ def _privatize_here(source: str, target: str) -> dict[str, float]:
         small = Path(directory) / "small.parquet"
         _write_poll(small, _BATCH)
         rankdp.privatize_file(small, small.with_name("private.parquet"), _EPSILON, mechanism="kendall")
+    run = _timed(lambda: rankdp.privatize_file(source, target, _EPSILON, mechanism="kendall"))
+    return {**run, "memory": _peak_memory()}
+
+
+def _timed(call: Callable[[], object]) -> dict[str, float]:
     start, processor = time.perf_counter(), time.process_time()
-    rankdp.privatize_file(source, target, _EPSILON, mechanism="kendall")
-    return {
-        "seconds": time.perf_counter() - start,
-        "processor": time.process_time() - processor,
-        "memory": _peak_memory(),
-    }
+    call()
+    return {"seconds": time.perf_counter() - start, "processor": time.process_time() - processor}
 
 
 def _peak_memory() -> float:

@@ -233,7 +233,8 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[IntArray], items: i
         part = orders[first : first + tile]
         for target, column in zip(codes, columns, strict=True):
             target[: len(part)] = column.codes[first : first + tile]
-        kernels.gather(codes, meaning, starts, part)
+        if kernels.gather(codes, meaning, starts, part) and len(columns) <= items:
+            continue
         rule, row, column_number = kernels.check_rows(part, items)
         if rule != OK:
             return rule, first + row, column_number

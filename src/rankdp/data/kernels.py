@@ -116,7 +116,7 @@ def gather(
             orders[row, column] = item
             seen |= np.uint64(1) << (np.uint64(item) & np.uint64(63))
             union |= np.uint32(item)
-        complete &= seen == every and union < 64
+        complete &= bool(seen == every and union < 64)
     return complete
 
 

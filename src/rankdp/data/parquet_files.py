@@ -56,7 +56,8 @@ def open_parquet(
     metadata = plain.metadata
     if not metadata.num_rows:
         raise InputError(f"{path}: there are no rows")
-    known = Known.start(items, declared_items(plain.schema_arrow))
+    # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
+    known = Known.start(items, declared_items(metadata))
     if columns.layout == "long":
         table = _sheltered(path, lambda: plain.read(columns.used))
         rankings = long_rankings(table, columns, known, ties, partial(_row, path))

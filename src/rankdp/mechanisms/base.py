@@ -33,6 +33,7 @@ from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 
 Orders = NDArray[np.int32]
 
+_SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold what follows from it
 _CELLS_PER_CHUNK = 1 << 16  # one worker's share at a time: small enough for its words and draws to stay in cache
 
 
@@ -51,6 +52,8 @@ class RankingMechanism(ABC):
             raise InputError(f"the {self.name} mechanism takes at most {self.most_items} items, got {items}")
         self.items = int(items)
         self.epsilon = positive(epsilon)
+        if not _SMALLEST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
+            raise InputError(f"epsilon must be between 1e-100 and 1e100, got {epsilon!s}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(items={self.items}, epsilon={self.epsilon})"
@@ -144,6 +147,8 @@ def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != items:
         shape = " x ".join(map(str, array.shape)) or "scalar"
         raise InputError(f"{name} must be an n x {items} array of integers, got {shape} of {array.dtype}")
+    if not np.can_cast(array.dtype, np.int32) and array.size and not -(1 << 31) <= array.min() <= array.max() < 1 << 31:
+        raise InputError(f"{name} must hold 32-bit integers, got {array.min()} to {array.max()}")
     return np.ascontiguousarray(array, dtype=np.int32)
 
 

@@ -16,6 +16,7 @@ The price is in the 6th digit of the concordance.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -32,6 +33,8 @@ from rankdp.privacy.tables import CutTable, integer_weights
 # programme's to 7 digits at eps = 10); there the programme's coefficients e^eps outgrow what a floating-point
 # solver can tell from zero.
 _ULAM_FROM = 10
+# A stronger guarantee than asked for above: e^-200 is below any probability that could be noticed.
+_EPSILON_USED = Fraction(200)
 
 
 class Optimal(RankingMechanism):
@@ -59,10 +62,11 @@ class Optimal(RankingMechanism):
     def weights(self) -> list[int]:
         """Integer weights of all permutations in lexicographic order, certified."""
         solved = self._solve()
-        scale = 160 + math.ceil(3 * float(self.epsilon) * self.items)
+        epsilon = min(self.epsilon, _EPSILON_USED)
+        scale = 160 + math.ceil(3 * epsilon * self.items)
         weights = [max(int(math.ldexp(max(p, 0.0), 60)) << (scale - 60), 0) for p in solved.tolist()]
         weights[0] = max(weights[0], 1)
-        _, shrink = exp_bounds(self.epsilon, scale)
+        _, shrink = exp_bounds(epsilon, scale)
         neighbours = self._neighbours.tolist()
         waiting = list(range(len(weights)))
         while waiting:  # raise what is too low, then look at the neighbours of what was raised
@@ -121,7 +125,10 @@ class Optimal(RankingMechanism):
 
     def local_epsilon(self) -> float:
         """log of the largest over the smallest weight, rounded up."""
-        return upwards(math.log(max(self.weights)) - math.log(min(self.weights)))
+        smallest, spread = min(self.weights), max(self.weights) - min(self.weights)
+        if spread < smallest << 64:  # log1p is exact to rounding also where the weights are nearly equal
+            return upwards(math.log1p(spread / smallest))
+        return upwards(math.log(smallest + spread) - math.log(smallest))
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         from rankdp.mechanisms.kernels import permute

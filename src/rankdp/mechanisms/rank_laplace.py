@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.errors import Unsupported
 from rankdp.mechanisms.base import Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import upwards
@@ -33,6 +34,8 @@ _STEPS = 1 << 24
 _LARGEST_SCALE = 1 << 55
 _NODES = 24  # of Gauss or Chebyshev quadrature on a stretch no longer than the scale: full double precision
 _LOCAL_UP_TO = 40
+_LOCAL_FROM_SCALE = Fraction(1, 8)  # below, probabilities fall out of a float's range
+_SMALLEST_SCALE = Fraction(1, 1024)
 
 
 class RankLaplace(RankingMechanism):
@@ -49,13 +52,25 @@ class RankLaplace(RankingMechanism):
         """log P(identity) - log P(reverse) up to 40 items; above, the largest l1 distance over the scale, a bound.
 
         Laplace noise has monotone likelihood ratios, so every adjacent swap away from the input makes an
-        output less likely: the identity is the most likely output and the reverse the least.
+        output less likely: the identity is the most likely output and the reverse the least. What quadrature
+        (1e-11) and the grid (2e-7 eps) can be off is added; the bound is taken where it is the smaller.
         """
-        if self.items > _LOCAL_UP_TO:
-            return (self.items**2 // 2) / self.scale
+        bound = (self.items**2 // 2) / self.scale
+        if self.items > _LOCAL_UP_TO or self.scale < _LOCAL_FROM_SCALE:
+            return bound
         identity = np.arange(self.items, dtype=np.int32)
         best, worst = self._log_prob(np.stack([identity, identity[::-1]]))
-        return upwards(float(best - worst) + 2e-7 * float(self.epsilon))
+        computed = upwards(float(best - worst) + 2e-7 * float(self.epsilon) + 1e-11)
+        return computed if computed < bound else bound
+
+    def _stretches(self) -> int:
+        """Into how many parts no longer than the scale the quadrature cuts the space between two ranks."""
+        if self.scale < _SMALLEST_SCALE:
+            raise Unsupported(
+                f"probabilities of the laplace mechanism are computed for a scale of at least {_SMALLEST_SCALE}, "
+                f"got {float(self.scale):g} ({self.items} items, epsilon {float(self.epsilon):g})"
+            )
+        return math.ceil(1 / self.scale)
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         steps = _STEPS
@@ -78,13 +93,13 @@ class RankLaplace(RankingMechanism):
         """
         b = float(self.scale)
         rows, m = relative.shape
-        stretches = math.ceil(1 / b)
+        stretches = self._stretches()
         node, integrate = _chebyshev_integration(_NODES)
         order = np.arange(m + 1)
         log_factorial = np.array([math.lgamma(k + 1) for k in order])
         below = np.concatenate([np.zeros((rows, 1)), np.cumsum(math.log(0.5) - relative / b, axis=1)], axis=1)
         reached = np.exp(below - log_factorial)  # H_k(0)
-        for start in np.arange(0, m - 1, 1 / stretches):
+        for start in np.arange((m - 1) * stretches) / stretches:
             x = start + (node + 1) / (2 * stretches)
             previous = np.ones((rows, _NODES))
             ahead = np.empty_like(reached)
@@ -115,8 +130,8 @@ class RankLaplace(RankingMechanism):
     def _position_matrix(self) -> NDArray[np.float64]:
         m, b = self.items, float(self.scale)
         node, weight = np.polynomial.legendre.leggauss(max(_NODES, m // 2 + 1))
-        stretches = math.ceil(1 / b)
-        starts = np.arange(0, m - 1, 1 / stretches)[:, None]
+        stretches = self._stretches()
+        starts = np.arange((m - 1) * stretches)[:, None] / stretches
         inner = (starts + (node + 1) / (2 * stretches)).ravel()
         unit = (node + 1) / 2  # exp(-distance/b) outside: the integrand is a polynomial in it
         x = np.concatenate([b * np.log(unit), inner, m - 1 - b * np.log(unit)])

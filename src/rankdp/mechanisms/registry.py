@@ -34,7 +34,7 @@ def mechanism(name: str, items: int, epsilon: Real | Iterable[Real]) -> RankingM
     return _build(name, items, positive(epsilon))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256, typed=True)
 def _build(name: str, items: int, epsilon: Fraction) -> RankingMechanism:
     if name == "auto":
         return candidates(items, epsilon)[0]

@@ -17,7 +17,9 @@ optimal mechanism is the better choice.
 
 from __future__ import annotations
 
+import decimal
 import math
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
@@ -40,8 +42,12 @@ class Reinsertion(RankingMechanism):
 
     def local_epsilon(self) -> float:
         """m eps - log(1 + m (e^eps - 1)), rounded up."""
-        eps, m = float(self.epsilon), self.items
-        return upwards((m - 1) * eps - math.log(m - (m - 1) * math.exp(-eps)))
+        m = self.items
+        # The two terms agree to order eps^2: as many more digits as eps is small.
+        digits = 40 + 2 * math.ceil(1 / self.epsilon).bit_length() + len(str(math.ceil(self.epsilon * m)))
+        with decimal.localcontext(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
+            eps = Decimal(self.epsilon.numerator) / Decimal(self.epsilon.denominator)
+            return upwards(float((m - 1) * eps - (m - (m - 1) * (-eps).exp()).ln()))
 
     @property
     def _log_weight(self) -> float:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ZEROS = bytes(1 << 18)
+_forks = [0]  # between this process and the one that imported the module
+os.register_at_fork(after_in_child=lambda: _forks.append(_forks.pop() + 1))
 _WORDS_PER_KEY = 1 << 34  # far below the 2**64 blocks at which CTR mode could be told from random bits
 
 
@@ -55,7 +57,7 @@ class Bits(ABC):
 
 
 class _Keyed(threading.local):
-    pid = -1
+    process: tuple[int, int] | None = None
     stream: Any = None
     left = 0
 
@@ -69,8 +71,9 @@ class SecureBits(Bits):
     def words(self, count: int) -> NDArray[np.uint64]:
         """``count`` fresh words from this thread's own keystream in this very process."""
         keyed = self._keyed
-        if keyed.pid != os.getpid() or keyed.left < count:
-            keyed.stream, keyed.pid = _keystream(os.urandom(32)), os.getpid()
+        process = os.getpid(), _forks[0]  # a process number can come back, the number of forks cannot
+        if keyed.process != process or keyed.left < count:
+            keyed.stream, keyed.process = _keystream(os.urandom(32)), process
             keyed.left = max(_WORDS_PER_KEY, count)
         keyed.left -= count
         return _fill(keyed.stream, count)

@@ -16,6 +16,7 @@ from rankdp.errors import InputError
 
 Real: TypeAlias = int | float | str | Decimal | Fraction
 
+_LONGEST_EXPONENT = 5  # a sign and four digits
 _LN2_BELOW = Fraction(6931471805599453094172321214581765, 10**34)
 
 
@@ -24,7 +25,12 @@ def rational(value: Real, name: str = "epsilon") -> Fraction:
     try:
         if isinstance(value, bool):
             raise TypeError  # noqa: TRY301
-        return Fraction(value) if isinstance(value, (int, Fraction, Decimal)) else Fraction(str(value).strip())
+        if isinstance(value, (int, Fraction)):
+            return Fraction(value)
+        text = str(value).strip()
+        if len(text.lower().partition("e")[2]) > _LONGEST_EXPONENT:  # 1e999999999 would fill the memory with zeros
+            raise OverflowError  # noqa: TRY301
+        return Fraction(text)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise InputError(f"{name} must be a finite number, got {value!s}") from None
 
@@ -41,7 +47,7 @@ def positive(value: Real, name: str = "epsilon") -> Fraction:
 
 
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
-    """Integers with lo <= 2**bits * exp(-x) <= hi and hi - lo <= 2, for x >= 0.
+    """Integers with 0 <= lo <= 2**bits * exp(-x) <= hi <= 2**bits and hi - lo <= 2, for x >= 0.
 
     ``decimal`` rounds its exponential correctly (half-even), so stepping one unit outwards encloses the
     value; the argument, a rational, is enclosed first.
@@ -60,7 +66,7 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
         low, high = (-above).exp().next_minus(), (-below).exp().next_plus()
     low_top, low_bottom = low.as_integer_ratio()
     high_top, high_bottom = high.as_integer_ratio()
-    return max(0, (low_top << bits) // low_bottom), -(-(high_top << bits) // high_bottom)
+    return max(0, (low_top << bits) // low_bottom), min(1 << bits, -(-(high_top << bits) // high_bottom))
 
 
 def upwards(value: float) -> float:

@@ -41,6 +41,7 @@ class Guarantee:
     releases: int = 1
     personal: bool = False
     listed_items_public: bool = False
+    rho: float | None = None
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
@@ -66,6 +67,7 @@ class Guarantee:
                 releases=total.releases + other.releases,
                 personal=total.personal or other.personal,
                 listed_items_public=total.listed_items_public or other.listed_items_public,
+                rho=None if total.rho is None or other.rho is None else math.nextafter(total.rho + other.rho, math.inf),
             )
         return total
 
@@ -117,6 +119,7 @@ class Guarantee:
             "releases": self.releases,
             "personal": self.personal,
             "listed_items_public": self.listed_items_public,
+            "rho": self.rho,
             "explanation": self.explain(),
         }
 
@@ -134,6 +137,7 @@ class Guarantee:
                 releases=int(data["releases"]),
                 personal=bool(data["personal"]),
                 listed_items_public=bool(data["listed_items_public"]),
+                rho=data.get("rho"),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
             raise InputError(f"a guarantee must state protects, epsilon, delta and model: {problem!r}") from None

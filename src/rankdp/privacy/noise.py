@@ -7,11 +7,10 @@ its error could matter.
 - A geometric variable G with P(k) = (1-r) r^k has independent digits: for any base B, G mod B and G div B are
   independent, the first geometric truncated to {0..B-1}, the second geometric with ratio r^B. So any scale,
   however large, takes a few small tables.
-- Discrete Laplace, P(k) proportional to exp(-|k|/scale): with r = exp(-1/scale) it is G with probability 1/(1+r) and
-  -1-G otherwise (memorylessness).
-- Discrete Gaussian, P(k) proportional to exp(-k^2 / (2 sigma^2)): a table for small sigma; above, rejection
-  from the discrete
-  Laplace (Canonne, Kamath, Steinke 2020, Algorithm 3).
+- Discrete Laplace, P(k) proportional to ``exp(-|k|/scale)``: with r = exp(-1/scale) it is G with probability 1/(1+r)
+  and -1-G otherwise (memorylessness).
+- Discrete Gaussian, P(k) proportional to exp(-k^2 / (2 sigma^2)): a table for small sigma; above, rejection from the
+  discrete Laplace (Canonne, Kamath, Steinke 2020, Algorithm 3).
 """
 
 from __future__ import annotations
@@ -54,7 +53,9 @@ def _nonnegative(value: Real, name: str) -> Fraction:
 
 def _fits(scale: Fraction, name: str) -> Fraction:
     if scale > _LARGEST_SCALE:
-        raise InputError(f"{name} must be at most 2^56 so that draws fit 64-bit integers, got {float(scale):g}")
+        raise InputError(
+            f"{name} must be at most 2^56 so that draws fit 64-bit integers, got at least 2^{int(scale).bit_length() - 1}"
+        )
     return scale
 
 
@@ -114,7 +115,7 @@ def geometric(rate: Real, count: int, bits: Bits) -> NDArray[np.int64]:
 
 
 def discrete_laplace(scale: Real, count: int, bits: Bits) -> NDArray[np.int64]:
-    """P(k) proportional to exp(-|k| / scale) on all integers, for a rational scale >= 0 (0: no noise)."""
+    """P(k) proportional to ``exp(-|k| / scale)`` on all integers, for a rational scale >= 0 (0: no noise)."""
     exact = _fits(_nonnegative(scale, "scale"), "scale")
     if exact == 0:
         return np.zeros(_count(count), dtype=np.int64)
@@ -137,7 +138,7 @@ def discrete_gaussian(sigma: Real, count: int, bits: Bits) -> NDArray[np.int64]:
     if exact <= _LARGEST_TABLE_SIGMA:
         cells = _gaussian_table(exact * exact).sample(_count(count), bits)
         return np.where(cells % 2 == 1, cells + 1, -cells) // 2  # 0, 1, -1, 2, -2, …
-    variance, scale = exact * exact, math.floor(exact) + 1
+    variance, scale = exact * exact, min(math.floor(exact) + 1, _LARGEST_SCALE)
     drawn = np.empty(_count(count), dtype=np.int64)
     pending = np.arange(count)
     while len(pending):

@@ -19,7 +19,8 @@ def reversal_tail(releases: int, items: int, epsilon: float, *, ties: bool = Fal
     """
     from scipy.stats import binom
 
-    reverse = 1 / (1 + math.exp(epsilon / (items - 1)))
+    odds = math.exp(-epsilon / (items - 1))
+    reverse = odds / (1 + odds)
     least = (releases + 1) // 2 if ties else releases // 2 + 1
     return float(binom.sf(least - 1, releases, reverse))
 
@@ -27,6 +28,8 @@ def reversal_tail(releases: int, items: int, epsilon: float, *, ties: bool = Fal
 def theorem_2_bound(releases: int, items: int, epsilon: float, constant: float = 1.0) -> float:
     """Theorem 2: C0 (q+1)/(q-1) sqrt(2/(pi N)) exp(-N (q-1)^2), q = exp(eps/(m-1)); the paper does not give C0."""
     x = epsilon / (items - 1)
+    if x > 100:  # far below the smallest float
+        return 0.0
     return constant / math.tanh(x / 2) * math.sqrt(2 / (math.pi * releases)) * math.exp(-releases * math.expm1(x) ** 2)
 
 

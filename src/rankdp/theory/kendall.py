@@ -61,7 +61,7 @@ def expected_concordance(items: int, epsilon: float) -> float:
 def preference_bounds(items: int, epsilon: float) -> tuple[float, float]:
     """Theorem 1(2) for a fixed input ranking: bounds of 2 P(a pair keeps its order) - 1, tanh(x/2) and tanh((2m-3)x/2).
 
-    For a *random* input ranking the theorem's ratio |2 eta~ - 1| / |2 eta - 1| is not confined to this range.
+    For a *random* input ranking the theorem's ratio ``|2 eta~ - 1| / |2 eta - 1|`` is not confined to this range.
     """
     x = rate(items, epsilon)
     return math.tanh(x / 2), math.tanh((2 * items - 3) * x / 2)

@@ -1,0 +1,65 @@
+"""What a release from comparisons protects: one comparison, one outcome, or one voter.
+
+Data sets are neighbours when
+
+- *comparison*: one comparison is replaced by another, of any two items with any outcome (Cai, Section 2);
+- *outcome*: one comparison's outcome is changed; who was compared with whom is public;
+- *voter*: all comparisons of one voter, at most c of them, are replaced by at most c others (none included).
+
+In half-wins (a win is 2, a tie 1 for each side) a comparison carries 2. So when k comparisons can leave and k can come,
+or one outcome flips, the vector of half-wins changes by at most 4k in l1, and by at most 2k in each of two places, 8
+k^2 in squared l2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankdp.errors import InputError
+
+PROTECT = ("comparison", "outcome", "voter")
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """A unit of protection. ``moved`` is how many comparisons can leave, and how many can come, between neighbours."""
+
+    unit: str
+    moved: int = 1
+
+    @classmethod
+    def of(cls, protect: str, max_per_voter: int | None) -> Protection:
+        """The unit called ``protect``; voters need the largest number of comparisons that each may contribute."""
+        if protect not in PROTECT:
+            raise InputError(f"protect must be one of {', '.join(PROTECT)}, got {protect!r}")
+        if protect != "voter":
+            if max_per_voter is not None:
+                raise InputError(f"max_per_voter goes with protect='voter' only, got protect={protect!r}")
+            return cls(protect)
+        if isinstance(max_per_voter, bool) or not isinstance(max_per_voter, int) or max_per_voter < 1:
+            raise InputError(f"protecting voters needs max_per_voter, an integer of at least 1, got {max_per_voter!r}")
+        return cls(protect, max_per_voter)
+
+    @property
+    def design_public(self) -> bool:
+        """Whether who was compared with whom is public."""
+        return self.unit == "outcome"
+
+    @property
+    def protects(self) -> str:
+        """In words, for the guarantee."""
+        return {
+            "comparison": "one comparison",
+            "outcome": "one comparison's outcome",
+            "voter": f"one voter with at most {self.moved} comparisons",
+        }[self.unit]
+
+    @property
+    def half_win_l1(self) -> int:
+        """How far neighbours' half-wins can be apart in l1."""
+        return 4 * self.moved
+
+    @property
+    def half_win_l2_squared(self) -> int:
+        """How far in squared l2."""
+        return 8 * self.moved**2

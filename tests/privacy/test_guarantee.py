@@ -1,0 +1,189 @@
+"""Guarantees add up exactly, do not mix, and never state less than they cost."""
+
+import json
+import math
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import decimal_exp
+
+from rankdp.errors import InputError
+from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
+
+EPSILONS = st.one_of(
+    st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12),
+    st.floats(1e-9, 1e4).map(Fraction),
+    st.integers(1, 10**6).map(Fraction),
+)
+
+
+def test_ten_tenths_are_exactly_one():
+    tenth = Guarantee(ITEM_POSITION, Fraction(1, 10), whole_ranking_epsilon=Fraction(1, 4))
+    together = tenth.times(10)
+    assert together.epsilon == 1
+    assert together.whole_ranking_epsilon == Fraction(5, 2)
+    assert together.releases == 10
+    assert together == tenth.compose(*[tenth] * 9)
+    assert tenth.times(1) == tenth
+
+
+@given(st.lists(EPSILONS, min_size=2, max_size=6))
+def test_epsilons_and_deltas_add_up(epsilons):
+    parts = [Guarantee(ITEM_POSITION, e, delta=Fraction(1, 100)) for e in epsilons]
+    total = parts[0].compose(*parts[1:])
+    assert total.epsilon == sum(epsilons)
+    assert total.delta == Fraction(len(parts), 100)
+    assert total.releases == len(parts)
+
+
+@given(st.lists(st.one_of(EPSILONS, st.floats(1e-9, 1e6)), min_size=2, max_size=8))
+def test_a_sum_with_rounded_parts_is_never_below_the_true_sum(wholes):
+    parts = [Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=whole) for whole in wholes]
+    total = parts[0].compose(*parts[1:]).whole_ranking_epsilon
+    true = sum(Fraction(whole) for whole in wholes)
+    assert true <= Fraction(total) <= true * (1 + Fraction(1, 10**14))
+
+
+def test_an_unknown_whole_ranking_epsilon_stays_unknown():
+    known, unknown = (Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=w) for w in (Fraction(2), None))
+    assert known.compose(unknown).whole_ranking_epsilon is None
+    assert unknown.compose(known).whole_ranking_epsilon is None
+
+
+def test_marks_survive_composition():
+    plain = Guarantee(ITEM_POSITION, Fraction(1))
+    marked = Guarantee(ITEM_POSITION, Fraction(1), personal=True, listed_items_public=True)
+    for both in (plain.compose(marked), marked.compose(plain)):
+        assert both.personal
+        assert both.listed_items_public
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Guarantee(WHOLE_RANKING, Fraction(1)), Guarantee(ITEM_POSITION, Fraction(1), local=False)],
+)
+def test_units_do_not_mix(other):
+    with pytest.raises(InputError, match="guarantees compose only for the same unit of protection, got"):
+        Guarantee(ITEM_POSITION, Fraction(1)).compose(other)
+
+
+@pytest.mark.parametrize("releases", [0, -1, 1.0, True, "2", None])
+def test_times_wants_a_count(releases):
+    with pytest.raises(InputError, match="releases must be an integer of at least 1, got"):
+        Guarantee(ITEM_POSITION, Fraction(1)).times(releases)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0), (-1, 0), (1, -1), (1, 1), (1, 2)])
+def test_impossible_numbers_are_refused(epsilon, delta):
+    with pytest.raises(InputError, match="must be"):
+        Guarantee(ITEM_POSITION, Fraction(epsilon), delta=Fraction(delta))
+
+
+def test_a_guarantee_is_frozen():
+    guarantee = Guarantee(ITEM_POSITION, Fraction(1))
+    with pytest.raises((AttributeError, TypeError)):
+        guarantee.epsilon = Fraction(1, 2)
+
+
+def test_to_local_dp():
+    ranking = Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=Fraction(5, 2))
+    local = ranking.to_local_dp()
+    assert (local.protects, local.epsilon) == (WHOLE_RANKING, Fraction(5, 2))
+    assert local.to_local_dp() == local
+    rounded = Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=0.1).to_local_dp()
+    assert rounded.epsilon == Fraction(0.1)  # the float itself, which is the upper bound, and not a tenth
+    with pytest.raises(InputError, match="no local-DP epsilon is known"):
+        Guarantee(ITEM_POSITION, Fraction(1)).to_local_dp()
+
+
+def numbers(text):
+    return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?", text)]
+
+
+def stated(text, before, after=""):
+    """The number (or e^number) between two words."""
+    found = re.search(re.escape(before) + r"(e\^)?([\d.,e+-]*\d)" + re.escape(after), text)
+    assert found, text
+    return bool(found[1]), Fraction(found[2].replace(",", ""))
+
+
+@given(EPSILONS, EPSILONS)
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_stated_numbers_are_never_below_the_true_ones_nor_far_above(epsilon, whole):
+    text = Guarantee(ITEM_POSITION, epsilon, whole_ranking_epsilon=whole).explain()
+    assert not re.search(r"nan|inf|None|\b0\.0+\b", text)
+    for true, number in (
+        (epsilon, stated(text, "(epsilon ", ")")[1]),
+        (whole, stated(text, "(epsilon ", " in classical")[1]),
+    ):
+        assert true <= number <= true * (1 + Fraction(12, 10**4))
+    for true, before in (
+        (epsilon, "change their odds on it by a factor of at most "),
+        (whole, "rankings the factor is at most "),
+    ):
+        power, number = stated(text, before)
+        if power:
+            assert number >= true
+        elif true < 100:
+            assert Fraction(decimal_exp(true, 60)) * (1 - Fraction(1, 10**50)) <= number
+            assert number <= Fraction(decimal_exp(true, 60)) * (1 + Fraction(12, 10**4))
+        else:
+            pytest.fail("a factor that nobody can read")
+
+
+@pytest.mark.parametrize("factor", [1.5, 2, 3, 20, 999, 1.001, 12345])
+def test_a_factor_just_above_a_round_number_is_rounded_up(factor):
+    """The hardest case: exp(epsilon) exceeds a round number by less than a float can see."""
+    exact = Fraction(str(factor))
+    epsilon = Fraction(math.log(factor))
+    while Fraction(decimal_exp(epsilon, 60)) <= exact:
+        epsilon += Fraction(1, 10**19)
+    while Fraction(decimal_exp(epsilon - Fraction(1, 10**19), 60)) > exact:
+        epsilon -= Fraction(1, 10**19)
+    assert stated(Guarantee(ITEM_POSITION, epsilon).explain(), "factor of at most ")[1] > exact
+
+
+def test_explanations_say_what_they_must():
+    text = Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=Fraction(5, 2), releases=3).explain()
+    assert ITEM_POSITION in text
+    assert "after all 3 releases" in text
+    assert "2.719" in text  # e, rounded up
+    assert "12.19" in text  # e^2.5 = 12.182…
+    assert "(epsilon 1)" in text
+    assert "NOT protected" not in text
+    assert "NOT protected" in Guarantee(ITEM_POSITION, Fraction(1), listed_items_public=True).explain()
+    assert "each person's own epsilon, at most 2" in Guarantee(ITEM_POSITION, Fraction(2), personal=True).explain()
+    assert "except with probability 1e-06" in Guarantee(ITEM_POSITION, Fraction(1), Fraction(1, 10**6)).explain()
+    assert "epsilon 0.3334" in Guarantee(ITEM_POSITION, Fraction(1, 3)).explain()
+
+
+@given(
+    EPSILONS,
+    st.fractions(min_value=0, max_value=Fraction(1, 2)),
+    st.one_of(st.none(), EPSILONS, st.floats(1e-9, 1e6)),
+    st.booleans(),
+    st.integers(1, 50),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([ITEM_POSITION, WHOLE_RANKING, "one comparison"]),
+)
+def test_to_dict_and_back_through_json(epsilon, delta, whole, local, releases, personal, public, protects):
+    guarantee = Guarantee(protects, epsilon, delta, local, whole, releases, personal, public)
+    data = json.loads(json.dumps(guarantee.to_dict()))
+    assert Guarantee.from_dict(data) == guarantee
+    assert data["explanation"] == guarantee.explain()
+    assert numbers(data["epsilon"])
+
+
+@pytest.mark.parametrize(
+    "broken", [{"epsilon": None}, {"epsilon": "x"}, {"epsilon": "-1"}, {"epsilon": "1/0"}, {"delta": "2"}]
+)
+def test_a_broken_sidecar_is_refused(broken):
+    data = Guarantee(ITEM_POSITION, Fraction(1)).to_dict()
+    with pytest.raises(InputError, match="must"):
+        Guarantee.from_dict({**data, **broken})
+    with pytest.raises(InputError, match="must"):
+        Guarantee.from_dict({key: value for key, value in data.items() if key != "protects"})
