@@ -14,7 +14,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -58,7 +58,7 @@ def privatize(
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
     job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits())
-    return job.release(job.run(job.admit(rankings), job.bits, workers=os.cpu_count() or 1))
+    return job.release(job.admit(rankings).run(workers=os.cpu_count() or 1))
 
 
 def privatize_file(
@@ -91,7 +91,7 @@ def privatize_file(
         ThreadPoolExecutor(os.cpu_count()) as drawing,
     ):
         rows = 0
-        for done in _in_order(drawing, (job.task(job.admit(batch)) for batch in _prefetched(reading, iter(reader)))):
+        for done in _in_order(drawing, (job.admit(batch) for batch in _prefetched(reading, iter(reader)))):
             writer.write(done)
             rows += len(done)
             if progress:
@@ -109,15 +109,35 @@ def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Ite
         yield batch
 
 
-def _in_order(drawing: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings]]) -> Iterator[Rankings]:
+def _in_order(drawing: ThreadPoolExecutor, tasks: Iterable[_Task]) -> Iterator[Rankings]:
     """The results of the tasks in their order, a few computed ahead."""
     waiting: deque[Future[Rankings]] = deque()
     for task in tasks:
-        waiting.append(drawing.submit(task))
+        waiting.append(drawing.submit(task.run))
         if len(waiting) == _BATCHES_AHEAD:
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The work on one batch: which rows (None for all) go through which mechanism, with bits of their own."""
+
+    batch: Rankings
+    groups: list[tuple[NDArray[np.int64] | None, RankingMechanism]]
+    bits: Bits
+
+    def run(self, workers: int = 1) -> Rankings:
+        """The synthetic batch."""
+        orders = self.batch.orders
+        if [rows for rows, _ in self.groups] == [None] and orders.shape[1] == self.groups[0][1].items:
+            return self.batch.with_orders(self.groups[0][1].sample(orders, self.bits, workers))
+        out: Orders = orders.copy()
+        for rows, one in self.groups:
+            chosen = slice(None) if rows is None else rows
+            out[chosen, : one.items] = one.sample(orders[chosen, : one.items], self.bits, workers)
+        return self.batch.with_orders(out)
 
 
 class _Job:
@@ -133,11 +153,12 @@ class _Job:
         self.items: int | None = None
         self.used: dict[tuple[int, Fraction], RankingMechanism] = {}
 
-    def admit(self, batch: Rankings) -> Rankings:
-        """Check what the whole table must obey, and build the mechanisms that the batch needs."""
+    def admit(self, batch: Rankings) -> _Task:
+        """Check what the whole table must obey, build the mechanisms that the batch needs, say what is to be done."""
         if self.epsilon is None and batch.epsilons is None:
             raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
-        partial = not batch.complete or self.items not in (None, len(batch.items))
+        complete = batch.complete
+        partial = not complete or self.items not in (None, len(batch.items))
         self.items = len(batch.items)
         if partial and not self.listed_items_public:
             raise InputError(
@@ -145,39 +166,24 @@ class _Job:
                 "list; say that this is public with listed_items_public=True (--listed-items-public)"
             )
         self.partial |= partial
-        for length, epsilon, _ in self._groups(batch):
-            if (length, epsilon) not in self.used:
-                built = mechanism(self.name, length, epsilon)
-                assert isinstance(built, RankingMechanism)
-                self.used[length, epsilon] = built
-        return batch
+        groups = [(rows, self._mechanism(length, epsilon)) for length, epsilon, rows in self._groups(batch, complete)]
+        return _Task(batch, groups, self.bits.spawn())
 
-    def task(self, batch: Rankings) -> Callable[[], Rankings]:
-        """The batch's work for one worker, with bits of its own."""
-        bits = self.bits.spawn()
-        return lambda: self.run(batch, bits, workers=1)
+    def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
+        if (length, epsilon) not in self.used:
+            built = mechanism(self.name, length, epsilon)
+            assert isinstance(built, RankingMechanism)
+            self.used[length, epsilon] = built
+        return self.used[length, epsilon]
 
-    def run(self, batch: Rankings, bits: Bits, workers: int) -> Rankings:
-        """The synthetic batch."""
-        groups = list(self._groups(batch))
-        if len(groups) == 1 and groups[0][0] == batch.orders.shape[1]:
-            length, epsilon, _ = groups[0]
-            return batch.with_orders(self.used[length, epsilon].sample(batch.orders, bits, workers))
-        out: Orders = batch.orders.copy()
-        for length, epsilon, rows in groups:
-            out[rows, :length] = self.used[length, epsilon].sample(batch.orders[rows, :length], bits, workers)
-        return batch.with_orders(out)
-
-    def _groups(self, batch: Rankings) -> Iterator[tuple[int, Fraction, Any]]:
+    def _groups(self, batch: Rankings, complete: bool) -> Iterator[tuple[int, Fraction, Any]]:
         """The rows that share a length of at least two (one listed item has no order to protect) and an epsilon."""
-        everyone = slice(None)
-        if batch.complete and self.epsilon is not None:
+        if complete and self.epsilon is not None:
             if len(batch.items) > 1:
-                yield len(batch.items), self.epsilon, everyone
+                yield len(batch.items), self.epsilon, None
             return
-        lengths = batch.lengths
-        own: NDArray[np.float64] = np.zeros(len(batch)) if self.epsilon is not None else _given(batch.epsilons)
-        kinds, kind = np.unique(np.stack([lengths, own]), axis=1, return_inverse=True)
+        own = np.zeros(len(batch)) if batch.epsilons is None or self.epsilon is not None else batch.epsilons
+        kinds, kind = np.unique(np.stack([batch.lengths, own]), axis=1, return_inverse=True)
         for place, (length, value) in enumerate(kinds.T.tolist()):
             if length > 1:
                 yield int(length), self.epsilon or positive(value), np.flatnonzero(kind == place)
@@ -204,11 +210,6 @@ class _Job:
         }
         provenance = Provenance.now(" + ".join(names), parameters, self.bits)
         return Release(value, None if provenance.seed is not None else guarantee, provenance)
-
-
-def _given(epsilons: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    assert epsilons is not None
-    return epsilons
 
 
 class _Sidecar:

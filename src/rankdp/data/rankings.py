@@ -186,16 +186,6 @@ class Rankings:
         check_orders(array, self.items)
         return self._of(array, self.items, self._voters, self.epsilons)
 
-    def _with_permuted(self, orders: IntArray) -> Self:
-        """The same rankings with each row's listed items in another order, which the caller vouches for.
-
-        Only for orders that a mechanism made by permuting these rows: nothing is checked but the shape and the type.
-        The array is taken over and made read-only.
-        """
-        if orders.shape != self.orders.shape or orders.dtype != np.int32 or not orders.flags.c_contiguous:
-            raise InputError(f"orders must be int32 of shape {self.orders.shape}, got {orders.dtype} of {orders.shape}")
-        return self._of(orders, self.items, self._voters, self.epsilons)
-
     @property
     def voters(self) -> Any:
         """The voters' ids, one for each row, as a NumPy array; None when the source has none."""

@@ -21,8 +21,6 @@ from rankdp.privacy.bits import Bits
 from rankdp.privacy.noise import TruncatedGeometrics
 from rankdp.theory import kendall as theory
 
-_TREE_PAYS_FROM = 700  # mean shift, in items, above which the O(m log m) tree beats memmove
-
 
 class Kendall(RankingMechanism):
     """Insert the items one by one, from best to worst, each a geometric number of places too early."""
@@ -40,13 +38,10 @@ class Kendall(RankingMechanism):
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         from rankdp.mechanisms import kernels
 
-        behind = self._stages.sample(len(orders), bits)
-        if self.items <= 16:
-            kernels.insert_short(orders, behind, out)
-        elif (1 - self.expected_concordance()) * (self.items - 1) / 2 < _TREE_PAYS_FROM:
-            kernels.insert_shifting(orders, behind, out)
-        else:
-            kernels.insert_by_tree(orders, behind, out)
+        kernel = kernels.insert_short if self.items <= 16 else kernels.insert_medium
+        if self.items > 128:
+            kernel = kernels.insert_long
+        kernel(orders, self._stages.sample(len(orders), bits), out)
 
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.kernels import count_inversions
@@ -65,8 +60,4 @@ class Kendall(RankingMechanism):
 
     def expected_concordance(self) -> float:
         """Theorem 1(3), summed over the stages."""
-        return self._concordance
-
-    @cached_property
-    def _concordance(self) -> float:
         return theory.expected_concordance(self.items, float(self.epsilon))

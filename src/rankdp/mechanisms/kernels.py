@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from rankdp.jit import kernel
@@ -14,25 +12,18 @@ from rankdp.jit import kernel
 _FOUR = np.uint64(4)
 _ONE = np.uint64(1)
 _NIBBLE = np.uint64(15)
+_SIX = np.uint64(6)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_BYTES = np.uint64(0x0101010101010101)
+_TOPS = np.uint64(0x8080808080808080)
+# _SELECT_IN_BYTE[256 k + byte]: where the k-th set bit of a byte stands
+_SELECT_IN_BYTE = np.zeros(8 * 256, dtype=np.uint8)
+for _byte in range(256):
+    for _k, _bit in enumerate(bit for bit in range(8) if _byte >> bit & 1):
+        _SELECT_IN_BYTE[256 * _k + _byte] = _bit
 _LOW = np.uint64(0xFFFFFFFF)
 _RANGE = np.uint64(1 << 32)
 _THIRTY_TWO = np.uint64(32)
-
-
-@intrinsic
-def _shift_back(typing: Any, row: Any, start: Any, stop: Any) -> Any:
-    """row[start+1 : stop+1] = row[start : stop], as one memmove."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
-        source = builder.gep(data, [arguments[1]])
-        target = builder.gep(source, [arguments[1].type(1)])
-        count = builder.sub(arguments[2], arguments[1])
-        size = signature.args[0].dtype.bitwidth // 8
-        cgutils.raw_memmove(builder, target, source, count, size)  # type: ignore[no-untyped-call]
-        return context.get_dummy_value()
-
-    return types.void(row, types.int64, types.int64), generate
 
 
 @kernel
@@ -55,45 +46,87 @@ def insert_short(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDAr
 
 
 @kernel
-def insert_shifting(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """The same for any length, shifting what stays behind: cost proportional to the number of inversions."""
-    rows, items = orders.shape
-    for u in range(rows):
-        row = out[u]
-        row[0] = orders[u, 0]
-        for t in range(1, items):
-            place = t - behind[u, t - 1]
-            _shift_back(row, place, t)  # type: ignore[call-arg]
-            row[place] = orders[u, t]
+def _select(word: Any, index: Any) -> Any:
+    """The position of the set bit with this index (from 0) in a word, by sums over its bytes: no branch, no loop."""
+    sums = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
+    sums = (sums & np.uint64(0x3333333333333333)) + ((sums >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    sums = ((sums + (sums >> _FOUR)) & np.uint64(0x0F0F0F0F0F0F0F0F)) * _BYTES  # bits in this byte and those below
+    passed = (((index * _BYTES) | _TOPS) - sums) & _TOPS  # a mark in each byte that ends before the bit
+    byte = (((passed >> np.uint64(7)) * _BYTES) >> np.uint64(56)) << np.uint64(3)
+    left = index - (((sums << np.uint64(8)) >> byte) & np.uint64(255))
+    return byte + np.uint64(_SELECT_IN_BYTE[(left << np.uint64(8)) | ((word >> byte) & np.uint64(255))])
 
 
 @kernel
-def insert_by_tree(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """The same in O(m log m): from the last item to the first, each takes its place among the free ones.
+def _take_place(low: Any, high: Any, in_low: Any, ahead: Any) -> tuple[Any, Any, Any, Any]:
+    """Take the free place with ``ahead`` free ones before it; return both words, the count of the low one, the place."""
+    above = np.uint64(ahead >= in_low)
+    mask = np.uint64(0) - above
+    bit = _select((low & ~mask) | (high & mask), ahead - (in_low & mask))
+    return low ^ ((_ONE << bit) & ~mask), high ^ ((_ONE << bit) & mask), in_low - (_ONE - above), (above << _SIX) + bit
 
-    A complete binary tree counts the free places; one descent finds the place and updates the counts.
+
+@kernel
+def insert_medium(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+    """The same for 2 to 128 items: from the last item to the first, each takes its place among those still free.
+
+    The free places are two words. Four rows go side by side, because each step of one waits for the step before.
     """
     rows, items = orders.shape
-    leaves = 1
-    while leaves < items:
-        leaves *= 2
-    free = np.empty(2 * leaves, dtype=np.int32)
-    for u in range(rows):
-        for i in range(leaves):
-            free[leaves + i] = i < items
-        for node in range(leaves - 1, 0, -1):
-            free[node] = free[2 * node] + free[2 * node + 1]
+    low = _ALL if items >= 64 else (_ONE << np.uint64(items)) - _ONE
+    high = np.uint64(0) if items <= 64 else _ALL >> np.uint64(128 - items)
+    count = np.uint64(min(items, 64))
+    for start in range(0, rows, 4):
+        a, b, c, d = start, min(start + 1, rows - 1), min(start + 2, rows - 1), min(start + 3, rows - 1)
+        low_a, high_a, in_a = low, high, count
+        low_b, high_b, in_b = low, high, count
+        low_c, high_c, in_c = low, high, count
+        low_d, high_d, in_d = low, high, count
         for t in range(items - 1, -1, -1):
-            ahead = t - (behind[u, t - 1] if t > 0 else 0)
-            node = 1
-            while node < leaves:
+            s = max(t - 1, 0)
+            keep = np.int32(t > 0)
+            low_a, high_a, in_a, place = _take_place(low_a, high_a, in_a, np.uint64(t - keep * behind[a, s]))
+            out[a, place] = orders[a, t]
+            low_b, high_b, in_b, place = _take_place(low_b, high_b, in_b, np.uint64(t - keep * behind[b, s]))
+            out[b, place] = orders[b, t]
+            low_c, high_c, in_c, place = _take_place(low_c, high_c, in_c, np.uint64(t - keep * behind[c, s]))
+            out[c, place] = orders[c, t]
+            low_d, high_d, in_d, place = _take_place(low_d, high_d, in_d, np.uint64(t - keep * behind[d, s]))
+            out[d, place] = orders[d, t]
+
+
+@kernel
+def insert_long(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+    """The same for any length in O(m log m): words of free places are the leaves of a tree that counts them."""
+    rows, items = orders.shape
+    leaves = 1
+    while 64 * leaves < items:
+        leaves *= 2
+    full = np.zeros(2 * leaves, dtype=np.int32)
+    for leaf in range(leaves):
+        full[leaves + leaf] = min(64, max(0, items - 64 * leaf))
+    for node in range(leaves - 1, 0, -1):
+        full[node] = full[2 * node] + full[2 * node + 1]
+    free = np.empty(2 * leaves, dtype=np.int32)
+    words = np.empty(leaves, dtype=np.uint64)
+    for u in range(rows):
+        free[:] = full
+        for leaf in range(leaves):
+            size = full[leaves + leaf]
+            words[leaf] = _ALL if size == 64 else (_ONE << np.uint64(size)) - _ONE
+        for t in range(items - 1, -1, -1):
+            ahead: Any = t - (behind[u, t - 1] if t > 0 else 0)
+            node: Any = 1
+            while node < leaves:  # one descent finds the word and updates the counts
                 node *= 2
                 left = free[node]
-                if ahead >= left:
-                    ahead -= left
-                    node += 1
-                free[node] -= 1
-            out[u, node - leaves] = orders[u, t]
+                beyond = np.int32(ahead >= left)
+                ahead -= left * beyond
+                free[node] = left - (1 - beyond)
+                node += beyond
+            bit = _select(words[node - leaves], np.uint64(ahead))
+            words[node - leaves] ^= _ONE << bit
+            out[u, 64 * (node - leaves) + np.int64(bit)] = orders[u, t]
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,10 +34,23 @@ def look_up(
 
 
 @kernel
+def _find(word: Any, start: int, size: int, cuts: NDArray[np.uint64], guide: NDArray[np.uint16]) -> Any:
+    """The cell of a word in the table of ``size`` cuts at ``start``, -1 where it equals a cut."""
+    bucket = ((word >> _HALF) * np.uint64(_BUCKETS * size)) >> _HALF
+    cell = np.int64(guide[_BUCKETS * start + np.int64(bucket)])
+    while word >= cuts[start + cell]:
+        if word == cuts[start + cell]:
+            return -1
+        cell += 1
+    return cell
+
+
+@kernel
 def look_up_stages(
     words: NDArray[np.uint64],
     draws: NDArray[np.int32],
     done: int,
+    base: int,
     starts: NDArray[np.int64],
     sizes: NDArray[np.int64],
     cuts: NDArray[np.uint64],
@@ -43,26 +58,30 @@ def look_up_stages(
 ) -> tuple[int, int, bool]:
     """Fill ``draws`` from index ``done`` on: draw i belongs to stage i modulo the stages and is at most stage + 1.
 
-    The table of stage s starts at ``starts[s]`` and has ``sizes[s]`` cuts; a cell above s + 1 is drawn again.
-    Returns the next index, the words used, and whether the last of them equals a cut point.
+    The table of stage s starts at ``starts[s]`` and has ``sizes[s]`` cuts. A stage of more than ``base`` outcomes draws
+    two digits: the low one from the table at the very beginning, the high one from its own. What exceeds s + 1 is drawn
+    again. Returns the next index, the words used before its draw, and whether that draw needs a word that equals a cut
+    point.
     """
     stages = len(starts)
     stage = done % stages
-    for cursor in range(len(words)):
-        if done == len(draws):
-            return done, cursor, False
-        word = words[cursor]
-        start = starts[stage]
-        bucket = ((word >> _HALF) * np.uint64(_BUCKETS * sizes[stage])) >> _HALF
-        cell = np.int64(guide[_BUCKETS * start + np.int64(bucket)])
-        while word >= cuts[start + cell]:
-            if word == cuts[start + cell]:
-                return done, cursor + 1, True
-            cell += 1
+    cursor = 0
+    while done < len(draws) and cursor < len(words):
+        cell = _find(words[cursor], starts[stage], sizes[stage], cuts, guide)
+        used = 1
+        if stage + 2 > base:
+            if cursor + 2 > len(words):
+                break
+            low = _find(words[cursor + 1], 0, base, cuts, guide)
+            cell = -1 if low < 0 or cell < 0 else cell * base + low
+            used = 2
+        if cell < 0:
+            return done, cursor, True
+        cursor += used
         if cell <= stage + 1:
             draws[done] = cell
             done += 1
             stage += 1
             if stage == stages:
                 stage = 0
-    return done, len(words), False
+    return done, cursor, False

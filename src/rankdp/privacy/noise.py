@@ -54,7 +54,8 @@ def _nonnegative(value: Real, name: str) -> Fraction:
 def _fits(scale: Fraction, name: str) -> Fraction:
     if scale > _LARGEST_SCALE:
         raise InputError(
-            f"{name} must be at most 2^56 so that draws fit 64-bit integers, got at least 2^{int(scale).bit_length() - 1}"
+            f"{name} must be at most 2^56 so that draws fit 64-bit integers, "
+            f"got at least 2^{int(scale).bit_length() - 1}"
         )
     return scale
 
@@ -203,22 +204,31 @@ def _settle_below_exp(word: int, x: Fraction, bits: Bits) -> bool:
 class TruncatedGeometrics:
     """P(k) proportional to exp(-rate k) on {0..t} for stages t = 1, …, ``stages``, drawn row after row.
 
-    A stage uses the table of the next larger size in a short list and draws again what exceeds t: the law
-    that is left is the truncated one. Sizes are exact up to 16, then eight to an octave, then powers of two,
-    so a draw is rarely repeated and the tables stay linear in the number of stages.
+    A stage uses the table of the next larger size in a short list and draws again what exceeds t: the law that is left
+    is the truncated one. Sizes are exact up to 16 and then eight to an octave, so a draw is rarely repeated. A stage of
+    more than 1024 outcomes draws two independent digits to the base 1024, so that the tables stay small for any number
+    of stages.
     """
 
     def __init__(self, rate: Fraction, stages: int) -> None:
-        sizes = [_stage_size(stage + 1) for stage in range(1, stages + 1)]
-        tables = {size: CutTable(geometric_weights(rate, size)) for size in sorted(set(sizes))}
-        lengths = {size: len(table.cuts) for size, table in tables.items()}
-        offsets = dict(zip(lengths, np.cumsum([0, *lengths.values()]), strict=False))
+        whole = range(2, stages + 2)  # how many outcomes each stage has
+        sizes = [(size <= _BASE, _stage_size(size if size <= _BASE else -(-size // _BASE))) for size in whole]
+        self._low = CutTable(geometric_weights(rate, _BASE)) if stages >= _BASE else None
+        tables = {
+            (plain, size): CutTable(geometric_weights(rate if plain else rate * _BASE, size))
+            for plain, size in sorted(set(sizes))
+        }
+        flat = [self._low, *tables.values()] if self._low else list(tables.values())
+        lengths = [len(table.cuts) for table in flat]
+        offsets = np.cumsum([0, *lengths])[len(flat) - len(tables) :]
+        place = {key: (offset, len(tables[key].cuts)) for key, offset in zip(tables, offsets, strict=False)}
         self._tables = [tables[size] for size in sizes]
         self._arrays = (
-            np.array([offsets[size] for size in sizes], dtype=np.int64),
-            np.array([lengths[size] for size in sizes], dtype=np.int64),
-            np.concatenate([table.cuts for table in tables.values()]),
-            np.concatenate([table.guide for table in tables.values()]),
+            len(self._low.cuts) if self._low else _BASE,
+            np.array([place[size][0] for size in sizes], dtype=np.int64),
+            np.array([place[size][1] for size in sizes], dtype=np.int64),
+            np.concatenate([table.cuts for table in flat]),
+            np.concatenate([table.guide for table in flat]),
         )
 
     def sample(self, rows: int, bits: Bits) -> NDArray[np.int32]:
@@ -229,22 +239,25 @@ class TruncatedGeometrics:
         draws = np.empty(rows * stages, dtype=np.int32)
         done = 0
         while done < len(draws):
-            words = bits.words(len(draws) - done + (len(draws) - done) // 32 + 16)
+            left = (len(draws) - done) * (2 if self._low else 1)
+            words = bits.words(left + left // 16 + 16)
             used = 0
-            while used < len(words) and done < len(draws):
+            while True:
                 done, step, undecided = look_up_stages(words[used:], draws, done, *self._arrays)
                 used += step
-                if undecided:
-                    cell = self._tables[done % stages].resolve(int(words[used - 1]), bits)
-                    if cell <= done % stages + 1:
-                        draws[done] = cell
-                        done += 1
+                if not undecided:
+                    break
+                stage = done % stages
+                cell, used = self._tables[stage].decide(int(words[used]), bits), used + 1
+                if self._low and stage + 2 > _BASE:
+                    cell, used = cell * _BASE + self._low.decide(int(words[used]), bits), used + 1
+                if cell <= stage + 1:
+                    draws[done] = cell
+                    done += 1
         return draws.reshape(rows, stages)
 
 
 def _stage_size(size: int) -> int:
     """The table size that serves a stage of ``size`` outcomes."""
-    if size > 1024:
-        return 1 << (size - 1).bit_length()
     step = 1 << max(0, (size - 1).bit_length() - 4)
     return -(-size // step) * step

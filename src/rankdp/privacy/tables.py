@@ -99,6 +99,12 @@ class CutTable:
                 cells[index] = self.resolve(int(words[index]), bits) - self.first
         return cells + self.first
 
+    def decide(self, word: int, bits: Bits) -> int:
+        """The integer that ``word`` selects, with more bits where it alone does not settle it."""
+        cell = int(np.searchsorted(self.cuts, np.uint64(word), side="left"))
+        undecided = word == int(self.cuts[cell])
+        return self.resolve(word, bits) if undecided else cell + self.first
+
     def resolve(self, word: int, bits: Bits) -> int:
         """The integer a uniform real number selects whose first 64 digits, ``word``, did not settle it."""
         digits, length = word, WORD

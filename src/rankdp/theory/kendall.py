@@ -50,7 +50,9 @@ def keep_probability(items: int, epsilon: float, gap: int) -> float:
     x = rate(items, epsilon)
     if gap * x < 1e-4:  # h(k) = 1/x + k/2 + k^2 x/12 - …: the poles cancel
         return 0.5 + x * (2 * gap + 1) / 12
-    return (gap + 1) / -math.expm1(-(gap + 1) * x) - gap / -math.expm1(-gap * x)
+    # The same difference with the pole 1/x, a billion for long rankings, taken out of both terms.
+    both = math.expm1(-(gap + 1) * x) * math.expm1(-gap * x)
+    return 0.5 + 0.5 / math.tanh((gap + 1) * x / 2) + gap * math.exp(-gap * x) * math.expm1(-x) / both
 
 
 def expected_concordance(items: int, epsilon: float) -> float:
@@ -93,4 +95,4 @@ def _over_expm1(y: float) -> float:
 
 
 def _inverse_square_sinh(y: float) -> float:
-    return 1 / (4 * math.sinh(y / 2) ** 2) if y < 1400 else 0.0
+    return 1 / (4 * math.sinh(y / 2) ** 2) if y < 700 else 0.0

@@ -1,0 +1,329 @@
+"""Every compiled loop against a plain Python reference."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from support import LEVEL, Scripted, assert_law, generator, indices, inversions, longest_increasing, seeded
+
+from rankdp.mechanisms import kernels
+from rankdp.mechanisms.base import all_permutations, rows_from_halves
+from rankdp.mechanisms.reinsertion import _sequences
+from rankdp.mechanisms.ulam import _partitions, _Shapes, _tableaux
+
+
+def insert_plainly(orders, behind):
+    """The t-th item leaves behind[t-1] of the earlier ones behind it."""
+    out = []
+    for order, stay in zip(orders.tolist(), behind.tolist(), strict=True):
+        built = [order[0]]
+        for t in range(1, len(order)):
+            built.insert(t - stay[t - 1], order[t])
+        out.append(built)
+    return out
+
+
+def random_insertions(rng, rows, items):
+    orders = np.array([rng.permutation(items) for _ in range(rows)], dtype=np.int32)
+    behind = np.stack([rng.integers(0, t + 1, rows) for t in range(1, items)], axis=1).astype(np.int32)
+    behind[0], behind[1] = 0, np.arange(1, items)  # nothing moves; everything is turned round
+    return orders, behind
+
+
+@pytest.mark.parametrize("items", [*range(2, 41), 500])
+def test_insertions_agree_with_plain_python(items, request):
+    orders, behind = random_insertions(generator(request), 30, items)
+    expected = insert_plainly(orders, behind)
+    assert expected[0] == orders[0].tolist()
+    assert expected[1] == orders[1].tolist()[::-1]
+    loops = [kernels.insert_shifting, kernels.insert_by_tree] + [kernels.insert_short] * (items <= 16)
+    for loop in loops:
+        out = np.full_like(orders, -1)
+        loop(orders, behind, out)
+        assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
+def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_inversions(items):
+    """Exactly: P(s) = prod of r^behind = r^inversions, nothing missing and nothing twice."""
+    behind = np.array(list(itertools.product(*[range(t + 1) for t in range(1, items)])), dtype=np.int32)
+    orders = np.tile(np.arange(items, dtype=np.int32), (len(behind), 1))
+    out = np.empty_like(orders)
+    kernels.insert_short(orders, behind, out)
+    assert len(np.unique(indices(out))) == len(out) == math.factorial(items)
+    assert [inversions(row) for row in out.tolist()] == behind.sum(axis=1).tolist()
+    assert kernels.count_inversions(out).tolist() == behind.sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("items", [2, 3, 7, 12, 60])
+def test_counting_kernels(items, request):
+    rng = generator(request)
+    rows = np.array([rng.permutation(items) for _ in range(50)], dtype=np.int32)
+    rows[0], rows[1] = np.arange(items), np.arange(items)[::-1]
+    assert kernels.count_inversions(rows).tolist() == [inversions(row) for row in rows.tolist()]
+    assert kernels.longest_increasing(rows).tolist() == [longest_increasing(row) for row in rows.tolist()]
+
+
+@pytest.mark.parametrize("weight", [1e-6, 0.3, 1.0, 20.0, 1e8])
+def test_log_increasing_sum_is_the_sum_over_all_increasing_subsequences(weight):
+    rows = all_permutations(5)
+    expected = [
+        math.log(
+            math.fsum(
+                weight**size
+                for size in range(6)
+                for part in itertools.combinations(row, size)
+                if list(part) == sorted(part)
+            )
+        )
+        for row in rows.tolist()
+    ]
+    np.testing.assert_allclose(kernels.log_increasing_sum(rows, math.log(weight)), expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
+def test_tallies_by_longest_increasing(items):
+    landed, kept = kernels.tally_by_longest_increasing(items)
+    expected_landed, expected_kept = np.zeros_like(landed), np.zeros_like(kept)
+    for s in itertools.permutations(range(items)):
+        length = longest_increasing(s)
+        for j, a in enumerate(s):
+            expected_landed[length, a, j] += 1
+        for i, j in itertools.combinations(range(items), 2):
+            expected_kept[length, i, j] += s.index(i) < s.index(j)
+    assert np.array_equal(landed, expected_landed)
+    assert np.array_equal(np.triu(kept, 1), np.triu(expected_kept, 1))
+
+
+# -- uniform integers from halves --------------------------------------------------------------------------------
+
+
+def test_uniform_rejects_exactly_the_surplus():
+    """Bound 3: of the 2^32 halves one is surplus, the half 0; each outcome has (2^32 - 1)/3 others."""
+    for bound in (3, 5, 7, 12, 1000, 12870, (1 << 31) + 1):
+        surplus = (1 << 32) % bound
+        rejected = 0
+        edges = {0, 1, (1 << 32) - 1}
+        for outcome in {0, 1, 2, bound // 2, bound - 1}:
+            first = -(-(outcome << 32) // bound)  # the smallest half whose product reaches the outcome
+            edges |= {max(0, first + shift) for shift in (-1, 0, 1)}
+        for half in sorted(edge for edge in edges if edge < 1 << 32):
+            drawn, cursor = kernels._uniform(np.array([half], dtype=np.uint32), 0, bound)
+            product = half * bound
+            assert cursor == 1
+            if product % (1 << 32) < surplus:
+                rejected += 1
+                assert drawn == -1
+            else:
+                assert drawn == product >> 32
+        assert rejected > 0
+    for bound in (1, 2, 64, 1 << 31):  # no surplus, nothing rejected
+        assert kernels._uniform(np.array([0], dtype=np.uint32), 0, bound) == (0, 1)
+
+
+@pytest.mark.parametrize("bound", [1, 5, 9, 13])
+def test_four_uniform_digits(bound, request):
+    halves = seeded(request).words(120_000).view(np.uint32)
+    cursor, drawn = 0, []
+    while cursor < len(halves):
+        digits, cursor = kernels._four_uniform(halves, cursor, bound)
+        if digits >= 0:
+            drawn.append([digits >> shift & 255 for shift in (0, 8, 16, 24)])
+    drawn = np.array(drawn)
+    for i in range(4):
+        assert drawn[:, i].max() < bound + i
+        if bound + i > 1:
+            assert_law(drawn[:, i], np.full(bound + i, 1 / (bound + i)))
+    if bound == 1:  # jointly: 24 outcomes
+        assert_law(np.ravel_multi_index(tuple(drawn.T), (1, 2, 3, 4)), np.full(24, 1 / 24))
+
+
+def test_four_uniform_digits_reject_exactly_the_surplus():
+    product = 5 * 6 * 7 * 8
+    surplus = (1 << 32) % product
+    counts = {}
+    halves = set()
+    for outcome in range(product):
+        first = -(-(outcome << 32) // product)
+        halves |= {first, first + 1, min(first + ((1 << 32) // product), (1 << 32) - 1)}
+    for half in halves:
+        digits, _ = kernels._four_uniform(np.array([half], dtype=np.uint32), 0, 5)
+        assert (digits < 0) == (half * product % (1 << 32) < surplus)
+        if digits >= 0:
+            value = 0
+            for i, base in enumerate((5, 6, 7, 8)):
+                value = value * base + (digits >> 8 * i & 255)
+            assert value == half * product >> 32
+            counts[value] = counts.get(value, 0) + 1
+    assert len(counts) == product
+
+
+# -- rows that run out of halves ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["reinsert_short", "reinsert", "permutations_of_shapes"])
+def test_running_out_of_halves_changes_nothing(name, request):
+    """Tiny buffers or one big one: the same rows from the same halves."""
+    rng, words = generator(request), seeded(request).words(4000)
+    items, rows = 7, 60
+    orders = np.array([rng.permutation(items) for _ in range(rows)], dtype=np.int32)
+    kernel = getattr(kernels, name)
+    tables = _sequences(items) if name == "reinsert_short" else ()
+    if name == "permutations_of_shapes":
+        shapes = list(itertools.chain(*[_partitions(items, first) for first in range(1, items + 1)]))
+        given = np.zeros((rows, items), dtype=np.int32)
+        for row, choice in zip(given, rng.integers(0, len(shapes), rows), strict=True):
+            row[: len(shapes[choice])] = shapes[choice]
+    else:
+        given = rng.integers(0, items + 1, rows)
+    whole = np.empty_like(orders)
+    halves = words.view(np.uint32)
+    assert kernel(orders, given, halves, whole, *tables)[0] == rows
+    for step in (1, 2, 3, 11):
+        out, done, start, stop = np.full_like(orders, -1), 0, 0, step
+        stops = 0
+        while done < rows:
+            finished, used = kernel(orders[done:], given[done:], halves[start:stop], out[done:], *tables)
+            done, start = done + finished, start + used
+            stop += step
+            stops += finished == 0
+        assert np.array_equal(out, whole)
+        assert stops > 0
+    out = np.empty_like(orders)
+    rows_from_halves(kernel, orders, given, out, Scripted(words.tolist()), 1, *tables)
+    assert np.array_equal(out, whole)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 500])
+def test_rows_from_halves_asks_again_until_done(rows, request):
+    """A kernel that gets a pitifully small ration still finishes, and reads the same stream."""
+    bits, again = seeded(request), seeded(request)
+    orders = np.tile(np.arange(200, dtype=np.int32), (rows, 1))
+    given = np.full(rows, 150)
+    small, large = np.empty_like(orders), np.empty_like(orders)
+    rows_from_halves(kernels.reinsert, orders, given, small, bits, 0)
+    kernels.reinsert(orders, given, again.words(rows * 300 + 500).view(np.uint32), large)
+    assert np.array_equal(small, large)
+
+
+# -- laws --------------------------------------------------------------------------------------------------------
+
+
+def reinsertion_law(items, removed):
+    law = np.zeros(math.factorial(items))
+    for out in itertools.permutations(range(items), removed):
+        stays = [item for item in range(items) if item not in out]
+        for places in itertools.combinations(range(items), removed):
+            returning, staying = iter(out), iter(stays)
+            s = [next(returning) if j in places else next(staying) for j in range(items)]
+            law[indices(np.array([s]))[0]] += 1
+    return law / law.sum()
+
+
+@pytest.mark.parametrize("removed", range(5))
+@pytest.mark.parametrize("name", ["reinsert_short", "reinsert"])
+def test_reinsertion_kernels_put_back_anywhere(name, removed, request):
+    items, rows = 4, 40_000
+    orders = np.tile(np.arange(items, dtype=np.int32), (rows, 1))
+    out = np.empty_like(orders)
+    tables = _sequences(items) if name == "reinsert_short" else ()
+    rows_from_halves(getattr(kernels, name), orders, np.full(rows, removed), out, seeded(request), 4, *tables)
+    if removed == 0:
+        assert np.array_equal(out, orders)
+    else:
+        assert_law(indices(out), reinsertion_law(items, removed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("removed", [1, 5, 11, 16])
+def test_both_reinsertion_kernels_have_the_same_law_for_sixteen_items(removed, request):
+    """Where each item lands, and how often each pair keeps its order, over 16 items: two-sample."""
+    bits, rows = seeded(request), 100_000
+    orders = np.tile(np.arange(16, dtype=np.int32), (rows, 1))
+    given = np.full(rows, removed)
+    short, general = np.empty_like(orders), np.empty_like(orders)
+    rows_from_halves(kernels.reinsert_short, orders, given, short, bits, 5, *_sequences(16))
+    rows_from_halves(kernels.reinsert, orders, given, general, bits, 10)
+    for statistic in (lambda rows: rows[:, 0], lambda rows: rows[:, 15], lambda rows: np.argsort(rows, axis=1)[:, 7]):
+        table = np.stack([np.bincount(statistic(part), minlength=16) for part in (short, general)])
+        table = table[:, table.sum(axis=0) > 0]
+        assert stats.chi2_contingency(table).pvalue > LEVEL
+    lengths = [kernels.longest_increasing(part) for part in (short, general)]
+    table = np.stack([np.bincount(part, minlength=17) for part in lengths])
+    table = table[:, table.sum(axis=0) > 50]
+    if table.shape[1] > 1:
+        assert stats.chi2_contingency(table).pvalue > LEVEL
+
+
+def shape_of(s):
+    """The Robinson-Schensted shape of a permutation, by row insertion."""
+    rows = []
+    for value in s:
+        for row in rows:
+            bumped = next((k for k, entry in enumerate(row) if entry > value), None)
+            if bumped is None:
+                row.append(value)
+                break
+            row[bumped], value = value, row[bumped]
+        else:
+            rows.append([value])
+    return tuple(map(len, rows))
+
+
+@pytest.mark.parametrize("items", [2, 3, 4, 5])
+def test_permutations_of_a_shape_are_uniform(items, request):
+    bits = seeded(request)
+    of_shape = {}
+    for index, s in enumerate(itertools.permutations(range(items))):
+        of_shape.setdefault(shape_of(s), []).append(index)
+    shapes = list(itertools.chain(*[_partitions(items, first) for first in range(1, items + 1)]))
+    assert sorted(of_shape) == sorted(shapes)
+    for shape, members in of_shape.items():
+        assert len(members) == _tableaux(shape) ** 2
+        rows = 400 * len(members)
+        given = np.tile(np.array(shape + (0,) * (items - len(shape)), dtype=np.int32), (rows, 1))
+        orders = np.tile(np.arange(items, dtype=np.int32), (rows, 1))
+        out = np.empty_like(orders)
+        rows_from_halves(kernels.permutations_of_shapes, orders, given, out, bits, 3 * items)
+        drawn = indices(out)
+        assert set(drawn.tolist()) == set(members)
+        if len(members) > 1:
+            assert_law(np.searchsorted(members, drawn), np.full(len(members), 1 / len(members)))
+
+
+@pytest.mark.parametrize("items", range(1, 8))
+def test_counts_by_longest_increasing_subsequence(items):
+    totals = [_Shapes.of(items, length).total for length in range(1, items + 1)]
+    assert sum(totals) == math.factorial(items)
+    lengths = [longest_increasing(s) for s in itertools.permutations(range(items))]
+    assert totals == [lengths.count(length) for length in range(1, items + 1)]
+
+
+@pytest.mark.parametrize("items", [12, 25])
+def test_counts_sum_to_a_factorial(items):
+    assert sum(_Shapes.of(items, length).total for length in range(1, items + 1)) == math.factorial(items)
+
+
+def test_sequences_list_every_set_once():
+    for items in (2, 5, 9):
+        words, starts = _sequences(items)
+        assert starts[0] == 0
+        assert np.diff(starts).tolist() == [math.comb(items, d) for d in range(items + 1)]
+        for size in range(items + 1):
+            seen = set()
+            for word in words[starts[size] : starts[size + 1]].tolist():
+                digits = [word >> 4 * i & 15 for i in range(items)]
+                stay, leave = digits[: items - size], digits[items - size :]
+                assert sorted(digits) == list(range(items))
+                assert stay == sorted(stay)
+                seen.add(frozenset(leave))
+            assert len(seen) == math.comb(items, size)
+
+
+def test_permute():
+    orders = np.array([[7, 8, 9], [9, 7, 8]], dtype=np.int32)
+    out = np.empty_like(orders)
+    kernels.permute(orders, all_permutations(3), np.array([5, 1]), out)
+    assert out.tolist() == [[9, 8, 7], [9, 8, 7]]
