@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,11 @@ class Leaderboard:
     top: int | None = None
     top_probability: Vector | None = None
     warnings: tuple[str, ...] = ()
+
+    def as_elo(self) -> Leaderboard:
+        """Log-strengths on the chess players' scale: 1000 for the average item, 400/ln 10 points a unit."""
+        scores, low, high = (1000 + ELO * values for values in (self.scores, self.low, self.high))
+        return replace(self, scores=scores, low=low, high=high, score_name="elo")
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item."""
@@ -110,8 +115,6 @@ def build(
         top,
         probability,
     )
-    from dataclasses import replace
-
     return replace(board, warnings=(*warnings, *_indistinct(board)))
 
 

@@ -190,11 +190,51 @@ def test_truncated_geometrics_settle_an_undecided_word():
     assert stages.sample(1, Scripted([*first, edge + 1])).tolist() == [[1, 0]]
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 10**5), Fraction(1, 700), Fraction(1, 10), Fraction(3)])
+def test_truncated_geometrics_of_two_digits(rate, request):
+    """Stages on both sides of 1024 outcomes, at rates where the table of low digits is full and where it is short."""
+    stages = 3000
+    draws = TruncatedGeometrics(rate, stages).sample(1500, seeded(request))
+    assert (draws <= np.arange(1, stages + 1)).all()
+    weights = np.exp(-float(rate) * np.arange(stages + 1))
+    for near in ([40, 60], [450, 600], [1015, 1022], [1023, 1030], [2040, 2055], [2980, 3000]):
+        # several stages of nearly the same size together: through each one's own distribution function
+        columns = range(*near)
+        uniform = []
+        for column in columns:
+            upto = np.cumsum(weights[: column + 2]) / weights[: column + 2].sum()
+            below = np.concatenate([[0], upto])[draws[:, column]]
+            spread = np.random.default_rng(column).random(len(draws))
+            uniform.append(below + spread * (upto[draws[:, column]] - below))
+        assert stats.kstest(np.concatenate(uniform), "uniform").pvalue > LEVEL
+
+
+def test_truncated_geometrics_settle_an_undecided_word_of_either_digit():
+    """A stage of 1025 outcomes: a high or a low word that equals a cut is settled by further digits."""
+    geometrics = TruncatedGeometrics(Fraction(1, 500), 1024)
+    high, low = geometrics._tables[-1], geometrics._low
+    plain = [1 << 40] * 1023  # well inside the first cell of every shorter stage
+    padding = [1] * 2000
+    cut_high, cut_low = int(high.cuts[0]), int(low.cuts[6])
+    for word_high, word_low, more, expected in [
+        (0, 0, [], 0),
+        (0, cut_low + 1, [], 7),
+        (0, cut_low, [0], 6),
+        (0, cut_low, [WORD - 1], 7),
+        (cut_high + 1, 0, [], 1024),
+        (cut_high, 0, [0], 0),
+        (cut_high, 0, [WORD - 1], 1024),
+        (cut_high, cut_low, [0, WORD - 1], 7),
+    ]:
+        asked = 2 * 1024 + 2 * 1024 // 16 + 16
+        script = Scripted([*plain, word_high, word_low, *padding][:asked] + more)
+        assert geometrics.sample(1, script)[0, -1] == expected
+        assert script.used == asked + len(more)
+
+
 def test_every_stage_is_served_by_a_table_that_is_large_enough():
-    for size in [*range(2, 3000), 10**5, 10**6 + 1]:
-        table = noise._stage_size(size)
-        assert size <= table
-        assert table == size or table <= size * (9 / 8 if size <= 1024 else 2)
+    for size in range(2, 3000):
+        assert size <= noise._stage_size(size) <= size * 9 / 8
     assert [noise._stage_size(size) for size in range(2, 18)] == [*range(2, 17), 18]
 
 

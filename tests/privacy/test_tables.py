@@ -208,21 +208,33 @@ def test_look_up_of_stages_reads_each_stage_in_its_own_table(request):
     words[1000] = tables[0][0]
     words[1001:1004] = tables[1][0]
     draws = np.full(8000, -1, dtype=np.int32)
-    arrays = starts, sizes, np.concatenate(tables), np.concatenate([guide(table) for table in tables])
-    expected, cursor, done = [], 0, 0
+    arrays = 1024, 0, starts, sizes, np.concatenate(tables), np.concatenate([guide(table) for table in tables])
+    expected, cursor, done, settled = [], 0, 0, 0
     while cursor < len(words):
         done, used, undecided = look_up_stages(words[cursor:], draws, done, *arrays)
-        for word in words[cursor : cursor + used - undecided]:
+        for word in words[cursor : cursor + used]:
             stage = len(expected) % 4
             cell = np.searchsorted(tables[stage], word, side="right")
             if cell <= stage + 1:
                 expected.append(cell)
         cursor += used
         assert done == len(expected)
-        if undecided:
-            assert words[cursor - 1] in tables[done % 4]
+        if undecided:  # the word is left to the caller
+            assert words[cursor] in tables[done % 4]
+            cursor += 1
+            settled += 1
     assert draws[:done].tolist() == expected
     assert (draws[done:] == -1).all()
+    assert settled > 0
+
+
+def test_decide_is_sample_for_one_word(request):
+    table = CutTable(geometric_weights(Fraction(1, 3), 12))
+    words = seeded(request).words(500).tolist() + [0, LAST - 1]
+    assert [table.decide(word, Scripted([])) for word in words] == table.sample(len(words), Scripted(words)).tolist()
+    for cut in table.cuts.tolist()[:-1]:
+        for second in (0, LAST):
+            assert table.decide(cut, Scripted([second])) == table.sample(1, Scripted([cut, second]))[0]
 
 
 @pytest.mark.parametrize("weights", [[1, 2, 3, 4], [10**30, 3 * 10**30, 1, 10**29]])

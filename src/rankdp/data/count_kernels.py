@@ -55,36 +55,39 @@ def pairs_of_dense(table: Int64, items: int) -> Pairs:
 
 
 @kernel
-def tally_buckets(left: Int32, right: Int32, halves: Int8, items: int) -> Pairs:
-    """The compared pairs, in order, without a square table: rows are dealt by their smaller item, then summed.
+def deal(left: Int32, right: Int32, halves: Int8, ends: Int64, words: NDArray[np.uint32]) -> None:
+    """Deal rows to their smaller item: those of item i come to lie from ends[i] to ends[i + 1].
 
     One word per row: the larger item and, in the two lowest bits, the half-wins of the smaller one.
     """
-    rows = len(left)
-    ends = np.zeros(items + 1, np.int64)
-    for row in range(rows):
+    ends[:] = 0
+    for row in range(len(left)):
         ends[min(left[row], right[row]) + 1] += 1
-    for i in range(items):
+    for i in range(len(ends) - 1):
         ends[i + 1] += ends[i]
     place = ends[:-1].copy()
-    words = np.empty(rows, np.uint32)
-    for row in range(rows):
+    for row in range(len(left)):
         i, j, half = left[row], right[row], np.int32(halves[row])
         if i > j:
             i, j, half = j, i, np.int32(2) - half
         words[place[i]] = (np.uint32(j) << np.uint32(2)) | np.uint32(half)
         place[i] += 1
 
+
+@kernel
+def tally_dealt(
+    ends: Int64, words: NDArray[np.uint32], first: Int32, second: Int32, ahead: Int64, behind: Int64
+) -> int:
+    """Sum the dealt rows into pairs, in order; returns how many pairs there are."""
+    items = len(ends) - 1
     seen = np.zeros(items, np.int64)
     won = np.zeros(items, np.int64)
     touched = np.empty(items, np.int32)
-    first, second = np.empty(rows, np.int32), np.empty(rows, np.int32)
-    ahead, behind = np.empty(rows, np.int64), np.empty(rows, np.int64)
     k = 0
     for i in range(items):
         count = 0
-        for place_in in range(ends[i], ends[i + 1]):
-            word = words[place_in]
+        for place in range(ends[i], ends[i + 1]):
+            word = words[place]
             j = np.int64(word >> np.uint32(2))
             if seen[j] == 0:
                 touched[count] = j
@@ -99,13 +102,13 @@ def tally_buckets(left: Int32, right: Int32, halves: Int8, items: int) -> Pairs:
                     count += 1
         else:
             touched[:count].sort()
-        for place_in in range(count):
-            j = np.int64(touched[place_in])
+        for place in range(count):
+            j = np.int64(touched[place])
             first[k], second[k], ahead[k], behind[k] = i, j, won[j], 2 * seen[j] - won[j]
             seen[j] = 0
             won[j] = 0
             k += 1
-    return first[:k].copy(), second[:k].copy(), ahead[:k].copy(), behind[:k].copy()
+    return k
 
 
 @kernel

@@ -26,6 +26,7 @@ MOST_HALVES = 2**53
 _DENSE = 4_000_000  # cells of a square table that still fits a processor's caches
 _DENSE_RANKINGS = 400_000_000
 _SWEEPS = 8
+_DTYPES = (np.int32, np.int32, np.int64, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -44,10 +45,8 @@ class PairCounts:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", check_items(self.items))
-        for name, dtype in (("first", np.int32), ("second", np.int32)):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), dtype))
-        for name in ("half_wins_first", "half_wins_second"):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), np.int64))
+        for name, dtype in zip(self.__slots__[1:], _DTYPES, strict=True):
+            object.__setattr__(self, name, _whole(name, getattr(self, name), dtype).copy())
         _check_pairs(self)
         self._freeze()
 
@@ -270,7 +269,13 @@ def _count(left: Any, right: Any, halves: Any, items: int) -> tuple[Any, ...]:
         table = np.zeros(items * items, np.int64)
         count_kernels.tally_dense(left, right, halves, table)
         return count_kernels.pairs_of_dense(table, items)
-    return count_kernels.tally_buckets(left, right, halves, items)
+    # NumPy's large arrays come on huge pages, which a kernel's own do not
+    ends, words = np.empty(items + 1, np.int64), np.empty(len(left), np.uint32)
+    count_kernels.deal(left, right, halves, ends, words)
+    pairs = tuple(np.empty(len(left), dtype) for dtype in _DTYPES)
+    count = count_kernels.tally_dealt(ends, words, *pairs)
+    # mostly new pairs: the rest of the memory was never touched
+    return tuple(column[:count] if 2 * count > len(left) else column[:count].copy() for column in pairs)
 
 
 def _names(items: int | Iterable[Any]) -> tuple[str, ...]:
@@ -295,8 +300,7 @@ def _whole(name: str, values: Any, dtype: Any) -> Any:
         if array.size and (int(array.max()) > limits.max or int(array.min()) < limits.min):
             raise InputError(f"{name} holds a number beyond {limits.bits} bits")
         array = array.astype(dtype)
-    # one view, so that freezing the counts does not freeze the caller's own array
-    return np.ascontiguousarray(array).view()
+    return np.ascontiguousarray(array)
 
 
 def _unequal(columns: dict[str, Any]) -> str:

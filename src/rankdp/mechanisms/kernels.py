@@ -116,17 +116,17 @@ def insert_long(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArr
             words[leaf] = _ALL if size == 64 else (_ONE << np.uint64(size)) - _ONE
         for t in range(items - 1, -1, -1):
             ahead: Any = t - (behind[u, t - 1] if t > 0 else 0)
-            node: Any = 1
-            while node < leaves:  # one descent finds the word and updates the counts
-                node *= 2
-                left = free[node]
+            at: Any = 1
+            while at < leaves:  # one descent finds the word and updates the counts
+                at *= 2
+                left = free[at]
                 beyond = np.int32(ahead >= left)
                 ahead -= left * beyond
-                free[node] = left - (1 - beyond)
-                node += beyond
-            bit = _select(words[node - leaves], np.uint64(ahead))
-            words[node - leaves] ^= _ONE << bit
-            out[u, 64 * (node - leaves) + np.int64(bit)] = orders[u, t]
+                free[at] = left - (1 - beyond)
+                at += beyond
+            bit = _select(words[at - leaves], np.uint64(ahead))
+            words[at - leaves] ^= _ONE << bit
+            out[u, 64 * (at - leaves) + np.int64(bit)] = orders[u, t]
 
 
 @kernel

@@ -84,7 +84,7 @@ class ObjectivePerturbation:
     def scale(self) -> Fraction:
         """b, the scale of the noise in the objective, rounded up."""
         ideal, moved = self.epsilon - 2 * self.gap_epsilon, self.protection.moved
-        steepest, curved = Fraction(self.link.kappa_1), Fraction(self.link.curvature)
+        steepest, curved = Fraction(self.link.kappa_1), Fraction(self.link.kappa_2)
         if self.calibration == "paper":
             if self.ridge < 4 * curved * moved / ideal:
                 least = float(4 * curved * moved / ideal)

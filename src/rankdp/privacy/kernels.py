@@ -51,6 +51,7 @@ def look_up_stages(
     draws: NDArray[np.int32],
     done: int,
     base: int,
+    low_size: int,
     starts: NDArray[np.int64],
     sizes: NDArray[np.int64],
     cuts: NDArray[np.uint64],
@@ -59,9 +60,9 @@ def look_up_stages(
     """Fill ``draws`` from index ``done`` on: draw i belongs to stage i modulo the stages and is at most stage + 1.
 
     The table of stage s starts at ``starts[s]`` and has ``sizes[s]`` cuts. A stage of more than ``base`` outcomes draws
-    two digits: the low one from the table at the very beginning, the high one from its own. What exceeds s + 1 is drawn
-    again. Returns the next index, the words used before its draw, and whether that draw needs a word that equals a cut
-    point.
+    two digits: the low one from the table of ``low_size`` cuts at the very beginning (fewer than ``base`` where large
+    digits are out of reach), the high one from its own. What exceeds s + 1 is drawn again. Returns the next index, the
+    words used before its draw, and whether that draw needs a word that equals a cut point.
     """
     stages = len(starts)
     stage = done % stages
@@ -72,7 +73,7 @@ def look_up_stages(
         if stage + 2 > base:
             if cursor + 2 > len(words):
                 break
-            low = _find(words[cursor + 1], 0, base, cuts, guide)
+            low = _find(words[cursor + 1], 0, low_size, cuts, guide)
             cell = -1 if low < 0 or cell < 0 else cell * base + low
             used = 2
         if cell < 0:

@@ -224,7 +224,8 @@ class TruncatedGeometrics:
         place = {key: (offset, len(tables[key].cuts)) for key, offset in zip(tables, offsets, strict=False)}
         self._tables = [tables[size] for size in sizes]
         self._arrays = (
-            len(self._low.cuts) if self._low else _BASE,
+            _BASE,
+            len(self._low.cuts) if self._low else 0,
             np.array([place[size][0] for size in sizes], dtype=np.int64),
             np.array([place[size][1] for size in sizes], dtype=np.int64),
             np.concatenate([table.cuts for table in flat]),

@@ -1,0 +1,25 @@
+"""All of a file or nothing of it: written under a temporary name, put on disk, then renamed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from rankdp.data.sources import system_problem
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write ``content`` to ``path``; on any problem an existing file stays as it was."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as problem:
+        raise system_problem(str(target), problem, "written") from None
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,493 @@
+"""The loops of counting in process: cells to item numbers, rows to counts, and the choice of a voter's comparisons.
+
+Compiled on first use, free of the GIL. Item numbers below `items` are known items, others unknown ones, and -1 is a
+blank. `problems[k]` counts the rows with problem k (see `comparisons.PROBLEMS`) and `firsts[k]` keeps the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.jit import kernel
+
+Int8 = NDArray[np.int8]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+NAMED = 16
+_NO_OUTCOME, _STRANGE_OUTCOME, _LEFT_OUT = 3, 4, 5
+
+
+@kernel
+def look_up(codes: Int32, table: Int32, out: Int32) -> None:
+    """out = table[code + 1]; the first entry of the table is for a blank."""
+    for row in range(len(codes)):
+        out[row] = table[codes[row] + 1]
+
+
+@kernel
+def look_up_numbers(values: Any, base: int, table: Int32, out: Int32) -> bool:
+    """out = table[value - base]; False as soon as a value is not in the table."""
+    size = np.uint64(len(table))
+    for row in range(len(values)):
+        place = np.uint64(np.int64(values[row]) - base)
+        if place >= size:
+            return False
+        item = table[place]
+        if item < 0:
+            return False
+        out[row] = item
+    return True
+
+
+@kernel
+def judge(left: Int32, right: Int32, codes: Int32, table: Int32, outcome: Int8) -> None:
+    """What each outcome cell means: a word's meaning, or from NAMED on an item that must be one of the two."""
+    for row in range(len(codes)):
+        meaning = table[codes[row] + 1]
+        if meaning >= NAMED:
+            item = meaning - NAMED
+            meaning = 0 if item == left[row] else 1 if item == right[row] else _STRANGE_OUTCOME
+        outcome[row] = meaning
+
+
+@kernel
+def judge_numbers(values: NDArray[np.float64], outcome: Int8) -> None:
+    """1, 0 and 0.5 as outcomes; NaN is a missing one."""
+    for row in range(len(values)):
+        value = values[row]
+        if value == 1.0:
+            outcome[row] = 0
+        elif value == 0.0:
+            outcome[row] = 1
+        elif value == 0.5:
+            outcome[row] = 2
+        else:
+            outcome[row] = _NO_OUTCOME if value != value else _STRANGE_OUTCOME
+
+
+@kernel
+def check_weights(values: NDArray[np.float64], most: int, out: Int64) -> None:
+    """Whole numbers from 0 to `most` as they are, everything else as -1."""
+    for row in range(len(values)):
+        value = values[row]
+        out[row] = np.int64(value) if 0 <= value <= most and value == np.floor(value) else -1
+
+
+@kernel
+def _problem(left: int, right: int, outcome: int, weight: int, voter: int, items: int) -> int:
+    """The number of the first problem that a row has; 0 if it has none."""
+    if outcome == _STRANGE_OUTCOME:
+        return 1
+    if weight < 0:
+        return 2
+    if voter < 0:
+        return 3
+    if left < 0 or right < 0:
+        return 4
+    if left >= items or right >= items:
+        return 5
+    if outcome == _NO_OUTCOME:
+        return 6
+    if left == right:
+        return 7
+    return 8 if outcome == _LEFT_OUT else 0
+
+
+@kernel
+def _note(problem: int, row: int, problems: Int64, firsts: Int64) -> None:
+    if problems[problem] == 0:
+        firsts[problem] = row
+    problems[problem] += 1
+
+
+@kernel
+def tally_wins(
+    left: Int32, right: Int32, outcome: Int8, weights: Int64, items: int, wins: Int64, problems: Int64, firsts: Int64
+) -> None:
+    """wins[i] += half-wins of item i. `weights` is empty when every row counts once."""
+    weighted = len(weights) > 0
+    for row in range(len(left)):
+        i, j, verdict = left[row], right[row], outcome[row]
+        weight = weights[row] if weighted else np.int64(1)
+        if np.uint32(i) < items and np.uint32(j) < items and i != j and verdict <= 2 and weight >= 0:
+            if verdict == 2:
+                wins[i] += weight
+                wins[j] += weight
+            else:
+                wins[i if verdict == 0 else j] += 2 * weight
+        else:
+            _note(_problem(i, j, verdict, weight, 0, items), row, problems, firsts)
+
+
+@kernel
+def tally_pairs(
+    left: Int32, right: Int32, outcome: Int8, weights: Int64, items: int, table: Int64, problems: Int64, firsts: Int64
+) -> None:
+    """table[i * items + j] += half-wins of item i over item j."""
+    weighted = len(weights) > 0
+    for row in range(len(left)):
+        i, j, verdict = np.int64(left[row]), np.int64(right[row]), outcome[row]
+        weight = weights[row] if weighted else np.int64(1)
+        if np.uint64(i) < items and np.uint64(j) < items and i != j and verdict <= 2 and weight >= 0:
+            if verdict == 2:
+                table[i * items + j] += weight
+                table[j * items + i] += weight
+            else:
+                table[i * items + j if verdict == 0 else j * items + i] += 2 * weight
+        else:
+            _note(_problem(i, j, verdict, weight, 0, items), row, problems, firsts)
+
+
+@kernel
+def sort_out(
+    left: Int32,
+    right: Int32,
+    outcome: Int8,
+    weights: Int64,
+    voters: Int32,
+    items: int,
+    contents: Any,
+    kept_weights: Int64,
+    kept_voters: Int32,
+    problems: Int64,
+    firsts: Int64,
+) -> int:
+    """Write the rows without a problem one after the other; how many there are.
+
+    A row's content is `winner * items + loser`, or `items^2 + low * items + high` for a tie.
+    """
+    weighted, known_voters = len(weights) > 0, len(voters) > 0
+    kept = 0
+    for row in range(len(left)):
+        i, j, verdict = np.int64(left[row]), np.int64(right[row]), outcome[row]
+        weight = weights[row] if weighted else np.int64(1)
+        voter = voters[row] if known_voters else np.int32(0)
+        problem = _problem(i, j, verdict, weight, voter, items)
+        if problem:
+            _note(problem, row, problems, firsts)
+            continue
+        if verdict == 2:
+            contents[kept] = items * items + min(i, j) * items + max(i, j)
+        else:
+            contents[kept] = i * items + j if verdict == 0 else j * items + i
+        if weighted:
+            kept_weights[kept] = weight
+        if known_voters:
+            kept_voters[kept] = voter
+        kept += 1
+    return kept
+
+
+@kernel
+def tally_contents(contents: Any, items: int, table: Int64) -> None:
+    """table[i * items + j] += half-wins of item i over item j, from contents."""
+    square = items * items
+    for row in range(len(contents)):
+        content = np.int64(contents[row])
+        if content < square:
+            table[content] += 2
+        else:
+            low, high = (content - square) // items, (content - square) % items
+            table[low * items + high] += 1
+            table[high * items + low] += 1
+
+
+@kernel
+def split_contents(contents: Any, items: int, left: Int32, right: Int32, halves: Int8) -> None:
+    """The two items of each content and the half-wins of the left one."""
+    square = items * items
+    for row in range(len(contents)):
+        content = np.int64(contents[row])
+        tie = content >= square
+        pair = content - square if tie else content
+        left[row], right[row] = pair // items, pair % items
+        halves[row] = 1 if tie else 2
+
+
+@kernel
+def _spread(value: np.uint64) -> np.uint64:
+    """A mixing of 64 bits (the finaliser of SplitMix64), for places in hash tables."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@kernel
+def number_whole(values: Any, slots: Int32, ids: Int64, count: int, out: Int32) -> tuple[int, int]:
+    """Number distinct whole numbers from 0 on; (rows done, how many distinct), short of the end if `ids` is full."""
+    mask = np.uint64(len(slots) - 1)
+    for row in range(len(values)):
+        value = np.int64(values[row])
+        place = _spread(np.uint64(value)) & mask
+        while True:
+            code = slots[place]
+            if code < 0:
+                if count == len(ids):
+                    return row, count
+                code = np.int32(count)
+                slots[place], ids[count] = code, value
+                count += 1
+                break
+            if ids[code] == value:
+                break
+            place = (place + np.uint64(1)) & mask
+        out[row] = code
+    return len(values), count
+
+
+@kernel
+def refill_whole(slots: Int32, ids: Int64, count: int) -> None:
+    """Put numbered ids into larger, empty slots."""
+    mask = np.uint64(len(slots) - 1)
+    for code in range(count):
+        place = _spread(np.uint64(ids[code])) & mask
+        while slots[place] >= 0:
+            place = (place + np.uint64(1)) & mask
+        slots[place] = code
+
+
+@kernel
+def _spread_text(data: Bytes, start: int, stop: int) -> np.uint64:
+    value = np.uint64(stop - start)
+    for at in range(start, stop):
+        value = (value ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
+    return _spread(value)
+
+
+@kernel
+def number_texts(
+    data: Bytes, offsets: Any, slots: Int32, texts: Bytes, ends: Int64, count: int, out: Int32, begin: int
+) -> tuple[int, int]:
+    """Number distinct texts from 0 on, from row `begin`; (rows done, how many), short of the end if there is no room.
+
+    Text k is `texts[ends[k]:ends[k + 1]]`.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for row in range(begin, len(offsets) - 1):
+        start, stop = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        place = _spread_text(data, start, stop) & mask
+        while True:
+            code = slots[place]
+            if code < 0:
+                end = ends[count] + stop - start
+                if count + 1 == len(ends) or end > len(texts):
+                    return row, count
+                for at in range(stop - start):
+                    texts[ends[count] + at] = data[start + at]
+                code = np.int32(count)
+                slots[place] = code
+                count += 1
+                ends[count] = end
+                break
+            same = ends[code + 1] - ends[code] == stop - start
+            at = 0
+            while same and at < stop - start:
+                same = texts[ends[code] + at] == data[start + at]
+                at += 1
+            if same:
+                break
+            place = (place + np.uint64(1)) & mask
+        out[row] = code
+    return len(offsets) - 1, count
+
+
+@kernel
+def refill_texts(slots: Int32, texts: Bytes, ends: Int64, count: int) -> None:
+    """Put numbered texts into larger, empty slots."""
+    mask = np.uint64(len(slots) - 1)
+    for code in range(count):
+        place = _spread_text(texts, ends[code], ends[code + 1]) & mask
+        while slots[place] >= 0:
+            place = (place + np.uint64(1)) & mask
+        slots[place] = code
+
+
+@kernel
+def count_voters(voters: Int32, rows: Int64) -> None:
+    """rows[voter] += 1."""
+    for row in range(len(voters)):
+        rows[voters[row]] += 1
+
+
+@kernel
+def deal(voters: Int32, contents: Any, weights: Int64, places: Int64, dealt: Any, dealt_weights: Int64) -> None:
+    """Put each content (and weight) in the next free place of its voter."""
+    weighted = len(weights) > 0
+    for row in range(len(voters)):
+        place = places[voters[row]]
+        places[voters[row]] = place + 1
+        dealt[place] = contents[row]
+        if weighted:
+            dealt_weights[place] = weights[row]
+
+
+@kernel
+def _left(value: np.uint32, bits: int) -> np.uint32:
+    return np.uint32((value << np.uint32(bits)) | (value >> np.uint32(32 - bits)))
+
+
+@kernel
+def _byte_swapped(value: np.uint32) -> np.uint64:
+    swapped = (value >> np.uint32(24)) | ((value >> np.uint32(8)) & np.uint32(0xFF00))
+    swapped |= ((value << np.uint32(8)) & np.uint32(0xFF0000)) | (value << np.uint32(24))
+    return np.uint64(np.uint32(swapped))
+
+
+@kernel
+def md5_start(message: Bytes, length: int, words: NDArray[np.uint32], sines: NDArray[np.uint32]) -> np.uint64:
+    """The first 8 bytes of the MD5 (RFC 1321) of `message[:length]` as a number, the first byte the highest.
+
+    `message` has room for the padding, a multiple of 64 bytes; `words` for one block.
+    """
+    blocks = (length + 8) // 64 + 1
+    message[length] = 0x80
+    message[length + 1 : blocks * 64 - 8] = 0
+    for at in range(8):
+        message[blocks * 64 - 8 + at] = (length * 8 >> (8 * at)) & 255
+    a0, b0 = np.uint32(0x67452301), np.uint32(0xEFCDAB89)
+    c0, d0 = np.uint32(0x98BADCFE), np.uint32(0x10325476)
+    for block in range(blocks):
+        for at in range(16):
+            place = block * 64 + at * 4
+            words[at] = (
+                np.uint32(message[place])
+                | np.uint32(message[place + 1]) << np.uint32(8)
+                | np.uint32(message[place + 2]) << np.uint32(16)
+                | np.uint32(message[place + 3]) << np.uint32(24)
+            )
+        a, b, c, d = a0, b0, c0, d0
+        # four steps at a time, so that the turns of a round are constants
+        for at in range(0, 16, 4):
+            a = np.uint32(b + _left(np.uint32(a + ((b & c) | (~b & d)) + sines[at] + words[at]), 7))
+            d = np.uint32(a + _left(np.uint32(d + ((a & b) | (~a & c)) + sines[at + 1] + words[at + 1]), 12))
+            c = np.uint32(d + _left(np.uint32(c + ((d & a) | (~d & b)) + sines[at + 2] + words[at + 2]), 17))
+            b = np.uint32(c + _left(np.uint32(b + ((c & d) | (~c & a)) + sines[at + 3] + words[at + 3]), 22))
+        for at in range(16, 32, 4):
+            w = 5 * at + 1
+            a = np.uint32(b + _left(np.uint32(a + ((d & b) | (~d & c)) + sines[at] + words[w & 15]), 5))
+            d = np.uint32(a + _left(np.uint32(d + ((c & a) | (~c & b)) + sines[at + 1] + words[(w + 5) & 15]), 9))
+            c = np.uint32(d + _left(np.uint32(c + ((b & d) | (~b & a)) + sines[at + 2] + words[(w + 10) & 15]), 14))
+            b = np.uint32(c + _left(np.uint32(b + ((a & c) | (~a & d)) + sines[at + 3] + words[(w + 15) & 15]), 20))
+        for at in range(32, 48, 4):
+            w = 3 * at + 5
+            a = np.uint32(b + _left(np.uint32(a + (b ^ c ^ d) + sines[at] + words[w & 15]), 4))
+            d = np.uint32(a + _left(np.uint32(d + (a ^ b ^ c) + sines[at + 1] + words[(w + 3) & 15]), 11))
+            c = np.uint32(d + _left(np.uint32(c + (d ^ a ^ b) + sines[at + 2] + words[(w + 6) & 15]), 16))
+            b = np.uint32(c + _left(np.uint32(b + (c ^ d ^ a) + sines[at + 3] + words[(w + 9) & 15]), 23))
+        for at in range(48, 64, 4):
+            w = 7 * at
+            a = np.uint32(b + _left(np.uint32(a + (c ^ (b | ~d)) + sines[at] + words[w & 15]), 6))
+            d = np.uint32(a + _left(np.uint32(d + (b ^ (a | ~c)) + sines[at + 1] + words[(w + 7) & 15]), 10))
+            c = np.uint32(d + _left(np.uint32(c + (a ^ (d | ~b)) + sines[at + 2] + words[(w + 14) & 15]), 15))
+            b = np.uint32(c + _left(np.uint32(b + (d ^ (c | ~a)) + sines[at + 3] + words[(w + 21) & 15]), 21))
+        a0, b0, c0, d0 = np.uint32(a0 + a), np.uint32(b0 + b), np.uint32(c0 + c), np.uint32(d0 + d)
+    return (_byte_swapped(a0) << np.uint64(32)) | _byte_swapped(b0)
+
+
+@kernel
+def _write_pair(message: Bytes, at: int, content: int, items: int, keys: Bytes) -> int:
+    """The text of a pair, `winner>loser` or `low=high` by key, and where it ends."""
+    square, digits = items * items, keys.shape[1]
+    tie = content >= square
+    pair = content - square if tie else content
+    one, two = pair // items, pair % items
+    if tie:
+        for digit in range(digits):
+            if keys[one, digit] != keys[two, digit]:
+                if keys[one, digit] > keys[two, digit]:
+                    one, two = two, one
+                break
+    for digit in range(digits):
+        message[at + digit] = keys[one, digit]
+        message[at + digits + 1 + digit] = keys[two, digit]
+    message[at + digits] = 61 if tie else 62
+    return at + 2 * digits + 1
+
+
+@kernel
+def _write_number(message: Bytes, at: int, number: int) -> int:
+    size, rest = 1, number // 10
+    while rest:
+        size, rest = size + 1, rest // 10
+    rest = number
+    for digit in range(size - 1, -1, -1):
+        message[at + digit] = 48 + rest % 10
+        rest //= 10
+    return at + size
+
+
+@kernel
+def choose(
+    dealt: Any,
+    weights: Int64,
+    starts: Int64,
+    begin: int,
+    end: int,
+    most: int,
+    items: int,
+    keys: Bytes,
+    texts: Bytes,
+    ends: Int64,
+    sines: NDArray[np.uint32],
+    chosen: Any,
+) -> int:
+    """The contents kept of the voters from `begin` to `end`, one after the other in `chosen`; how many.
+
+    `dealt[starts[v]:starts[v + 1]]` are the contents of voter v, whose id is `texts[ends[v]:ends[v + 1]]`.
+    """
+    weighted = len(weights) > 0
+    words = np.empty(16, np.uint32)
+    message = np.empty(256, np.uint8)
+    hashes, named = np.empty(1024, np.uint64), np.empty(1024, np.int64)
+    kept = 0
+    for voter in range(begin, end):
+        first, last = starts[voter], starts[voter + 1]
+        total = np.int64(0)
+        if weighted:
+            for row in range(first, last):
+                total += weights[row]
+        else:
+            total = last - first
+        if total <= most:
+            for row in range(first, last):
+                for _ in range(weights[row] if weighted else 1):
+                    chosen[kept] = dealt[row]
+                    kept += 1
+            continue
+        if total > len(hashes):
+            hashes, named = np.empty(2 * total, np.uint64), np.empty(2 * total, np.int64)
+        length = ends[voter + 1] - ends[voter]
+        if length + 192 > len(message):
+            message = np.empty(2 * length + 192, np.uint8)
+        for at in range(length):
+            message[at] = texts[ends[voter] + at]
+        message[length] = 124
+        order = np.argsort(dealt[first:last])
+        seen, before, occurrence, pair_end = 0, np.int64(-1), 0, 0
+        for place in order:
+            content = np.int64(dealt[first + place])
+            if content != before:
+                before, occurrence = content, 0
+            for _ in range(weights[first + place] if weighted else 1):
+                occurrence += 1
+                # the padding of the last message may lie over the pair
+                pair_end = _write_pair(message, length + 1, content, items, keys)
+                message[pair_end] = 124
+                stop = _write_number(message, pair_end + 1, occurrence)
+                hashes[seen], named[seen] = md5_start(message, stop, words, sines), content
+                seen += 1
+        limit = np.partition(hashes[:seen], most - 1)[most - 1]
+        room = most
+        for at in range(seen):
+            room -= hashes[at] < limit
+        for at in range(seen):
+            if hashes[at] < limit or (hashes[at] == limit and room > 0):
+                room -= hashes[at] == limit
+                chosen[kept] = named[at]
+                kept += 1
+    return kept

@@ -1,0 +1,1 @@
+"""Rankings from comparisons and from rankings, without privacy: plain mathematics on numbers that may be seen."""

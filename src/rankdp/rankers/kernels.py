@@ -1,0 +1,253 @@
+"""Compiled loops of the Bradley-Terry solver, over pairs sorted by their first item.
+
+`starts[i]` to `starts[i + 1]` are the pairs whose first item is i, `second` their other items. Loops that add into
+`out` take a range of first items, so that threads can share the work, each with its own `out`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.jit import kernel
+
+Float = NDArray[np.float64]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+WIDE = 700.0
+"""Up to here exp(theta) neither overflows nor loses digits, and a share is one division: x_i / (x_i + x_j)."""
+
+
+@kernel
+def terms(
+    starts: Int64, second: Int32, comparisons: Float, theta: Float, low: int, high: int, out: Float, weights: Float
+) -> None:
+    """Expected wins into out[0] and the diagonal of their derivative into out[1]; each pair's weight n p (1-p)."""
+    largest = 0.0
+    for i in range(len(theta)):
+        largest = max(largest, abs(theta[i]))
+    wide = largest > WIDE
+    x = np.exp(theta) if not wide else theta
+    for i in range(low, high):
+        mine, wins, diagonal = x[i], 0.0, 0.0
+        if wide:
+            for k in range(starts[i], starts[i + 1]):
+                j, n = second[k], comparisons[k]
+                won = n / (1.0 + np.exp(x[j] - mine))
+                lost = n / (1.0 + np.exp(mine - x[j]))
+                weight = won * (lost / n) if n > 0 else 0.0
+                weights[k] = weight
+                wins += won
+                diagonal += weight
+                out[0, j] += lost
+                out[1, j] += weight
+        else:
+            for k in range(starts[i], starts[i + 1]):
+                j = second[k]
+                inverse = 1.0 / (mine + x[j])
+                won = comparisons[k] * (mine * inverse)
+                share = x[j] * inverse
+                weight = won * share
+                weights[k] = weight
+                wins += won
+                diagonal += weight
+                out[0, j] += comparisons[k] * share
+                out[1, j] += weight
+        out[0, i] += wins
+        out[1, i] += diagonal
+
+
+@kernel
+def laplacian_times(
+    starts: Int64, second: Int32, weights: Float, vector: Float, low: int, high: int, out: Float
+) -> None:
+    """out += L vector, L the graph's Laplacian with these weights: the Hessian without the ridge."""
+    for i in range(low, high):
+        mine, total = vector[i], 0.0
+        for k in range(starts[i], starts[i + 1]):
+            j = second[k]
+            flow = weights[k] * (mine - vector[j])
+            total += flow
+            out[j] -= flow
+        out[i] += total
+
+
+@kernel
+def _add(sums: Float, rests: Float, i: int, value: float) -> None:
+    """sums[i] + rests[i] += value without loss (Knuth's two-sum)."""
+    old = sums[i]
+    new = old + value
+    back = new - old
+    rests[i] += (old - (new - back)) + (value - back)
+    sums[i] = new
+
+
+@kernel
+def careful_wins(
+    starts: Int64, second: Int32, comparisons: Float, theta: Float, low: int, high: int, out: Float
+) -> None:
+    """Expected wins as out[0] + out[1], summed with compensation, and the comparisons of each item into out[2]."""
+    largest = 0.0
+    for i in range(len(theta)):
+        largest = max(largest, abs(theta[i]))
+    wide = largest > WIDE
+    x = np.exp(theta) if not wide else theta
+    sums, rests = out[0], out[1]
+    for i in range(low, high):
+        for k in range(starts[i], starts[i + 1]):
+            j = second[k]
+            if wide:
+                won, lost = 1.0 / (1.0 + np.exp(x[j] - x[i])), 1.0 / (1.0 + np.exp(x[i] - x[j]))
+            else:
+                total = x[i] + x[j]
+                won, lost = x[i] / total, x[j] / total
+            _add(sums, rests, i, comparisons[k] * won)
+            _add(sums, rests, j, comparisons[k] * lost)
+            out[2, i] += comparisons[k]
+            out[2, j] += comparisons[k]
+
+
+@kernel
+def assemble(starts: Int64, second: Int32, weights: Float, diagonal: Float) -> Float:
+    """The upper triangle of the Hessian as a square table."""
+    items = len(diagonal)
+    table = np.zeros((items, items))
+    for i in range(items):
+        table[i, i] = diagonal[i]
+        for k in range(starts[i], starts[i + 1]):
+            table[i, second[k]] = -weights[k]
+    return table
+
+
+@kernel
+def solve_dense(table: Float, right: Float) -> Float:
+    """x with A x = right for a positive definite A, given and overwritten in its upper triangle, without BLAS threads.
+
+    Elimination by rows (A = L D L'), whose inner loop runs along memory.
+    """
+    items = len(right)
+    x = right.copy()
+    for k in range(items):
+        pivot = table[k, k]
+        for i in range(k + 1, items):
+            if table[k, i] != 0.0:
+                factor = table[k, i] / pivot
+                for j in range(i, items):
+                    table[i, j] -= factor * table[k, j]
+                x[i] -= factor * x[k]
+    for k in range(items - 1, -1, -1):
+        total = x[k]
+        for j in range(k + 1, items):
+            total -= table[k, j] * x[j]
+        x[k] = total / table[k, k]
+    return x
+
+
+@kernel
+def _dot(one: Float, other: Float) -> float:
+    """A plain sum: BLAS would start threads for long vectors."""
+    total = 0.0
+    for i in range(len(one)):
+        total += one[i] * other[i]
+    return total
+
+
+@kernel
+def conjugate_gradients(
+    starts: Int64,
+    second: Int32,
+    weights: Float,
+    diagonal: Float,
+    ridge: float,
+    right: Float,
+    target: float,
+    most: int,
+) -> tuple[Any, Any]:
+    """x with (L + ridge) x = right up to a residual of l2 norm ``target``, and the steps taken: ``most`` if it failed.
+
+    Preconditioned by the diagonal (which includes the ridge).
+    """
+    items = len(right)
+    x, image = np.zeros(items), np.empty(items)
+    residual = right.copy()
+    ready = residual / diagonal
+    direction = ready.copy()
+    product = _dot(residual, ready)
+    for step in range(most):
+        if np.sqrt(_dot(residual, residual)) <= target:
+            return x, step
+        for i in range(items):
+            image[i] = ridge * direction[i]
+        laplacian_times(starts, second, weights, direction, 0, items, image)
+        bend = _dot(direction, image)
+        if not bend > 0.0:
+            break
+        length = product / bend
+        for i in range(items):
+            x[i] += length * direction[i]
+            residual[i] -= length * image[i]
+            ready[i] = residual[i] / diagonal[i]
+        before, product = product, _dot(residual, ready)
+        for i in range(items):
+            direction[i] = ready[i] + product / before * direction[i]
+    return x, most
+
+
+@kernel
+def refit_many(
+    starts: Int64,
+    second: Int32,
+    won: Int64,
+    ridge: float,
+    start: Float,
+    tolerance: float,
+    steps: int,
+    out: Float,
+) -> Int64:
+    """Bradley-Terry fits of the same pairs with other counts, each into its row of ``out``; 1 for those that failed.
+
+    won[d, 2 k] and won[d, 2 k + 1] are the wins of the first and of the second item of pair k in fit d. Newton's
+    method from the common start, with conjugate gradients and steps of at most 2 in each coordinate.
+    """
+    items, pairs = len(start), len(second)
+    first = np.empty(pairs, np.int32)
+    for i in range(items):
+        first[starts[i] : starts[i + 1]] = i
+    comparisons, weights = np.empty(pairs), np.empty(pairs)
+    sums, wins = np.empty((2, items)), np.empty(items)
+    failed = np.zeros(len(won), np.int64)
+    for d in range(len(won)):
+        theta = out[d]
+        theta[:] = start
+        wins[:] = 0.0
+        for k in range(pairs):
+            ahead, behind = won[d, 2 * k], won[d, 2 * k + 1]
+            comparisons[k] = ahead + behind
+            wins[first[k]] += ahead
+            wins[second[k]] += behind
+        failed[d] = 1
+        last = np.inf
+        for _ in range(steps):
+            sums[:] = 0.0
+            terms(starts, second, comparisons, theta, 0, items, sums, weights)
+            gradient = sums[0] - wins + ridge * theta
+            size = np.max(np.abs(gradient))
+            if size <= tolerance:
+                failed[d] = 0
+                break
+            diagonal = sums[1] + ridge
+            if not np.min(diagonal) > 0.0:
+                break
+            norm = np.sqrt(_dot(gradient, gradient))
+            target = norm * min(0.01, norm / last)
+            move, _ = conjugate_gradients(
+                starts, second, weights, diagonal, ridge, gradient, max(target, 0.3 * tolerance), 20 * items
+            )
+            last = norm
+            theta -= move * min(1.0, 2.0 / np.max(np.abs(move)))
+        if ridge == 0.0:
+            theta -= np.mean(theta)
+    return failed

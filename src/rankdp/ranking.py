@@ -1,0 +1,286 @@
+"""Rank: a table of comparisons in, a published leaderboard out, with every vote protected.
+
+| method | protect | what is released under the guarantee | what follows from it, for free |
+|---|---|---|---|
+| copeland | any | noisy half-wins (``mechanisms.wins``) | ranks by wins |
+| bradley-terry | outcome | noisy half-wins; the design is public | scores by maximum likelihood with a ridge |
+| bradley-terry | comparison, voter | scores (``mechanisms.objective``) | |
+
+The ridge is chosen from public numbers only. With d comparisons an item on average, Fisher information per item h =
+d/4, privacy noise of variance v on an item's wins and true scores spread with variance 1/3 (uniform on [-1, 1], the
+paper's parameter space), a ridge g leaves a mean squared error of about
+
+    (h + v + g^2/3) / (h + g)^2,
+
+and the g that minimises it is taken. For voters the number of comparisons is itself private: a noisy count, at 5% of
+epsilon, stands in for it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp import leaderboard
+from rankdp.data.counts import PairCounts, components
+from rankdp.errors import InputError, Unsupported
+from rankdp.leaderboard import Leaderboard
+from rankdp.mechanisms.objective import ObjectivePerturbation
+from rankdp.mechanisms.units import Protection
+from rankdp.mechanisms.wins import NoisyWins
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.noise import discrete_laplace
+from rankdp.privacy.release import Provenance, Release
+from rankdp.rankers.bradley_terry import fit_wins
+
+if TYPE_CHECKING:
+    from rankdp.data.comparisons import Comparisons
+
+METHODS = ("bradley-terry", "copeland")
+SCALES = ("log-strength", "elo")
+_COUNT_SHARE = Fraction(1, 20)
+_SPREAD = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Public:
+    """What may be known beside the release: the items, and the design or at least its size."""
+
+    items: tuple[str, ...]
+    comparisons: int
+    design: PairCounts | None
+
+    @property
+    def degree(self) -> float:
+        """Comparisons of an item, on average."""
+        return 2 * self.comparisons / len(self.items)
+
+
+def rank(
+    comparisons: Comparisons,
+    epsilon: Real,
+    *,
+    protect: str,
+    method: str = "bradley-terry",
+    max_per_voter: int | None = None,
+    top: int | None = None,
+    scale: str = "log-strength",
+    delta: Real = 0,
+    ridge: float | None = None,
+    link: str = "logistic",
+    calibration: str = "tight",
+    level: float = 0.95,
+    bits: Bits | None = None,
+) -> Release[Leaderboard]:
+    """A private leaderboard of the compared items.
+
+    ``protect`` must be said: "comparison", "outcome" (who was compared with whom is public) or "voter" (then
+    ``max_per_voter`` bounds what each contributes). ``delta`` > 0 adds Gaussian instead of Laplace noise to wins.
+    ``ridge`` overrides the automatic choice; ``level`` is the confidence of the intervals.
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if scale not in SCALES or (scale == "elo" and method == "copeland"):
+        raise InputError(f"scale must be log-strength, or elo with bradley-terry, got {scale!r} with {method}")
+    protection, bits, exact = Protection.of(protect, max_per_voter), bits or SecureBits(), positive(epsilon)
+    loss = rational(delta, "delta")
+    if loss and method == "bradley-terry" and not protection.design_public:
+        raise Unsupported(
+            "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
+        )
+    counts = (comparisons.bound(protection.moved) if protect == "voter" else comparisons).count()
+    public, spent = _public(counts, protection, exact, bits)
+    if method == "copeland":
+        drawn = _copeland(counts, public, NoisyWins(protection, exact - spent, loss), bits)
+    elif protection.design_public:
+        drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, link, bits)
+    else:
+        drawn = _from_objective(counts, public, protection, exact - spent, ridge, link, calibration, bits)
+    board = leaderboard.build(
+        public.items,
+        drawn.scores,
+        drawn.centres,
+        drawn.errors,
+        level=level,
+        score_name="wins" if method == "copeland" else "score",
+        top=top,
+        warnings=[*_design_warnings(public), *drawn.warnings],
+    )
+    parameters = {
+        "protect": protect,
+        "max_per_voter": max_per_voter,
+        "epsilon": str(exact),
+        "delta": str(loss),
+        "items": len(public.items),
+        **({"noisy_comparisons": public.comparisons} if spent else {}),
+        **drawn.parameters,
+    }
+    provenance = Provenance.now(method, parameters, bits)
+    guarantee = replace(drawn.guarantee, epsilon=exact)
+    released = board.as_elo() if scale == "elo" else board
+    return Release(released, None if provenance.seed is not None else guarantee, provenance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Scores that may be published, with what their errors look like."""
+
+    scores: NDArray[np.float64]
+    centres: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    guarantee: Guarantee
+    parameters: dict[str, Any]
+    warnings: list[str]
+
+
+def _public(counts: PairCounts, protection: Protection, epsilon: Fraction, bits: Bits) -> tuple[_Public, Fraction]:
+    """The public facts, and what of epsilon they cost."""
+    total = int(counts.halves.sum()) // 2
+    if protection.design_public:
+        return _Public(counts.items, total, counts), Fraction(0)
+    if protection.unit == "comparison":  # replacing one comparison by another leaves their number as it is
+        return _Public(counts.items, total, None), Fraction(0)
+    spent = epsilon * _COUNT_SHARE
+    noisy = total + int(discrete_laplace(protection.moved / spent, 1, bits)[0])
+    return _Public(counts.items, max(noisy, len(counts.items)), None), spent
+
+
+def choose_ridge(degree: float, noise_variance: float) -> float:
+    """The ridge that minimises the expected squared error of a score, from public numbers (see the module)."""
+    information = degree / 4
+    ridges = np.geomspace(1e-3, 1e6, 4000)
+    errors = (information + noise_variance + ridges**2 * _SPREAD) / (information + ridges) ** 2
+    return float(ridges[int(np.argmin(errors))])
+
+
+def _copeland(counts: PairCounts, public: _Public, noisy: NoisyWins, bits: Bits) -> _Drawn:
+    """Wins with noise. Their sampling variance is at most that of binomial counts with the same mean."""
+    scores = noisy.sample(counts.half_wins, bits) / 2
+    trials = public.comparisons if public.design is None else _halves(public.design) / 2
+    share = np.clip(scores / np.maximum(trials, 1), 0, 1)
+    spread = np.sqrt(np.maximum(trials * share * (1 - share), 1))
+    random, draws = np.random.default_rng(0), 4000
+    privacy = noisy.noise(len(scores) * draws, bits.spawn()).reshape(len(scores), draws) / 2
+    errors = privacy + spread[:, None] * random.standard_normal((len(scores), draws))
+    return _Drawn(scores, scores, errors, noisy.guarantee, {"noise_variance": noisy.noise_variance}, [])
+
+
+def _from_wins(
+    public: _Public, noisy: NoisyWins, counts: PairCounts, ridge: float | None, link: str, bits: Bits
+) -> _Drawn:
+    """Bradley-Terry scores from noisy wins and the public design."""
+    if link != "logistic":
+        raise Unsupported(
+            f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link!r}"
+        )
+    assert public.design is not None
+    gamma = ridge if ridge is not None else choose_ridge(public.degree, noisy.noise_variance)
+    half_wins = noisy.sample(counts.half_wins, bits)
+    scores = fit_wins(public.design, half_wins, ridge=gamma).theta
+    scores = scores - scores.mean()
+    centres, errors = _errors(public, scores, gamma, lambda count: noisy.noise(count, bits.spawn()) / 2)
+    warnings = _unbeaten(public.items, half_wins, _halves(public.design))
+    return _Drawn(
+        scores, centres, errors, noisy.guarantee, {"ridge": gamma, "noise_variance": noisy.noise_variance}, warnings
+    )
+
+
+def _from_objective(
+    counts: PairCounts,
+    public: _Public,
+    protection: Protection,
+    epsilon: Fraction,
+    ridge: float | None,
+    link: str,
+    calibration: str,
+    bits: Bits,
+) -> _Drawn:
+    """Bradley-Terry scores by objective perturbation."""
+
+    def mechanism(gamma: float) -> ObjectivePerturbation:
+        return ObjectivePerturbation(
+            len(public.items), public.comparisons, protection, epsilon, gamma, link=link, calibration=calibration
+        )
+
+    gamma = ridge if ridge is not None else _choose_objective_ridge(public.degree, mechanism)
+    chosen = mechanism(gamma)
+    scores = chosen.sample(counts, bits)
+    scores = scores - scores.mean()
+    random = np.random.default_rng(0)
+    centres, errors = _errors(public, scores, gamma, lambda count: random.laplace(0, float(chosen.scale), count))
+    parameters = {"ridge": gamma, "calibration": calibration, "noise_variance": chosen.noise_variance, "link": link}
+    return _Drawn(scores, centres, errors, chosen.guarantee, parameters, [])
+
+
+def _choose_objective_ridge(degree: float, mechanism: Any) -> float:
+    """The same minimum as ``choose_ridge``, where a small ridge also costs noise through the Hessian."""
+    best, lowest = math.nan, math.inf
+    for gamma in np.geomspace(1e-2, 1e5, 400).tolist():
+        try:
+            variance = mechanism(gamma).noise_variance
+        except InputError:
+            continue  # too small for this epsilon
+        error = (degree / 4 + variance + gamma**2 * _SPREAD) / (degree / 4 + gamma) ** 2
+        if error < lowest:
+            best, lowest = gamma, error
+    return best
+
+
+def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, noise: Any) -> Any:
+    """Scores freed from the ridge's pull, and draws of their error."""
+    items = len(public.items)
+    random = np.random.default_rng(0)
+    if not leaderboard.use_dense(items):
+        information = np.full(items, public.degree / 4) if public.design is None else _halves(public.design) / 8
+        errors, inverse = leaderboard.simulated_errors(information, noise, random)
+        return scores + ridge * inverse(scores), errors
+    if public.design is None:
+        first, second = np.triu_indices(items, 1)
+        compared = np.full(len(first), public.comparisons / len(first))
+    else:
+        first, second, compared = public.design.first, public.design.second, public.design.halves / 2
+    chance = 1 / (1 + np.exp(scores[second] - scores[first]))
+    matrix = leaderboard.information(first, second, compared * chance * (1 - chance), items)
+    errors, inverse = leaderboard.simulated_errors(matrix, noise, random)
+    return scores + ridge * inverse(scores), errors
+
+
+def _halves(design: PairCounts) -> NDArray[np.int64]:
+    """Twice the number of comparisons of each item: a fact of the design, whoever won."""
+    return design.half_wins + design.half_losses
+
+
+def _design_warnings(public: _Public) -> list[str]:
+    """What the public design alone makes doubtful."""
+    if public.design is None:
+        return []
+    found = []
+    idle = [item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0]
+    if idle:
+        found.append(f"Never compared: {', '.join(idle[:10])}{' …' if len(idle) > 10 else ''}.")
+    parts = len(np.unique(components(public.design)))
+    if parts > 1:
+        found.append(
+            f"The comparisons fall into {parts} parts with nothing between them; "
+            "scores of different parts do not compare."
+        )
+    return found
+
+
+def _unbeaten(items: tuple[str, ...], half_wins: NDArray[np.int64], halves: NDArray[np.int64]) -> list[str]:
+    """Items whose released wins reach an end of what their comparisons allow: the ridge alone holds their score."""
+    never = [item for item, wins, most in zip(items, half_wins, halves, strict=True) if most and wins >= most]
+    always = [item for item, wins, most in zip(items, half_wins, halves, strict=True) if most and wins <= 0]
+    found = []
+    if never:
+        found.append(f"Perhaps never beaten, so their scores rest on the ridge: {', '.join(never[:10])}.")
+    if always:
+        found.append(f"Perhaps always beaten, so their scores rest on the ridge: {', '.join(always[:10])}.")
+    return found

@@ -1,0 +1,181 @@
+"""A leaderboard for readers: CSV, JSON, a self-contained HTML page with an interval plot, or a PNG.
+
+Whatever the form, what is promised stands with it.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+from os import PathLike, fspath
+from pathlib import Path
+
+from rankdp.data.atomic import write_whole
+from rankdp.errors import InputError
+from rankdp.leaderboard import Leaderboard
+from rankdp.privacy.release import Release
+
+_FORMATS = (".csv", ".json", ".html", ".png")
+_SHOWN = 60  # rows of a picture; a table shows all
+
+
+def write_board(release: Release[Leaderboard], path: str | PathLike[str], title: str = "Leaderboard") -> None:
+    """Write the leaderboard in the format that the ending says; a CSV gets its guarantee in PATH.release.json."""
+    ending = Path(path).suffix.lower()
+    if ending not in _FORMATS:
+        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
+    if ending == ".csv":
+        write_whole(path, to_csv(release.value).encode())
+        write_whole(f"{fspath(path)}.release.json", (json.dumps(release.to_dict(), indent=2) + "\n").encode())
+    elif ending == ".json":
+        write_whole(path, (to_json(release) + "\n").encode())
+    elif ending == ".html":
+        write_whole(path, to_html(release, title).encode())
+    else:
+        write_whole(path, to_png(release, title))
+
+
+def to_csv(board: Leaderboard) -> str:
+    """One line an item, best first."""
+    rows = board.rows()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _plain(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def to_json(release: Release[Leaderboard]) -> str:
+    """Leaderboard, guarantee and provenance; bounds that are infinite are null."""
+    board = release.value
+    rows = [
+        {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+        for row in board.rows()
+    ]
+    return json.dumps(
+        {"leaderboard": rows, "level": board.level, "warnings": board.warnings, **release.to_dict()}, indent=2
+    )
+
+
+def to_html(release: Release[Leaderboard], title: str) -> str:
+    """One page with the plot, the table, the warnings and the guarantee; it loads nothing."""
+    board = release.value
+    heads = ["", "item", board.score_name, f"{board.level:.0%} interval", "rank", "rank interval"]
+    if board.top is not None:
+        heads.append(f"in the top {board.top}")
+    cells = []
+    for place, row in enumerate(board.rows(), 1):
+        line = [
+            str(place),
+            html.escape(row["item"]),
+            _number(row[board.score_name]),
+            f"{_number(row['low'])} … {_number(row['high'])}",
+            str(row["rank"]),
+            f"{row['rank_low']} – {row['rank_high']}",
+        ]
+        if board.top is not None:
+            line.append(f"{'yes' if row['in_top'] else 'no'} ({row['top_probability']:.0%})")
+        cells.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in line) + "</tr>")
+    warnings = "".join(f"<p class='warning'>{html.escape(warning)}</p>" for warning in board.warnings)
+    return _PAGE.format(
+        title=html.escape(title),
+        plot=_svg(board),
+        heads="".join(f"<th>{head}</th>" for head in heads),
+        rows="\n".join(cells),
+        warnings=warnings,
+        promise=html.escape(release.explain()),
+        origin=html.escape(
+            f"rankdp {release.provenance.version}, {release.provenance.mechanism}, {release.provenance.when}"
+        ),
+    )
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"
+
+
+def _svg(board: Leaderboard) -> str:
+    """Dots and interval bars, best on top."""
+    shown = min(len(board.items), _SHOWN)
+    finite = [float(v) for v in (*board.low[:shown], *board.high[:shown], *board.scores[:shown]) if math.isfinite(v)]
+    least, most = min(finite), max(finite)
+    span = (most - least) or 1.0
+    left, width, step = 220, 560, 20
+
+    def x(value: float) -> float:
+        return left + width * (min(max(value, least), most) - least) / span
+
+    parts = []
+    for tick in range(5):
+        value = least + span * tick / 4
+        parts.append(f"<line x1='{x(value):.1f}' x2='{x(value):.1f}' y1='8' y2='{step * shown + 12}' class='grid'/>")
+        parts.append(f"<text x='{x(value):.1f}' y='{step * shown + 28}' class='tick'>{_number(value)}</text>")
+    for place in range(shown):
+        y = step * place + 20
+        name = html.escape(board.items[place][:30])
+        parts.append(f"<text x='{left - 12}' y='{y + 4}' class='name'>{name}</text>")
+        parts.append(
+            f"<line x1='{x(board.low[place]):.1f}' x2='{x(board.high[place]):.1f}' y1='{y}' y2='{y}' class='bar'/>"
+        )
+        parts.append(f"<circle cx='{x(board.scores[place]):.1f}' cy='{y}' r='4'/>")
+    height = step * shown + 40
+    label = f"{board.score_name} of each item with its {board.level:.0%} interval"
+    return f"<svg viewBox='0 0 {left + width + 30} {height}' role='img' aria-label='{label}'>{''.join(parts)}</svg>"
+
+
+def to_png(release: Release[Leaderboard], title: str) -> bytes:
+    """The same plot as a picture, with the guarantee below."""
+    import textwrap
+
+    from rankdp.plots import SERIES, new_figure
+
+    board = release.value
+    shown = min(len(board.items), _SHOWN)
+    words = textwrap.fill(release.explain(), 110)
+    figure, (axes,) = new_figure(1, width=9, height=1.6 + 0.26 * shown + 0.16 * words.count("\n"))
+    places = range(shown)
+    axes.hlines(places, board.low[:shown], board.high[:shown], color=SERIES[5], linewidth=3)
+    axes.plot(board.scores[:shown], places, "o", color=SERIES[0])
+    axes.set_yticks(places, board.items[:shown])
+    axes.invert_yaxis()
+    axes.set(xlabel=f"{board.score_name}, with its {board.level:.0%} interval", title=title)
+    axes.grid(axis="x", color="0.9")
+    figure.supxlabel(words, fontsize=8, color="0.3")
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=150)
+    return picture.getvalue()
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; }}
+table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
+th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
+th {{ border-bottom: 2px solid #1b1f24; }}
+th:nth-child(2), td:nth-child(2) {{ text-align: left; }}
+svg {{ width: 100%; height: auto; }}
+.grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
+.name {{ text-anchor: end; font-size: 13px; }} .tick {{ text-anchor: middle; font-size: 12px; fill: #57606a; }}
+.warning {{ background: #fff8e1; padding: .5rem .8rem; border-left: 4px solid #E69F00; }}
+footer {{ color: #57606a; border-top: 1px solid #e3e6ea; padding-top: 1rem; }}
+</style></head><body>
+<h1>{title}</h1>
+{plot}
+{warnings}
+<table><thead><tr>{heads}</tr></thead><tbody>
+{rows}
+</tbody></table>
+<footer><p><strong>What is promised.</strong> {promise}</p><p>{origin}</p></footer>
+</body></html>
+"""

@@ -1,0 +1,408 @@
+"""What every mechanism must keep, run on all of them: exact enumeration first, then draws, then mutants.
+
+Where a mechanism draws from integer tables the audit reads those tables. Whatever is proved here for neighbours of
+the identity holds for all rankings, because the law depends on the relative permutation only (tested as well).
+"""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from support import (
+    assert_law,
+    decimal_exp,
+    exact_audit,
+    generator,
+    half_noise,
+    increasing_counts,
+    indices,
+    inversions,
+    keeps,
+    longest_increasing,
+    neighbours,
+    sampled_weights,
+    seeded,
+    statistical_audit,
+)
+
+import rankdp
+from rankdp.errors import InputError
+from rankdp.mechanisms import MECHANISMS, RankingMechanism
+from rankdp.mechanisms import base as base_module
+from rankdp.mechanisms.base import all_permutations, moves
+from rankdp.privacy.bits import SecureBits, SeededBits
+from rankdp.privacy.guarantee import ITEM_POSITION
+
+NAMES = [*MECHANISMS, "auto"]
+SIZES = [2, 3, 4, 5]
+EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
+
+every = pytest.mark.parametrize("name", NAMES)
+own = pytest.mark.parametrize("name", list(MECHANISMS))
+sizes = pytest.mark.parametrize("items", SIZES)
+epsilons = pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+
+
+@cache
+def law(name, items, epsilon):
+    """The mechanism and P(s) of all relative permutations in lexicographic order."""
+    mechanism = rankdp.mechanism(name, items, epsilon)
+    return mechanism, mechanism.log_prob(all_permutations(items), np.arange(items))
+
+
+# -- what it promises --------------------------------------------------------------------------------------------
+
+
+@every
+@sizes
+@epsilons
+def test_guarantee(name, items, epsilon):
+    mechanism, _ = law(name, items, epsilon)
+    assert isinstance(mechanism, RankingMechanism)
+    guarantee = mechanism.guarantee
+    assert (guarantee.protects, guarantee.epsilon, guarantee.delta) == (ITEM_POSITION, epsilon, 0)
+    assert guarantee.local
+    assert guarantee.whole_ranking_epsilon == mechanism.local_epsilon()
+    assert mechanism.parameters["items"] == items
+    assert Fraction(mechanism.parameters["epsilon"]) == epsilon
+
+
+@every
+@sizes
+@epsilons
+def test_log_prob_sums_to_one(name, items, epsilon):
+    _, logs = law(name, items, epsilon)
+    assert math.fsum(np.exp(logs)) == pytest.approx(1, abs=1e-12)
+
+
+@sizes
+def test_a_ranking_has_m_minus_one_squared_neighbours(items):
+    found = moves(items)
+    assert len(found) == (items - 1) ** 2
+    taken_out = set()
+    for item, place in itertools.product(range(items), repeat=2):
+        rest = [other for other in range(items) if other != item]
+        taken_out.add((*rest[:place], item, *rest[place:]))
+    assert {tuple(move) for move in found.tolist()} == taken_out - {tuple(range(items))}
+    inverses = {tuple(np.argsort(move).tolist()) for move in found}  # being neighbours is mutual
+    assert inverses == {tuple(move) for move in found.tolist()}
+
+
+@every
+@sizes
+@epsilons
+def test_worst_log_ratio_over_neighbours_exactly(name, items, epsilon):
+    """From the integers that the sampler reads, rounded outwards."""
+    exact_audit(law(name, items, epsilon)[0])
+
+
+@every
+@sizes
+@epsilons
+def test_worst_log_ratio_over_neighbours_of_the_stated_log_probabilities(name, items, epsilon):
+    """The same in floating point, over every ordered pair of neighbouring rankings and every output."""
+    mechanism, logs = law(name, items, epsilon)
+    worst = (logs[:, None] - logs[neighbours(items)]).max()
+    assert worst <= epsilon + 1e-11
+    if mechanism.name in ("kendall", "ulam"):
+        assert worst == pytest.approx(float(epsilon), abs=1e-11)
+
+
+@sizes
+def test_kendall_is_exactly_eps(items):
+    """log P(s) - log P(c s) = (inv(c s) - inv(s)) eps/(m-1): the integer is at most m-1, and m-1 is attained."""
+    table = neighbours(items)
+    counts = np.array([inversions(s) for s in all_permutations(items).tolist()])
+    assert (counts[table] - counts[:, None]).max() == items - 1
+
+
+@sizes
+def test_ulam_is_exactly_eps(items):
+    """log P(s) - log P(c s) = (L(s) - L(c s)) eps, and a move changes L by at most, and sometimes, 1."""
+    table = neighbours(items)
+    lengths = np.array([longest_increasing(s) for s in all_permutations(items).tolist()])
+    assert (lengths[:, None] - lengths[table]).max() == 1
+
+
+@sizes
+def test_reinsertion_is_within_eps_for_every_eps(items):
+    """(1 + w) P(c s) - P(s), a polynomial in w, has no negative coefficient: the ratio is at most 1 + w = e^eps."""
+    polynomials = [[*increasing_counts(s), 0] for s in all_permutations(items).tolist()]
+    for s, others in enumerate(neighbours(items).tolist()):
+        for other in others:
+            raised = [a + b for a, b in zip(polynomials[other], [0, *polynomials[other]], strict=False)]
+            assert all(large >= small for large, small in zip(raised, polynomials[s], strict=True))
+
+
+@sizes
+@epsilons
+def test_reinsertion_table_holds_those_polynomials(items, epsilon):
+    mechanism = rankdp.mechanism("reinsertion", items, epsilon)
+    weight = Fraction(decimal_exp(epsilon, 200)) - 1
+    exact = [
+        sum(count * weight**j for j, count in enumerate(increasing_counts(s))) for s in all_permutations(items).tolist()
+    ]
+    enclosed = sampled_weights(mechanism)
+    scale = Fraction(enclosed[0][0]) / exact[0]  # an arbitrary common unit
+    for value, (low, high) in zip(exact, enclosed, strict=True):
+        assert abs(low / scale - value) < value / 10**100
+        assert low <= high <= low * (1 + Fraction(1, 10**100))
+
+
+@sizes
+@epsilons
+def test_optimal_weights_are_within_eps_as_integers(items, epsilon):
+    """N(s) <= e^eps N(c s) with a lower bound of e^eps: no rounding can hide a violation."""
+    mechanism = rankdp.mechanism("optimal", items, epsilon)
+    weights = mechanism.weights
+    below = Fraction(decimal_exp(epsilon, 60)) * (1 - Fraction(1, 10**58))
+    assert all(isinstance(weight, int) and weight > 0 for weight in weights)
+    for s, others in enumerate(neighbours(items).tolist()):
+        assert weights[s] <= below * min(weights[other] for other in others)
+
+
+@every
+@sizes
+@epsilons
+def test_local_epsilon_is_the_worst_over_all_pairs(name, items, epsilon):
+    mechanism, logs = law(name, items, epsilon)
+    worst = float(logs.max() - logs.min())
+    stated = mechanism.local_epsilon()
+    assert worst <= float(stated) * (1 + 1e-12) + 1e-12
+    assert float(stated) == pytest.approx(worst, rel=1e-6)
+    if mechanism.name == "kendall":
+        assert stated == epsilon * items / 2
+    if mechanism.name == "ulam":
+        assert stated == epsilon * (items - 1)
+
+
+@own
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-7", "1e-5", "0.001", "0.1", "3", "30"])
+@sizes
+def test_local_epsilon_is_never_understated(name, items, epsilon):
+    """Against the enclosed weights, also where the two probabilities agree to many digits."""
+    mechanism = rankdp.mechanism(name, items, epsilon)
+    stated = Fraction(mechanism.local_epsilon())
+    if name == "laplace":
+        if stated == Fraction(items**2 // 2) / mechanism.scale:
+            return  # the l1 bound, exact
+        logs = mechanism.log_prob(all_permutations(items), np.arange(items))
+        assert float(stated) >= logs.max() - logs.min()
+        return
+    weights = sampled_weights(mechanism)
+    best, worst = max(low for low, _ in weights), min(high for _, high in weights)
+    # e^stated >= best/worst; equality is reached by Kendall and Ulam, whose numbers are exact
+    slack = Fraction(1, 10**100) if name in ("kendall", "ulam") else 0
+    assert Fraction(decimal_exp(stated, 160)) * (1 + slack) >= Fraction(best, worst)
+
+
+# -- the public numbers ------------------------------------------------------------------------------------------
+
+
+@every
+@sizes
+@epsilons
+def test_public_numbers_equal_enumeration(name, items, epsilon):
+    mechanism, logs = law(name, items, epsilon)
+    probabilities, outputs = np.exp(logs), all_permutations(items)
+    matrix = np.zeros((items, items))
+    for b in range(items):
+        matrix[:, b] = np.bincount(outputs[:, b], weights=probabilities, minlength=items)
+    np.testing.assert_allclose(mechanism.position_matrix(), matrix, atol=1e-10)
+    kept = []
+    for i, j in itertools.combinations(range(items), 2):
+        kept.append(float(probabilities @ keeps(outputs, i, j)))
+        assert mechanism.keep_probability(i, j) == pytest.approx(kept[-1], abs=1e-10)
+    assert mechanism.expected_concordance() == pytest.approx(np.mean(kept), abs=1e-10)
+
+
+@own
+def test_public_numbers_cannot_be_spoilt(name):
+    mechanism = rankdp.mechanism(name, 4, 1)
+    before = mechanism.position_matrix()
+    mechanism.position_matrix()[:] = 7
+    np.testing.assert_array_equal(mechanism.position_matrix(), before)
+
+
+@own
+@pytest.mark.parametrize("pair", [(1, 1), (2, 1), (-1, 2), (0, 4), (0.0, 1), ("0", 1)])
+def test_keep_probability_wants_two_positions(name, pair):
+    with pytest.raises(InputError, match="positions must be integers with 0 <= i < j < 4, got"):
+        rankdp.mechanism(name, 4, 1).keep_probability(*pair)
+
+
+# -- what it draws -----------------------------------------------------------------------------------------------
+
+
+@every
+@sizes
+@epsilons
+@pytest.mark.slow
+def test_draws_follow_log_prob(name, items, epsilon, request):
+    mechanism, logs = law(name, items, epsilon)
+    drawn = mechanism.sample(np.tile(np.arange(items), (100_000, 1)), seeded(request))
+    assert_law(indices(drawn), np.exp(logs))
+
+
+@own
+@pytest.mark.parametrize("items", [3, 6])
+def test_draws_follow_log_prob_quickly(name, items, request):
+    """One case for every run: also the first size at which reinsertion leaves its table of outputs."""
+    mechanism, logs = law(name, items, Fraction(2))
+    drawn = mechanism.sample(np.tile(np.arange(items), (30_000, 1)), seeded(request))
+    assert_law(indices(drawn), np.exp(logs))
+
+
+@every
+@pytest.mark.parametrize("items", [2, 5, 6, 16, 17, 40])
+def test_every_row_is_a_permutation_of_its_input(name, items, request):
+    if name in MECHANISMS and items > (MECHANISMS[name].most_items or items):
+        pytest.skip("longer than it takes")
+    rng = generator(request)
+    orders = np.array([rng.permutation(items) for _ in range(200)]) * 3 + 5  # labels are none of its business
+    given = orders.copy()
+    out = rankdp.mechanism(name, items, 1).sample(orders, seeded(request))
+    assert out.dtype == np.int32
+    assert np.array_equal(np.sort(out, axis=1), np.sort(orders, axis=1))
+    assert np.array_equal(orders, given)
+    assert not np.array_equal(out, orders)
+
+
+@every
+def test_right_invariance(name, request):
+    """Renaming items renames the output and changes nothing else: in probability and draw by draw."""
+    rng, items = generator(request), 5
+    mechanism = rankdp.mechanism(name, items, 1)
+    orders = np.array([rng.permutation(items) for _ in range(300)])
+    outputs = np.array([rng.permutation(items) for _ in range(300)])
+    names = np.array([40, 10, 30, 0, 20])
+    relative = np.argsort(orders, axis=1)[np.arange(300)[:, None], outputs]
+    stated = mechanism.log_prob(outputs, orders)
+    np.testing.assert_allclose(stated, mechanism.log_prob(names[outputs], names[orders]), rtol=1e-13)
+    np.testing.assert_allclose(stated, mechanism.log_prob(relative, np.arange(items)), rtol=1e-13)
+    seed = seeded(request).seed
+    drawn = mechanism.sample(orders, SeededBits(seed))
+    assert np.array_equal(names[drawn], mechanism.sample(names[orders], SeededBits(seed)))
+    plain = mechanism.sample(np.tile(np.arange(items), (300, 1)), SeededBits(seed))
+    assert np.array_equal(drawn, np.take_along_axis(orders, plain, axis=1))
+
+
+@every
+def test_workers_do_not_change_a_rehearsal(name, monkeypatch):
+    monkeypatch.setattr(base_module, "_CELLS_PER_CHUNK", 1000)
+    mechanism = rankdp.mechanism(name, 5, 1)
+    orders = np.tile(np.arange(5), (2345, 1))
+    results = [mechanism.sample(orders, SeededBits(3), workers=workers) for workers in (1, 2, 7, None)]
+    for result in results[1:]:
+        assert np.array_equal(results[0], result)
+    assert not np.array_equal(results[0], mechanism.sample(orders, SeededBits(4)))
+    parts = results[0].reshape(-1, 5, 5)  # and chunks have bits of their own: no block of rows comes back
+    assert len(np.unique(parts[: 200 // 5 * 11].reshape(-1, 25), axis=0)) > 400
+
+
+@every
+def test_chunks_are_drawn_from_the_same_law(name, request, monkeypatch):
+    monkeypatch.setattr(base_module, "_CELLS_PER_CHUNK", 3 * 50)
+    mechanism, logs = law(name, 3, Fraction(1))
+    assert_law(indices(mechanism.sample(np.tile(np.arange(3), (6000, 1)), seeded(request))), np.exp(logs))
+
+
+@every
+def test_secure_bits_by_default_never_repeat(name):
+    mechanism = rankdp.mechanism(name, 5, 1)
+    orders = np.tile(np.arange(5), (500, 1))
+    drawn = [mechanism.sample(orders), mechanism.sample(orders), mechanism.sample(orders, SecureBits())]
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+
+
+@every
+def test_no_rows(name):
+    mechanism = rankdp.mechanism(name, 4, 1)
+    assert mechanism.sample(np.empty((0, 4), dtype=int)).shape == (0, 4)
+
+
+@every
+def test_personal_epsilons_in_one_call(name, request):
+    """Rows of three epsilons, interleaved: each group has the law of its own epsilon, and of no other."""
+    chosen = [Fraction(1, 2), Fraction(4), Fraction(2)]
+    epsilons = [chosen[row % 3] for row in range(60_000)]
+    personal = rankdp.mechanism(name, 3, epsilons)
+    drawn = personal.sample(np.tile(np.arange(3), (60_000, 1)), seeded(request))
+    logs = personal.log_prob(drawn, np.tile(np.arange(3), (60_000, 1)))
+    for place, epsilon in enumerate(chosen):
+        _, expected = law(name, 3, epsilon)
+        cells = indices(drawn[place::3])
+        assert_law(cells, np.exp(expected))
+        np.testing.assert_allclose(logs[place::3], expected[cells], rtol=1e-13)
+        with pytest.raises(AssertionError):
+            assert_law(cells, np.exp(law(name, 3, chosen[place - 1])[1]))
+    assert personal.guarantee.personal
+    assert personal.guarantee.epsilon == 4
+    parts = [rankdp.mechanism(name, 3, epsilon) for epsilon in chosen]
+    assert personal.guarantee.whole_ranking_epsilon == max(part.local_epsilon() for part in parts)
+    assert personal.expected_concordance() == pytest.approx(np.mean([part.expected_concordance() for part in parts]))
+
+
+# -- extremes ----------------------------------------------------------------------------------------------------
+
+
+@own
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-6", "60", "500", "1e4", "1e50"])
+@pytest.mark.parametrize("items", [2, 4])
+def test_tiny_and_huge_epsilons(name, items, epsilon, request):
+    mechanism = rankdp.mechanism(name, items, epsilon)
+    drawn = mechanism.sample(np.tile(np.arange(items), (5000, 1)), seeded(request))
+    concordance = mechanism.expected_concordance()
+    if Fraction(epsilon) < 1:
+        assert concordance == pytest.approx(0.5, abs=1e-5)
+        assert_law(indices(drawn), np.full(math.factorial(items), 1 / math.factorial(items)))
+    else:
+        assert concordance == pytest.approx(1, abs=1e-3)
+        assert np.mean(np.all(drawn == np.arange(items), axis=1)) > 0.99
+    assert mechanism.guarantee.explain()
+    assert math.isfinite(mechanism.local_epsilon())
+
+
+@own
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, True, "much", None, "1e-101", "1e101"])
+def test_impossible_epsilons_are_refused(name, epsilon):
+    with pytest.raises(InputError, match=r"^epsilon must be"):
+        rankdp.mechanism(name, 4, epsilon)
+
+
+# -- audits that can fail ----------------------------------------------------------------------------------------
+
+
+@own
+@pytest.mark.parametrize("items", [3, 4, 5])
+@epsilons
+def test_half_the_noise_fails_the_exact_audit(name, items, epsilon):
+    mutant = half_noise(rankdp.mechanism(name, items, epsilon))
+    assert mutant.guarantee.epsilon == epsilon
+    with pytest.raises(AssertionError):
+        exact_audit(mutant)
+
+
+@own
+def test_statistical_audit(name, request):
+    """The log-ratio of the worst event over 300,000 draws of each: not above eps; with half the noise, above it."""
+    items, epsilon = 5, Fraction(1)
+    mechanism = rankdp.mechanism(name, items, epsilon)
+    bits = seeded(request)
+    honest = statistical_audit(mechanism, 300_000, bits)
+    assert honest <= epsilon
+    assert honest > epsilon / 3  # the audit sees something
+    assert statistical_audit(half_noise(mechanism), 300_000, bits) > epsilon
+
+
+@own
+def test_half_the_noise_fails_the_law(name, request):
+    """The chi-squared test itself tells a sampler from one with half the noise."""
+    mechanism, logs = law(name, 4, Fraction(1))
+    drawn = half_noise(mechanism).sample(np.tile(np.arange(4), (30_000, 1)), seeded(request))
+    with pytest.raises(AssertionError, match="p = "):
+        assert_law(indices(drawn), np.exp(logs))

@@ -1,0 +1,45 @@
+"""The numbers that choosing rests on: how much of the order each mechanism keeps, and where one overtakes another."""
+
+from fractions import Fraction
+
+import pytest
+
+import rankdp
+
+# items, epsilon, best possible, Ulam, reinsertion, Kendall, Laplace on ranks: share of pairs kept in order
+TABLE = [
+    (5, 1, 0.632, 0.625, 0.604, 0.602, 0.562),
+    (5, 4, 0.943, 0.943, 0.937, 0.825, 0.713),
+    (6, 2, 0.748, 0.741, 0.728, 0.677, 0.611),
+    (6, 4, 0.933, 0.933, 0.929, 0.803, 0.701),
+    (10, 1, None, 0.588, 0.586, 0.576, None),
+    (10, 4, None, 0.902, 0.901, 0.758, None),
+    (50, 4, None, None, 0.770, 0.706, None),
+    (100, 2, None, None, 0.577, 0.611, None),
+    (100, 6, None, None, 0.890, 0.765, None),
+]
+NAMES = ["optimal", "ulam", "reinsertion", "kendall", "laplace"]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"m={row[0]} eps={row[1]}")
+def test_share_of_concordant_pairs_kept(row):
+    items, epsilon, *expected = row
+    kept = [
+        None if value is None else round(rankdp.mechanism(name, items, epsilon).expected_concordance(), 3)
+        for name, value in zip(NAMES, expected, strict=True)
+    ]
+    assert kept == expected
+
+
+@pytest.mark.parametrize(("items", "about"), [(10, 1), (20, 1), (50, 2.5), (100, 4), (300, 5.5), (1000, 7)])
+def test_where_reinsertion_overtakes_kendall(items, about):
+    def lead(epsilon):
+        kept = [rankdp.mechanism(name, items, epsilon).expected_concordance() for name in ("reinsertion", "kendall")]
+        return kept[0] - kept[1]
+
+    low, high = Fraction(1, 10), Fraction(20)
+    assert lead(low) < 0 < lead(high)
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if lead(middle) < 0 else (low, middle)
+    assert float(low) == pytest.approx(about, abs=0.55)
