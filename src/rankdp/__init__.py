@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from rankdp.data.comparisons import Comparisons as Comparisons
     from rankdp.data.rankings import Rankings as Rankings
     from rankdp.errors import InputError as InputError
     from rankdp.errors import RankdpError as RankdpError
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
     from rankdp.privacy.release import Release as Release
     from rankdp.privatizing import privatize as privatize
     from rankdp.privatizing import privatize_file as privatize_file
+    from rankdp.ranking import rank as rank
+    from rankdp.reports import write_board as write_board
 
 _WHERE = {
+    "Comparisons": "data.comparisons",
     "Rankings": "data.rankings",
     "InputError": "errors",
     "RankdpError": "errors",
@@ -53,8 +57,10 @@ _WHERE = {
     "Release": "privacy.release",
     "privatize": "privatizing",
     "privatize_file": "privatizing",
+    "rank": "ranking",
+    "write_board": "reports",
 }
-_PACKAGES = ("data", "errors", "mechanisms", "plots", "privacy", "theory")
+_PACKAGES = ("data", "errors", "mechanisms", "plots", "privacy", "rankers", "theory")
 
 __all__ = ["__version__", *_WHERE]
 

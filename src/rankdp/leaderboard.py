@@ -71,6 +71,14 @@ class Leaderboard:
         return records
 
 
+def check_request(items: int, level: float, top: int | None) -> None:
+    """Refuse a level or a top-k that no leaderboard of so many items can have."""
+    if not 0 < level < 1:
+        raise InputError(f"level must be above 0 and below 1, got {level}")
+    if top is not None and not 1 <= top <= items:
+        raise InputError(f"top must be between 1 and the number of items, {items}, got {top}")
+
+
 def build(
     items: tuple[str, ...],
     scores: Vector,
@@ -87,10 +95,6 @@ def build(
     An item's rank is 1 plus the number of items whose interval lies wholly above its own, so that items that cannot be
     told apart share a rank.
     """
-    if not 0 < level < 1:
-        raise InputError(f"level must be above 0 and below 1, got {level}")
-    if top is not None and not 1 <= top <= len(items):
-        raise InputError(f"top must be between 1 and the number of items, {len(items)}, got {top}")
     order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
     above, below = np.quantile(errors, [1 - tail, tail], axis=1)
@@ -134,7 +138,7 @@ def _indistinct(board: Leaderboard) -> list[str]:
     return [f"At this epsilon places {shown} cannot be told apart."]
 
 
-def information(first: NDArray[np.int32], second: NDArray[np.int32], weight: Vector, items: int) -> Vector:
+def information(first: NDArray[Any], second: NDArray[Any], weight: Vector, items: int) -> Vector:
     """The Fisher information sum of weight (e_i - e_j)(e_i - e_j)^T, dense."""
     matrix = np.zeros((items, items))
     np.add.at(matrix, (first, second), -weight)

@@ -21,12 +21,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdp import leaderboard
+from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError, Unsupported
 from rankdp.leaderboard import Leaderboard
@@ -40,9 +41,6 @@ from rankdp.privacy.noise import discrete_laplace
 from rankdp.privacy.release import Provenance, Release
 from rankdp.rankers.bradley_terry import fit_wins
 
-if TYPE_CHECKING:
-    from rankdp.data.comparisons import Comparisons
-
 METHODS = ("bradley-terry", "copeland")
 SCALES = ("log-strength", "elo")
 _COUNT_SHARE = Fraction(1, 20)
@@ -55,7 +53,7 @@ class _Public:
 
     items: tuple[str, ...]
     comparisons: int
-    design: PairCounts | None
+    design: PairCounts | None = None
 
     @property
     def degree(self) -> float:
@@ -64,7 +62,7 @@ class _Public:
 
 
 def rank(
-    comparisons: Comparisons,
+    votes: Comparisons | Any,
     epsilon: Real,
     *,
     protect: str,
@@ -78,12 +76,15 @@ def rank(
     calibration: str = "tight",
     level: float = 0.95,
     bits: Bits | None = None,
+    **reading: Any,
 ) -> Release[Leaderboard]:
     """A private leaderboard of the compared items.
 
-    ``protect`` must be said: "comparison", "outcome" (who was compared with whom is public) or "voter" (then
-    ``max_per_voter`` bounds what each contributes). ``delta`` > 0 adds Gaussian instead of Laplace noise to wins.
-    ``ridge`` overrides the automatic choice; ``level`` is the confidence of the intervals.
+    ``votes`` are ``Comparisons``, or a path or table that ``Comparisons.of`` opens with the options in ``reading``
+    (``items`` or ``items_from_data`` among them). ``protect`` must be said: "comparison", "outcome" (who was compared
+    with whom is public) or "voter" (then ``max_per_voter`` bounds what each contributes). ``delta`` > 0 adds Gaussian
+    instead of Laplace noise to wins. ``ridge`` overrides the automatic choice; ``level`` is the confidence of the
+    intervals.
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -95,14 +96,25 @@ def rank(
         raise Unsupported(
             "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
         )
-    counts = (comparisons.bound(protection.moved) if protect == "voter" else comparisons).count()
-    public, spent = _public(counts, protection, exact, bits)
-    if method == "copeland":
-        drawn = _copeland(counts, public, NoisyWins(protection, exact - spent, loss), bits)
-    elif protection.design_public:
-        drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, link, bits)
+    comparisons = Comparisons.of(votes, **reading)
+    leaderboard.check_request(len(comparisons.items), level, top)
+    if protect == "voter":
+        comparisons = comparisons.bound(protection.moved)
+    if method == "copeland" and not protection.design_public:
+        half_wins = comparisons.half_wins()
+        public, spent = _size(comparisons.items, int(half_wins.sum()) // 2, protection, exact, bits)
+        drawn = _copeland(half_wins, public, NoisyWins(protection, exact - spent, loss), bits)
     else:
-        drawn = _from_objective(counts, public, protection, exact - spent, ridge, link, calibration, bits)
+        counts = comparisons.count()
+        public, spent = _size(counts.items, int(counts.halves.sum()) // 2, protection, exact, bits)
+        if protection.design_public:
+            public = replace(public, design=counts)
+        if method == "copeland":
+            drawn = _copeland(counts.half_wins, public, NoisyWins(protection, exact, loss), bits)
+        elif protection.design_public:
+            drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, link, bits)
+        else:
+            drawn = _from_objective(counts, public, protection, exact - spent, ridge, link, calibration, bits)
     board = leaderboard.build(
         public.items,
         drawn.scores,
@@ -123,7 +135,7 @@ def rank(
         **drawn.parameters,
     }
     provenance = Provenance.now(method, parameters, bits)
-    guarantee = replace(drawn.guarantee, epsilon=exact)
+    guarantee = Guarantee(protection.protects, exact, loss, local=False)
     released = board.as_elo() if scale == "elo" else board
     return Release(released, None if provenance.seed is not None else guarantee, provenance)
 
@@ -135,21 +147,23 @@ class _Drawn:
     scores: NDArray[np.float64]
     centres: NDArray[np.float64]
     errors: NDArray[np.float64]
-    guarantee: Guarantee
     parameters: dict[str, Any]
     warnings: list[str]
 
 
-def _public(counts: PairCounts, protection: Protection, epsilon: Fraction, bits: Bits) -> tuple[_Public, Fraction]:
-    """The public facts, and what of epsilon they cost."""
-    total = int(counts.halves.sum()) // 2
-    if protection.design_public:
-        return _Public(counts.items, total, counts), Fraction(0)
-    if protection.unit == "comparison":  # replacing one comparison by another leaves their number as it is
-        return _Public(counts.items, total, None), Fraction(0)
+def _size(
+    items: tuple[str, ...], total: int, protection: Protection, epsilon: Fraction, bits: Bits
+) -> tuple[_Public, Fraction]:
+    """How many comparisons there are, as far as it is public, and what of epsilon that costs.
+
+    Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. A voter's
+    is not.
+    """
+    if protection.unit != "voter":
+        return _Public(items, total), Fraction(0)
     spent = epsilon * _COUNT_SHARE
     noisy = total + int(discrete_laplace(protection.moved / spent, 1, bits)[0])
-    return _Public(counts.items, max(noisy, len(counts.items)), None), spent
+    return _Public(items, max(noisy, len(items))), spent
 
 
 def choose_ridge(degree: float, noise_variance: float) -> float:
@@ -160,16 +174,16 @@ def choose_ridge(degree: float, noise_variance: float) -> float:
     return float(ridges[int(np.argmin(errors))])
 
 
-def _copeland(counts: PairCounts, public: _Public, noisy: NoisyWins, bits: Bits) -> _Drawn:
+def _copeland(half_wins: NDArray[np.int64], public: _Public, noisy: NoisyWins, bits: Bits) -> _Drawn:
     """Wins with noise. Their sampling variance is at most that of binomial counts with the same mean."""
-    scores = noisy.sample(counts.half_wins, bits) / 2
+    scores = noisy.sample(half_wins, bits) / 2
     trials = public.comparisons if public.design is None else _halves(public.design) / 2
     share = np.clip(scores / np.maximum(trials, 1), 0, 1)
     spread = np.sqrt(np.maximum(trials * share * (1 - share), 1))
     random, draws = np.random.default_rng(0), 4000
     privacy = noisy.noise(len(scores) * draws, bits.spawn()).reshape(len(scores), draws) / 2
     errors = privacy + spread[:, None] * random.standard_normal((len(scores), draws))
-    return _Drawn(scores, scores, errors, noisy.guarantee, {"noise_variance": noisy.noise_variance}, [])
+    return _Drawn(scores, scores, errors, {"noise_variance": noisy.noise_variance}, [])
 
 
 def _from_wins(
@@ -187,9 +201,7 @@ def _from_wins(
     scores = scores - scores.mean()
     centres, errors = _errors(public, scores, gamma, lambda count: noisy.noise(count, bits.spawn()) / 2)
     warnings = _unbeaten(public.items, half_wins, _halves(public.design))
-    return _Drawn(
-        scores, centres, errors, noisy.guarantee, {"ridge": gamma, "noise_variance": noisy.noise_variance}, warnings
-    )
+    return _Drawn(scores, centres, errors, {"ridge": gamma, "noise_variance": noisy.noise_variance}, warnings)
 
 
 def _from_objective(
@@ -216,7 +228,7 @@ def _from_objective(
     random = np.random.default_rng(0)
     centres, errors = _errors(public, scores, gamma, lambda count: random.laplace(0, float(chosen.scale), count))
     parameters = {"ridge": gamma, "calibration": calibration, "noise_variance": chosen.noise_variance, "link": link}
-    return _Drawn(scores, centres, errors, chosen.guarantee, parameters, [])
+    return _Drawn(scores, centres, errors, parameters, [])
 
 
 def _choose_objective_ridge(degree: float, mechanism: Any) -> float:
@@ -241,11 +253,13 @@ def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, noise: A
         information = np.full(items, public.degree / 4) if public.design is None else _halves(public.design) / 8
         errors, inverse = leaderboard.simulated_errors(information, noise, random)
         return scores + ridge * inverse(scores), errors
+    first: NDArray[Any]
+    second: NDArray[Any]
     if public.design is None:
         first, second = np.triu_indices(items, 1)
         compared = np.full(len(first), public.comparisons / len(first))
     else:
-        first, second, compared = public.design.first, public.design.second, public.design.halves / 2
+        first, second, compared = public.design.first, public.design.second, public.design.comparisons
     chance = 1 / (1 + np.exp(scores[second] - scores[first]))
     matrix = leaderboard.information(first, second, compared * chance * (1 - chance), items)
     errors, inverse = leaderboard.simulated_errors(matrix, noise, random)

@@ -24,9 +24,7 @@ _SHOWN = 60  # rows of a picture; a table shows all
 
 def write_board(release: Release[Leaderboard], path: str | PathLike[str], title: str = "Leaderboard") -> None:
     """Write the leaderboard in the format that the ending says; a CSV gets its guarantee in PATH.release.json."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
+    ending = check_ending(path)
     if ending == ".csv":
         write_whole(path, to_csv(release.value).encode())
         write_whole(f"{fspath(path)}.release.json", (json.dumps(release.to_dict(), indent=2) + "\n").encode())
@@ -36,6 +34,14 @@ def write_board(release: Release[Leaderboard], path: str | PathLike[str], title:
         write_whole(path, to_html(release, title).encode())
     else:
         write_whole(path, to_png(release, title))
+
+
+def check_ending(path: str | PathLike[str]) -> str:
+    """The ending of a leaderboard's file, one of .csv, .json, .html and .png."""
+    ending = Path(path).suffix.lower()
+    if ending not in _FORMATS:
+        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
+    return ending
 
 
 def to_csv(board: Leaderboard) -> str:

@@ -96,9 +96,9 @@ def tally_dealt(
             won[j] += np.int64(word & np.uint32(3))
         if count * 16 > items - i:  # walking over all the later items is quicker than sorting
             count = 0
-            for j in range(i + 1, items):
-                if seen[j] != 0:
-                    touched[count] = j
+            for later in range(i + 1, items):
+                if seen[later] != 0:
+                    touched[count] = later
                     count += 1
         else:
             touched[:count].sort()
@@ -163,7 +163,7 @@ def reached(first: Int32, second: Int32, ahead: Int64, behind: Int64, items: int
                         count += 1
                         if count == items:
                             break
-            if count == items or count == before:
+            if count in (items, before):
                 settled = True
                 break
         counts[side] = count if settled else -1

@@ -308,10 +308,13 @@ def refill_texts(slots: Int32, texts: Bytes, ends: Int64, count: int) -> None:
 
 
 @kernel
-def count_voters(voters: Int32, rows: Int64) -> None:
-    """rows[voter] += 1."""
+def count_voters(voters: Int32, weights: Int64, rows: Int64, amounts: Int64) -> None:
+    """rows[voter] += 1 and, if rows have weights, amounts[voter] += weight."""
+    weighted = len(weights) > 0
     for row in range(len(voters)):
         rows[voters[row]] += 1
+        if weighted:
+            amounts[voters[row]] += weights[row]
 
 
 @kernel
@@ -473,11 +476,10 @@ def choose(
             content = np.int64(dealt[first + place])
             if content != before:
                 before, occurrence = content, 0
-            for _ in range(weights[first + place] if weighted else 1):
-                occurrence += 1
-                # the padding of the last message may lie over the pair
                 pair_end = _write_pair(message, length + 1, content, items, keys)
                 message[pair_end] = 124
+            for _ in range(weights[first + place] if weighted else 1):
+                occurrence += 1
                 stop = _write_number(message, pair_end + 1, occurrence)
                 hashes[seen], named[seen] = md5_start(message, stop, words, sines), content
                 seen += 1

@@ -272,7 +272,7 @@ def _count(left: Any, right: Any, halves: Any, items: int) -> tuple[Any, ...]:
     # NumPy's large arrays come on huge pages, which a kernel's own do not
     ends, words = np.empty(items + 1, np.int64), np.empty(len(left), np.uint32)
     count_kernels.deal(left, right, halves, ends, words)
-    pairs = tuple(np.empty(len(left), dtype) for dtype in _DTYPES)
+    pairs: Any = [np.empty(len(left), dtype) for dtype in _DTYPES]
     count = count_kernels.tally_dealt(ends, words, *pairs)
     # mostly new pairs: the rest of the memory was never touched
     return tuple(column[:count] if 2 * count > len(left) else column[:count].copy() for column in pairs)

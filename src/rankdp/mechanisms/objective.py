@@ -42,7 +42,8 @@ from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import bernoulli, bernoulli_exp, discrete_laplace, geometric
 from rankdp.rankers.bradley_terry import fit
-from rankdp.rankers.links import LINKS
+from rankdp.rankers.links import Link
+from rankdp.rankers.links import link as known_link
 
 _GAP_SHARE = Fraction(1, 500)  # eps_2 as a share of eps
 _NOISE_STEP = Fraction(1, 1 << 32)  # g
@@ -65,12 +66,12 @@ class ObjectivePerturbation:
         protection: Protection,
         epsilon: Real,
         ridge: Real,
-        link: str = "logistic",
+        link: str | Link = "logistic",
         calibration: str = "tight",
     ) -> None:
         if calibration not in CALIBRATIONS:
             raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
-        self.items, self.protection, self.link, self.calibration = items, protection, LINKS[link], calibration
+        self.items, self.protection, self.link, self.calibration = items, protection, known_link(link), calibration
         self.epsilon, self.ridge = positive(epsilon), positive(ridge, "ridge")
         self.gap_epsilon = self.epsilon * _GAP_SHARE
         self.tolerance = 1e-7 + 1e-12 * comparisons
@@ -117,7 +118,7 @@ class ObjectivePerturbation:
         solved = fit(
             counts,
             ridge=float(self.ridge),
-            link=self.link.name,
+            link=self.link,
             linear=noise,
             tolerance=self.tolerance / (4 * math.sqrt(self.items)),
         )
@@ -128,7 +129,8 @@ class ObjectivePerturbation:
             )
         bounded = np.clip(solved.theta, -_LARGEST_SCORE, _LARGEST_SCORE)  # brings no two points further apart
         steps = np.rint(bounded / float(_SCORE_STEP)).astype(np.int64)
-        return (steps + discrete_laplace(self.output_scale, self.items, bits)) * float(_SCORE_STEP)
+        noisy = steps + discrete_laplace(self.output_scale, self.items, bits)
+        return np.asarray(noisy * float(_SCORE_STEP), dtype=np.float64)
 
 
 def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:

@@ -4,14 +4,13 @@ An item of strength t_i beats one of strength t_j with probability F(t_i - t_j).
 
     sum over pairs  - w_ij log F(t_i - t_j) - w_ji log F(t_j - t_i)   +   ridge/2 |t|^2   +   linear . t
 
-where w_ij counts the wins of i over j, a tie as half a win for each. The Hessian is the Laplacian of the comparison graph
-plus the ridge. Each Newton step is solved by conjugate gradients, preconditioned by the diagonal, which needs a handful of
-sweeps over the pairs when items meet many others; where it needs too many (chains, extreme strengths) elimination takes
-over. Along a step only gradients are compared, never values: for a convex function the slope at the new point says whether
-the step was too long, and keeps saying so down to the last digits.
+where w_ij counts the wins of i over j, a tie as half a win for each. The Hessian is the Laplacian of the comparison
+graph plus the ridge. Each Newton step is solved by conjugate gradients, preconditioned by the diagonal, which needs a
+handful of sweeps over the pairs when items meet many others; where it needs too many (chains, extreme strengths)
+elimination takes over. Along a step only gradients are compared, never values: for a convex function the slope at the
+new point says whether the step was too long, and keeps saying so down to the last digits.
 
-For the logistic link the win totals and the design are sufficient (Cai; NOTES 4), so `fit_wins` takes win totals, which may
-be noisy.
+For the logistic link the design and the win totals are all that matters, so `fit_wins` takes these; they may be noisy.
 """
 
 from __future__ import annotations
@@ -66,9 +65,9 @@ def fit(
     """The strengths that minimise the objective above, until no entry of the gradient exceeds ``tolerance``.
 
     Without a ridge the strengths are centred, and they exist only if every item can be reached from every other by a
-    chain of wins and ties. ``linear`` is one number per item (for objective perturbation) and needs a ridge. ``start`` is
-    where to begin. Counts so large that double precision cannot meet the tolerance are solved as far as it goes; the
-    residual that is returned is the true one.
+    chain of wins and ties. ``linear`` is one number per item (for objective perturbation) and needs a ridge. ``start``
+    is where to begin. Counts so large that double precision cannot meet the tolerance are solved as far as it goes;
+    the residual that is returned is the true one.
     """
     chosen = find_link(link)
     settings = _Settings.checked(len(counts.items), ridge, linear, start, tolerance, threads)
@@ -132,9 +131,9 @@ def bootstrap(
     """Logistic strengths of ``draws`` resampled tables, one row each.
 
     ``resample="comparisons"`` draws as many comparisons with replacement (a multinomial law over pairs and winners);
-    ``resample="outcomes"`` keeps how often each pair met and draws the winners (a binomial law for each pair). Counts of
-    half-wins do not tell two ties from a win each: a tie is drawn as a win for either side with equal chances, which makes
-    the spread a little too wide, never too narrow. The result depends on the seed, not on the threads.
+    ``resample="outcomes"`` keeps how often each pair met and draws the winners (a binomial law for each pair).
+    Half-wins do not tell two ties from a win each: a tie is drawn as a win for either side with equal chances, which
+    makes the spread a little too wide, never too narrow. The result depends on the seed, not on the threads.
     """
     if not isinstance(draws, (int, np.integer)) or draws < 1:
         raise InputError(f"draws must be a whole number of at least 1, got {draws!r}")
@@ -303,12 +302,12 @@ class _LogisticProblem:
     def residual(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient with compensated sums, and how far each entry can be off, whatever the data.
 
-        With u = 2^-53, and exp taken to be within 2 units in the last place: a share x_i/(x_i + x_j) is off by at most 8u
-        for the two exponentials and 2u for the sum and the quotient, relative to itself. Where |theta| > 700 it is
+        With u = 2^-53, and exp taken to be within 2 units in the last place: a share x_i/(x_i + x_j) is off by at most
+        8u for the two exponentials and 2u for the sum and the quotient, relative to itself. Where |theta| > 700 it is
         computed from d = t_i - t_j; rounding d moves s(d) by at most u |d| e^-|d| < u/2. Both stay below 12u in all,
         and a term n_ij p_ij below 13u n_ij. Compensated sums of m terms add u |sum| + (2 m u)^2 times the sum of the
-        sizes (Ogita, Rump and Oishi 2005), the product with the ridge another u. So 20u + (2 m u)^2 times
-        the comparisons, wins, ridge and linear terms of an item covers everything, the rounding of this sum included.
+        sizes (Ogita, Rump and Oishi 2005), the product with the ridge another u. So 20u + (2 m u)^2 times the
+        comparisons, wins, ridge and linear terms of an item covers everything, the rounding of this sum included.
         """
         from rankdp.rankers import kernels
 
@@ -334,7 +333,8 @@ class _LinkProblem:
 
     def _to_items(self, first: FloatArray, second: FloatArray) -> FloatArray:
         m = len(self.linear)
-        return np.bincount(self.first, first, m) + np.bincount(self.second, second, m)
+        sums: FloatArray = np.bincount(self.first, first, m).astype(np.float64) + np.bincount(self.second, second, m)
+        return sums
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         gap = theta[self.first] - theta[self.second]
@@ -516,7 +516,7 @@ class _Solver:
         return image
 
     def _eliminate(self, gradient: FloatArray) -> FloatArray:
-        """Exactly, up to rounding. Without a ridge constants are in the kernel; a constant added to A takes them out."""
+        """Exactly, up to rounding. Without a ridge A maps constants to 0, and a constant added to A mends that."""
         from rankdp.rankers import kernels
 
         p, items = self.problem, len(gradient)
@@ -538,6 +538,7 @@ class _Solver:
         if p.ridge == 0:  # the last item is held fast
             held = splu(table[:-1, :-1], permc_spec="MMD_AT_PLUS_A").solve(gradient[:-1])
             step = np.append(held, 0.0)
-            return step - step.mean()
-        step = splu(table, permc_spec="MMD_AT_PLUS_A").solve(gradient)
-        return step
+            step -= step.mean()
+            return step
+        solved: FloatArray = splu(table, permc_spec="MMD_AT_PLUS_A").solve(gradient)
+        return solved

@@ -172,9 +172,9 @@ BEST_OF_THREE = Link(
 
 F' = 6 s^2 (1-s)^2 and 1 - F = (1-s)^2 (1 + 2s).
 kappa_1: F'/(F (1 - F)) = 6/((3 - 2s)(1 + 2s)), and (3 - 2s)(1 + 2s) = 3 + 4 s (1 - s) lies between 3 and 4: at most 2.
-kappa_2: (-log F)'' = 12 (1 - t) t^2 (1 + t)/(1 + 2t)^2 with t = 1 - s, above 0. Its derivative in t is at most 12 (2 + 4
-+ 1 + 8) = 180 in size, so its maximum over a grid of t plus 90 times the grid's step is a rigorous bound (the tests
-compute it).
+kappa_2: (-log F)'' = 12 (1 - t) t^2 (1 + t)/(1 + 2t)^2 with t = 1 - s, above 0. Its derivative in t is at most
+12 (2 + 4 + 1 + 8) = 180 in size, so its maximum over a grid of t plus 90 times the grid's step is a rigorous bound (the
+tests compute it).
 """
 
 LINKS: Mapping[str, Link] = {one.name: one for one in (LOGISTIC, SECANT, BEST_OF_THREE)}
