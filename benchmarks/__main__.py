@@ -8,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from benchmarks import bits, files, imports, kendall, laplace, reinsertion, report
+from benchmarks import accuracy, bits, files, imports, kendall, laplace, leaderboards, reinsertion, report
 
 
 def main() -> None:
@@ -19,11 +19,13 @@ def main() -> None:
         "kendall": kendall.table,
         "reinsertion": reinsertion.table,
         "files": files.table,
+        "accuracy": accuracy.table,
+        "leaderboards": leaderboards.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the results into this document")
-    parser.add_argument("--rows", type=int, default=files.ROWS, help="rankings in the file (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=files.ROWS, help="of the largest file (default: %(default)s)")
     options = parser.parse_args()
     if unknown := set(options.tables) - set(tables):
         parser.error(f"there is no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
@@ -32,6 +34,7 @@ def main() -> None:
     if options.write and not options.write.is_file():
         parser.error(f"--write puts the results into a document that exists, and {options.write} does not")
     tables["files"] = partial(files.table, options.rows)
+    tables["leaderboards"] = partial(leaderboards.table, options.rows)
 
     results, met, missed = {"machine": report.machine()}, 0, 0
     print(results["machine"], flush=True)

@@ -73,10 +73,12 @@ class Leaderboard:
 
 def check_request(items: int, level: float, top: int | None) -> None:
     """Refuse a level or a top-k that no leaderboard of so many items can have."""
-    if not 0 < level < 1:
-        raise InputError(f"level must be above 0 and below 1, got {level}")
-    if top is not None and not 1 <= top <= items:
-        raise InputError(f"top must be between 1 and the number of items, {items}, got {top}")
+    if items < 2:
+        raise InputError(f"a leaderboard needs at least 2 items, got {items}")
+    if not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level must be a number above 0 and below 1, got {level!r}")
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= items):
+        raise InputError(f"top must be a whole number from 1 to the number of items, {items}, got {top!r}")
 
 
 def build(
@@ -92,18 +94,20 @@ def build(
 ) -> Leaderboard:
     """The leaderboard of ``scores``: ``centres`` minus a column of ``errors`` is a plausible truth.
 
-    An item's rank is 1 plus the number of items whose interval lies wholly above its own, so that items that cannot be
+    A row of infinite ``errors`` says that nothing is known about the item. An item's rank is 1 plus the number of items whose interval lies wholly above its own, so that items that cannot be
     told apart share a rank.
     """
     order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
-    above, below = np.quantile(errors, [1 - tail, tail], axis=1)
+    known = np.isfinite(errors).all(axis=1)
+    above, below = np.full((2, len(items)), [[math.inf], [-math.inf]])
+    above[known], below[known] = np.quantile(errors[known], [1 - tail, tail], axis=1)
     low, high = np.minimum(centres - above, scores), np.maximum(centres - below, scores)
     rank_low = 1 + (low[None, :] > high[:, None]).sum(axis=1)
     rank_high = len(items) - (high[None, :] < low[:, None]).sum(axis=1)
     probability = None
     if top is not None:
-        truths = centres[:, None] - errors
+        truths = _plausible(centres, errors, known)
         cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
         probability = (truths >= cut).mean(axis=1)[order]
     board = Leaderboard(
@@ -120,6 +124,38 @@ def build(
         probability,
     )
     return replace(board, warnings=(*warnings, *_indistinct(board)))
+
+
+def _plausible(centres: Vector, errors: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Draws of the true scores given the released ones, in columns.
+
+    Noise spreads released scores further than the truth, so the first of many owes its place to luck too. With truths
+    spread by s^2 around m and an error of variance v, the truth is near m + k (centre - m), k = s^2/(s^2 + v), by
+    s^2 v/(s^2 + v): drawn as m + k (centre - m - error) + (1 - k) u, u of variance s^2. Of m and s^2 only released
+    numbers are asked: sum (centre - m)^2/(s^2 + v) = n - 1 (Paule and Mandel 1982).
+    """
+    variance = np.full(len(centres), math.inf)
+    variance[known] = np.maximum(errors[known].var(axis=1), 1e-300)
+    middle, spread = _spread(centres[known], variance[known])
+    kept = (spread / (spread + variance))[:, None]
+    own = math.sqrt(spread) * np.random.default_rng(1).standard_normal(errors.shape)
+    return middle + kept * (centres[:, None] - middle - np.where(known[:, None], errors, 0)) + (1 - kept) * own
+
+
+def _spread(centres: Vector, variance: Vector) -> tuple[float, float]:
+    """The middle and the variance of the truths behind ``centres``, by bisection; never 0, so that ties are broken."""
+    if not len(centres):
+        return 0.0, 1.0
+    low, high = 1e-6 * float(variance.mean()), 1e-6 * float(variance.mean()) + float(np.ptp(centres)) ** 2 + 1e-300
+    for _ in range(100):
+        spread = (low + high) / 2
+        weight = 1 / (spread + variance)
+        middle = float(weight @ centres / weight.sum())
+        if weight @ (centres - middle) ** 2 > len(centres) - 1:
+            low = spread
+        else:
+            high = spread
+    return middle, high
 
 
 def _indistinct(board: Leaderboard) -> list[str]:
@@ -152,24 +188,34 @@ def simulated_errors(
 ) -> tuple[NDArray[np.float64], Callable[[Vector], Vector]]:
     """Columns of draws of H^+ (z + w), and the map v -> H^+ v. ``noise(count)`` draws privacy noise on wins.
 
-    A one-dimensional ``matrix`` stands for its diagonal alone, good enough for long lists.
+    A one-dimensional ``matrix`` stands for its diagonal alone, good enough for long lists. Items outside the largest
+    part of a disconnected design have infinite errors; those inside err relative to each other.
     """
     items = len(matrix)
+    sampling = random.standard_normal((items, _DRAWS))
+    privacy = noise(items * _DRAWS).reshape(items, _DRAWS)
     if matrix.ndim == 1:
-        with np.errstate(divide="ignore"):
-            inverse = 1 / matrix
-        drawn = random.standard_normal((items, _DRAWS)) * np.sqrt(inverse)[:, None]
-        return drawn + inverse[:, None] * noise(items * _DRAWS).reshape(items, _DRAWS), lambda vector: inverse * vector
+        known = matrix > 0
+        inverse = np.divide(1, matrix, out=np.zeros(items), where=known)
+        drawn = np.sqrt(inverse)[:, None] * sampling + inverse[:, None] * privacy
+        drawn[~known] = math.inf
+        return drawn, lambda vector: inverse * vector
+    parts, part = _parts(matrix)
+    known = part == np.bincount(part).argmax() if parts < items else np.zeros(items, dtype=np.bool_)
     values, vectors = np.linalg.eigh(matrix)
-    connected = values > 1e-9 * max(float(values[-1]), 1e-300)
-    if connected.sum() < items - 1:  # a disconnected design says nothing about the distance of its parts
-        return np.full((items, 2), np.inf) * [1, -1], lambda vector: np.zeros(items)
-    basis, scale = vectors[:, connected], 1 / values[connected]
-    pushed = basis.T @ noise(items * _DRAWS).reshape(items, _DRAWS)
-    sampling = random.standard_normal(pushed.shape)
-    return basis @ (
-        np.sqrt(scale)[:, None] * sampling + scale[:, None] * pushed
-    ), lambda vector: basis @ (scale * (basis.T @ vector))
+    basis, scale = vectors[:, parts:], 1 / np.maximum(values[parts:], 1e-15 * values[-1])
+    drawn = basis @ (np.sqrt(scale)[:, None] * sampling[parts:] + scale[:, None] * (basis.T @ privacy))
+    drawn[~known] = math.inf
+    return drawn, lambda vector: basis @ (scale * (basis.T @ vector))
+
+
+def _parts(matrix: Vector) -> tuple[int, NDArray[np.int32]]:
+    """How many parts with nothing between them the items fall into, and the part of each."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    parts, part = connected_components(csr_array(matrix != 0), directed=False)
+    return int(parts), part
 
 
 def use_dense(items: int) -> bool:

@@ -12,7 +12,7 @@ paper's parameter space), a ridge g leaves a mean squared error of about
 
     (h + v + g^2/3) / (h + g)^2,
 
-and the g that minimises it is taken. For voters the number of comparisons is itself private: a noisy count, at 5% of
+and the g that minimises it is taken (h is that of the logistic link; of another it is d F'(0)^2/(F(0)(1 - F(0)))). For voters the number of comparisons is itself private: a noisy count, at 5% of
 epsilon, stands in for it.
 """
 
@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp import leaderboard
-from rankdp.data.comparisons import Comparisons
+from rankdp.data.comparisons import LEFT_OUT, Comparisons
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError, Unsupported
 from rankdp.leaderboard import Leaderboard
-from rankdp.mechanisms.objective import ObjectivePerturbation
+from rankdp.mechanisms.objective import CALIBRATIONS, ObjectivePerturbation
 from rankdp.mechanisms.units import Protection
 from rankdp.mechanisms.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
@@ -40,11 +40,15 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.privacy.release import Provenance, Release
 from rankdp.rankers.bradley_terry import fit_wins
+from rankdp.rankers.links import LOGISTIC, Link
+from rankdp.rankers.links import link as known_link
 
 METHODS = ("bradley-terry", "copeland")
 SCALES = ("log-strength", "elo")
 _COUNT_SHARE = Fraction(1, 20)
 _SPREAD = 1 / 3
+_LARGEST_EPSILON = 10**6
+_LEAST_DEGREE = 1e-3  # so that no comparisons at all still have a ridge
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +94,29 @@ def rank(
         raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if scale not in SCALES or (scale == "elo" and method == "copeland"):
         raise InputError(f"scale must be log-strength, or elo with bradley-terry, got {scale!r} with {method}")
+    if calibration not in CALIBRATIONS:
+        raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
+    if method == "copeland" and (ridge is not None or link != "logistic"):
+        raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
     protection, bits, exact = Protection.of(protect, max_per_voter), bits or SecureBits(), positive(epsilon)
+    if exact > _LARGEST_EPSILON:
+        raise InputError(f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}")
     loss = rational(delta, "delta")
+    if not 0 <= loss < 1:
+        raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+    ridge = None if ridge is None else float(positive(ridge, "ridge"))
+    chosen_link = known_link(link)
     if loss and method == "bradley-terry" and not protection.design_public:
         raise Unsupported(
             "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
         )
     comparisons = Comparisons.of(votes, **reading)
     leaderboard.check_request(len(comparisons.items), level, top)
+    if protect != "voter" and comparisons.both_bad == "drop" and LEFT_OUT in comparisons.columns.style.words.values():
+        raise InputError(
+            f"both_bad='drop' makes public how many votes were both bad, which protect={protect!r} counts as secret: "
+            "use both_bad='tie' or protect='voter'"
+        )
     if protect == "voter":
         comparisons = comparisons.bound(protection.moved)
     if method == "copeland" and not protection.design_public:
@@ -112,9 +131,9 @@ def rank(
         if method == "copeland":
             drawn = _copeland(counts.half_wins, public, NoisyWins(protection, exact, loss), bits)
         elif protection.design_public:
-            drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, link, bits)
+            drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, chosen_link, bits)
         else:
-            drawn = _from_objective(counts, public, protection, exact - spent, ridge, link, calibration, bits)
+            drawn = _from_objective(counts, public, protection, exact - spent, ridge, chosen_link, calibration, bits)
     board = leaderboard.build(
         public.items,
         drawn.scores,
@@ -167,11 +186,12 @@ def _size(
 
 
 def choose_ridge(degree: float, noise_variance: float) -> float:
-    """The ridge that minimises the expected squared error of a score, from public numbers (see the module)."""
-    information = degree / 4
-    ridges = np.geomspace(1e-3, 1e6, 4000)
-    errors = (information + noise_variance + ridges**2 * _SPREAD) / (information + ridges) ** 2
-    return float(ridges[int(np.argmin(errors))])
+    """The ridge that minimises the expected squared error of a score, from public numbers (see the module).
+
+    The derivative vanishes where g h/3 = h + v.
+    """
+    information = max(degree, _LEAST_DEGREE) / 4
+    return (information + noise_variance) / (information * _SPREAD)
 
 
 def _copeland(half_wins: NDArray[np.int64], public: _Public, noisy: NoisyWins, bits: Bits) -> _Drawn:
@@ -183,25 +203,25 @@ def _copeland(half_wins: NDArray[np.int64], public: _Public, noisy: NoisyWins, b
     random, draws = np.random.default_rng(0), 4000
     privacy = noisy.noise(len(scores) * draws, bits.spawn()).reshape(len(scores), draws) / 2
     errors = privacy + spread[:, None] * random.standard_normal((len(scores), draws))
-    return _Drawn(scores, scores, errors, {"noise_variance": noisy.noise_variance}, [])
+    return _Drawn(scores, scores, errors, noisy.parameters, [])
 
 
 def _from_wins(
-    public: _Public, noisy: NoisyWins, counts: PairCounts, ridge: float | None, link: str, bits: Bits
+    public: _Public, noisy: NoisyWins, counts: PairCounts, ridge: float | None, link: Link, bits: Bits
 ) -> _Drawn:
     """Bradley-Terry scores from noisy wins and the public design."""
-    if link != "logistic":
+    if link is not LOGISTIC:
         raise Unsupported(
-            f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link!r}"
+            f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link.name!r}"
         )
     assert public.design is not None
     gamma = ridge if ridge is not None else choose_ridge(public.degree, noisy.noise_variance)
     half_wins = noisy.sample(counts.half_wins, bits)
     scores = fit_wins(public.design, half_wins, ridge=gamma).theta
     scores = scores - scores.mean()
-    centres, errors = _errors(public, scores, gamma, lambda count: noisy.noise(count, bits.spawn()) / 2)
+    centres, errors = _errors(public, scores, gamma, link, lambda count: noisy.noise(count, bits.spawn()) / 2)
     warnings = _unbeaten(public.items, half_wins, _halves(public.design))
-    return _Drawn(scores, centres, errors, {"ridge": gamma, "noise_variance": noisy.noise_variance}, warnings)
+    return _Drawn(scores, centres, errors, {"ridge": gamma, **noisy.parameters}, warnings)
 
 
 def _from_objective(
@@ -210,7 +230,7 @@ def _from_objective(
     protection: Protection,
     epsilon: Fraction,
     ridge: float | None,
-    link: str,
+    link: Link,
     calibration: str,
     bits: Bits,
 ) -> _Drawn:
@@ -221,36 +241,47 @@ def _from_objective(
             len(public.items), public.comparisons, protection, epsilon, gamma, link=link, calibration=calibration
         )
 
-    gamma = ridge if ridge is not None else _choose_objective_ridge(public.degree, mechanism)
+    gamma = ridge if ridge is not None else _choose_objective_ridge(public.degree, link, mechanism)
     chosen = mechanism(gamma)
     scores = chosen.sample(counts, bits)
     scores = scores - scores.mean()
     random = np.random.default_rng(0)
-    centres, errors = _errors(public, scores, gamma, lambda count: random.laplace(0, float(chosen.scale), count))
-    parameters = {"ridge": gamma, "calibration": calibration, "noise_variance": chosen.noise_variance, "link": link}
+    centres, errors = _errors(public, scores, gamma, link, lambda count: random.laplace(0, float(chosen.scale), count))
+    parameters = {
+        "ridge": gamma,
+        "calibration": calibration,
+        "noise_variance": chosen.noise_variance,
+        "link": link.name,
+    }
     return _Drawn(scores, centres, errors, parameters, [])
 
 
-def _choose_objective_ridge(degree: float, mechanism: Any) -> float:
-    """The same minimum as ``choose_ridge``, where a small ridge also costs noise through the Hessian."""
+def _choose_objective_ridge(degree: float, link: Link, mechanism: Any) -> float:
+    """The same minimum as ``choose_ridge``, where a small ridge also costs noise through the Hessian.
+
+    With an endless ridge that cost is nothing and the minimum as there: the search goes on from where that lies.
+    """
+    information = max(degree, _LEAST_DEGREE) * float(link.slope(np.zeros(1))[0]) ** 2
+    least = (information + mechanism(1e100).noise_variance) / (information * _SPREAD)
     best, lowest = math.nan, math.inf
-    for gamma in np.geomspace(1e-2, 1e5, 400).tolist():
+    for gamma in np.geomspace(least, 1e6 * least, 1000).tolist():
         try:
             variance = mechanism(gamma).noise_variance
         except InputError:
             continue  # too small for this epsilon
-        error = (degree / 4 + variance + gamma**2 * _SPREAD) / (degree / 4 + gamma) ** 2
+        error = (information + variance + gamma**2 * _SPREAD) / (information + gamma) ** 2
         if error < lowest:
             best, lowest = gamma, error
     return best
 
 
-def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, noise: Any) -> Any:
+def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, link: Link, noise: Any) -> Any:
     """Scores freed from the ridge's pull, and draws of their error."""
     items = len(public.items)
     random = np.random.default_rng(0)
     if not leaderboard.use_dense(items):
-        information = np.full(items, public.degree / 4) if public.design is None else _halves(public.design) / 8
+        met = np.full(items, public.degree) if public.design is None else _halves(public.design) / 2
+        information = met * link.slope(np.zeros(1)) ** 2
         errors, inverse = leaderboard.simulated_errors(information, noise, random)
         return scores + ridge * inverse(scores), errors
     first: NDArray[Any]
@@ -260,8 +291,9 @@ def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, noise: A
         compared = np.full(len(first), public.comparisons / len(first))
     else:
         first, second, compared = public.design.first, public.design.second, public.design.comparisons
-    chance = 1 / (1 + np.exp(scores[second] - scores[first]))
-    matrix = leaderboard.information(first, second, compared * chance * (1 - chance), items)
+    gap = scores[first] - scores[second]
+    curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
+    matrix = leaderboard.information(first, second, compared * curved, items)
     errors, inverse = leaderboard.simulated_errors(matrix, noise, random)
     return scores + ridge * inverse(scores), errors
 

@@ -26,8 +26,9 @@ def write_board(release: Release[Leaderboard], path: str | PathLike[str], title:
     """Write the leaderboard in the format that the ending says; a CSV gets its guarantee in PATH.release.json."""
     ending = check_ending(path)
     if ending == ".csv":
+        sidecar = f"{fspath(path)}.release.json"
+        write_whole(sidecar, (json.dumps(release.to_dict(), indent=2) + "\n").encode())  # first: no value without it
         write_whole(path, to_csv(release.value).encode())
-        write_whole(f"{fspath(path)}.release.json", (json.dumps(release.to_dict(), indent=2) + "\n").encode())
     elif ending == ".json":
         write_whole(path, (to_json(release) + "\n").encode())
     elif ending == ".html":

@@ -158,7 +158,7 @@ def test_optimal_weights_are_within_eps_as_integers(items, epsilon):
     """N(s) <= e^eps N(c s) with a lower bound of e^eps: no rounding can hide a violation."""
     mechanism = rankdp.mechanism("optimal", items, epsilon)
     weights = mechanism.weights
-    below = Fraction(decimal_exp(epsilon, 60)) * (1 - Fraction(1, 10**58))
+    below = Fraction(decimal_exp(epsilon, 250)) * (1 - Fraction(1, 10**240))
     assert all(isinstance(weight, int) and weight > 0 for weight in weights)
     for s, others in enumerate(neighbours(items).tolist()):
         assert weights[s] <= below * min(weights[other] for other in others)
@@ -256,11 +256,15 @@ def test_draws_follow_log_prob_quickly(name, items, request):
     assert_law(indices(drawn), np.exp(logs))
 
 
-@every
-@pytest.mark.parametrize("items", [2, 5, 6, 16, 17, 40])
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        (name, items)
+        for name, items in itertools.product(NAMES, [2, 5, 6, 16, 17, 40])
+        if name == "auto" or items <= (MECHANISMS[name].most_items or items)
+    ],
+)
 def test_every_row_is_a_permutation_of_its_input(name, items, request):
-    if name in MECHANISMS and items > (MECHANISMS[name].most_items or items):
-        pytest.skip("longer than it takes")
     rng = generator(request)
     orders = np.array([rng.permutation(items) for _ in range(200)]) * 3 + 5  # labels are none of its business
     given = orders.copy()

@@ -32,7 +32,7 @@ def random_insertions(rng, rows, items):
     return orders, behind
 
 
-@pytest.mark.parametrize("items", [*range(2, 41), 500])
+@pytest.mark.parametrize("items", [*range(2, 41), 63, 64, 65, 100, 127, 128, 129, 500, 4097])
 def test_insertions_agree_with_plain_python(items, request):
     orders, behind = random_insertions(generator(request), 30, items)
     expected = insert_plainly(orders, behind)
@@ -43,6 +43,23 @@ def test_insertions_agree_with_plain_python(items, request):
         out = np.full_like(orders, -1)
         loop(orders, behind, out)
         assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("rows", range(1, 10))
+def test_insertions_side_by_side_do_not_mix_rows(rows, request):
+    orders, behind = random_insertions(generator(request), 9, 70)
+    out = np.full_like(orders, -1)
+    kernels.insert_medium(orders[:rows], behind[:rows], out[:rows])
+    assert out[:rows].tolist() == insert_plainly(orders[:rows], behind[:rows])
+    assert (out[rows:] == -1).all()
+
+
+def test_select_finds_every_set_bit(request):
+    words = [1, 1 << 63, (1 << 64) - 1, 0x8000000000000001, *generator(request).integers(0, 1 << 63, 200).tolist()]
+    for word in words:
+        places = [place for place in range(64) if word >> place & 1]
+        found = [int(kernels._select(np.uint64(word), np.uint64(index))) for index in range(len(places))]
+        assert found == places
 
 
 @pytest.mark.parametrize("items", [2, 3, 4, 5, 6])

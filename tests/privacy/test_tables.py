@@ -205,8 +205,7 @@ def test_look_up_of_stages_reads_each_stage_in_its_own_table(request):
     tables = [np.append(np.sort(rng.integers(0, LAST, n - 1, dtype=np.uint64)), np.uint64(LAST)) for n in sizes]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     words = rng.integers(0, LAST, 4000, dtype=np.uint64)
-    words[1000] = tables[0][0]
-    words[1001:1004] = tables[1][0]
+    words[1000:1040:2] = tables[1][0]
     draws = np.full(8000, -1, dtype=np.int32)
     arrays = 1024, 0, starts, sizes, np.concatenate(tables), np.concatenate([guide(table) for table in tables])
     expected, cursor, done, settled = [], 0, 0, 0
@@ -230,7 +229,7 @@ def test_look_up_of_stages_reads_each_stage_in_its_own_table(request):
 
 def test_decide_is_sample_for_one_word(request):
     table = CutTable(geometric_weights(Fraction(1, 3), 12))
-    words = seeded(request).words(500).tolist() + [0, LAST - 1]
+    words = [*seeded(request).words(500).tolist(), 0, LAST - 1]
     assert [table.decide(word, Scripted([])) for word in words] == table.sample(len(words), Scripted(words)).tolist()
     for cut in table.cuts.tolist()[:-1]:
         for second in (0, LAST):

@@ -163,10 +163,13 @@ class Diagnostics:
 class Engine(Protocol):
     """What holds the votes and counts them."""
 
-    what: str
-    """The table, in words, for a sentence."""
-    kinds: Mapping[str, Kind]
-    """Every column and what it holds."""
+    @property
+    def what(self) -> str:
+        """The table, in words, for a sentence."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Every column and what it holds."""
 
     def names(self, columns: VoteColumns) -> set[str]:
         """Every item that occurs."""
@@ -449,7 +452,12 @@ def weight_limit(votes: Comparisons) -> int:
     return MOST_WEIGHT if votes.per_voter is None else MOST_BOUNDED_WEIGHT
 
 
-def diagnose(votes: Comparisons, problems: Sequence[int], rows: int) -> Diagnostics:
+def refused(votes: Comparisons) -> tuple[int, ...]:
+    """The problems that stop the counting."""
+    return ALWAYS_REFUSED if votes.on_problem == "drop" else tuple(range(1, BOTH_BAD))
+
+
+def diagnose(problems: Sequence[int], rows: int) -> Diagnostics:
     """The counts of each problem, named."""
     return Diagnostics(rows, {PROBLEMS[kind]: int(n) for kind, n in enumerate(problems) if kind and n})
 

@@ -26,32 +26,55 @@ def first_bad_row(left: Int32, right: Int32, halves: Int8, items: int) -> int:
 
 
 @kernel
-def tally_dense(left: Int32, right: Int32, halves: Int8, table: Int64) -> None:
-    """table[i * items + j] += half-wins of i over j, for both sides of every row."""
-    items = np.int64(np.sqrt(len(table)) + 0.5)
+def tally_dense(left: Int32, right: Int32, halves: Int8, items: int, table: Int64) -> int:
+    """table[i * items + j] += 2^32 + half-wins of i, for a row i against j; returns the first bad row, or -1.
+
+    One word holds how many rows and how many half-wins: enough for 2^30 rows.
+    """
+    row_and_none = np.int64(1 << 32)
     for row in range(len(left)):
         i, j, half = np.int64(left[row]), np.int64(right[row]), np.int64(halves[row])
-        table[i * items + j] += half
-        table[j * items + i] += 2 - half
+        if i < 0 or j < 0 or i >= items or j >= items or i == j or half < 0 or half > 2:
+            return row
+        table[i * items + j] += row_and_none + half
+    return -1
 
 
 @kernel
-def pairs_of_dense(table: Int64, items: int) -> Pairs:
-    """The compared pairs of a table of half-wins, in order."""
-    count = 0
-    for i in range(items):
-        for j in range(i + 1, items):
-            count += (table[i * items + j] | table[j * items + i]) != 0
-    first, second = np.empty(count, np.int32), np.empty(count, np.int32)
-    ahead, behind = np.empty(count, np.int64), np.empty(count, np.int64)
+def pairs_of_rows(table: Int64, items: int, first: Int32, second: Int32, ahead: Int64, behind: Int64) -> int:
+    """The compared pairs of a table of `tally_dense`, in order; returns how many there are.
+
+    Each pair is written where the next one belongs and stays there if it was compared: no branch to mispredict.
+    """
+    low = np.int64((1 << 32) - 1)
     k = 0
     for i in range(items):
         for j in range(i + 1, items):
             a, b = table[i * items + j], table[j * items + i]
-            if (a | b) != 0:
-                first[k], second[k], ahead[k], behind[k] = i, j, a, b
-                k += 1
-    return first, second, ahead, behind
+            half, other = a & low, b & low
+            first[k], second[k] = i, j
+            ahead[k] = half + 2 * (b >> 32) - other
+            behind[k] = other + 2 * (a >> 32) - half
+            k += (a | b) != 0
+    return k
+
+
+@kernel
+def pairs_of_dense(table: Int64, items: int) -> Pairs:
+    """The same for a table whose cells hold the half-wins of the row's item over the column's, in arrays of its own."""
+    count = 0
+    for i in range(items):
+        for j in range(i + 1, items):
+            count += (table[i * items + j] | table[j * items + i]) != 0
+    first, second = np.empty(count + 1, np.int32), np.empty(count + 1, np.int32)
+    ahead, behind = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
+    k = 0
+    for i in range(items):
+        for j in range(i + 1, items):
+            a, b = table[i * items + j], table[j * items + i]
+            first[k], second[k], ahead[k], behind[k] = i, j, a, b
+            k += (a | b) != 0
+    return first[:k], second[:k], ahead[:k], behind[:k]
 
 
 @kernel
@@ -129,12 +152,21 @@ def tally_rankings(orders: Int32, table: Int64) -> None:
 
 
 @kernel
-def item_sums(first: Int32, second: Int32, ahead: Int64, behind: Int64, items: int) -> Int64:
-    """ahead summed over the pairs in which an item is first, plus behind over those in which it is second."""
-    sums = np.zeros(items, np.int64)
-    for k in range(len(first)):
-        sums[first[k]] += ahead[k]
-        sums[second[k]] += behind[k]
+def records(first: Int32, second: Int32, ahead: Int64, behind: Int64, items: int) -> Int64:
+    """Each item's half-wins in row 0 and half-losses in row 1."""
+    sums = np.zeros((2, items), np.int64)
+    k, pairs = 0, len(first)
+    while k < pairs:
+        i, won, lost = first[k], np.int64(0), np.int64(0)
+        while k < pairs and first[k] == i:
+            j, a, b = second[k], ahead[k], behind[k]
+            won += a
+            lost += b
+            sums[0, j] += b
+            sums[1, j] += a
+            k += 1
+        sums[0, i] += won
+        sums[1, i] += lost
     return sums
 
 

@@ -4,18 +4,18 @@ The fast path for files and frames. A cell's text is looked at once per distinct
 whose dictionary Parquet has made already) and the work per row is a handful of look-ups in compiled loops. Each thread
 reads its own row groups and counts into its own table.
 
-Bounding holds two numbers per row in memory (who, and what was said), deals them out by voter, and then chooses within one
-voter after the other: 12 bytes per row at the peak, 8 more if rows have weights.
+Bounding holds two numbers per row in memory (who, and what was said), deals them out by voter, and then chooses
+within one voter after the other: 12 bytes per row at the peak, 8 more if rows have weights.
 """
 
 from __future__ import annotations
 
 import glob
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,9 +26,7 @@ from numpy.typing import NDArray
 from rankdp.data.checks import row_number
 from rankdp.data.columns import Columns
 from rankdp.data.comparisons import (
-    ALWAYS_REFUSED,
     BLANKS,
-    BOTH_BAD,
     LEFT_OUT,
     NO_OUTCOME,
     PROBLEMS,
@@ -45,6 +43,7 @@ from rankdp.data.comparisons import (
     is_weight,
     item_keys,
     refusal,
+    refused,
     text_of,
     weight_limit,
 )
@@ -55,7 +54,7 @@ from rankdp.errors import InputError
 if TYPE_CHECKING:
     from rankdp.data.counts import PairCounts
 
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 16  # small enough for the columns of a batch to stay in the cache between two loops
 _DENSE = 1 << 24  # cells of a square table that each thread may have
 _WIDEST_RANGE = 1 << 22
 _PARALLEL_ROWS = 1 << 20
@@ -70,8 +69,13 @@ Batch = tuple[int, int, Any]
 class Table(Protocol):
     """Votes that can be read again and again, batch by batch."""
 
-    what: str
-    kinds: Mapping[str, Kind]
+    @property
+    def what(self) -> str:
+        """The table, in words."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Every column and what it holds."""
 
     def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
         """The batches, dealt out to at most so many threads; each stream in the order of rows."""
@@ -100,13 +104,18 @@ def kind_of(kind: Any) -> Kind:
 
 def open_files(pattern: str) -> InProcess:
     """CSV or Parquet files by path or pattern."""
+    return InProcess(find_files(pattern))
+
+
+def find_files(pattern: str) -> ParquetFiles | CsvFiles:
+    """The files that a path or pattern means, their headers looked at."""
     paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if not paths:
         raise InputError(f"{pattern}: there is no such file")
     parquet = [path for path in paths if _is_parquet(path)]
     if parquet and len(parquet) != len(paths):
         raise InputError(f"{pattern}: some of the files are Parquet and some are not")
-    return InProcess(ParquetFiles(pattern, paths) if parquet else CsvFiles(pattern, paths))
+    return ParquetFiles(pattern, paths) if parquet else CsvFiles(pattern, paths)
 
 
 def _is_parquet(path: str) -> bool:
@@ -129,7 +138,7 @@ class ParquetFiles:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self.what, self._paths = what, paths
+        self.what, self.paths = what, paths
         self._groups: list[tuple[int, int, int]] = []
         self.kinds: dict[str, Kind] = {}
         self._texts: set[str] = set()
@@ -166,9 +175,10 @@ class ParquetFiles:
         import pyarrow.parquet as pq
 
         coded = [name for name in columns if name in self._texts]
-        opened, file = -1, None
+        opened = -1
+        file: Any = None
         for number, group, start in groups:
-            path = self._paths[number]
+            path = self.paths[number]
             try:
                 if number != opened:
                     opened, file = number, pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False)
@@ -180,14 +190,14 @@ class ParquetFiles:
 
     def where(self, file: int, row: int) -> str:
         """The file and the row."""
-        return f"{self._paths[file]}, row {row + 1}"
+        return f"{self.paths[file]}, row {row + 1}"
 
 
 class CsvFiles:
     """CSV files with the same columns; every cell that is read comes as a dictionary of texts."""
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
-        self.what, self._paths = what, paths
+        self.what, self.paths = what, paths
         self._headers: list[tuple[list[str], str, int]] = []
         for path in paths:
             try:
@@ -198,7 +208,6 @@ class CsvFiles:
         for path, (other, _, _) in zip(paths, self._headers, strict=True):
             if sorted(other) != sorted(names):
                 raise InputError(f"{path}: its columns are not those of {paths[0]}")
-        # twins are kept apart here and refused with the other columns
         self.kinds: dict[str, Kind] = dict.fromkeys(names, "text")
         if len(self.kinds) != len(names):
             twin = next(name for at, name in enumerate(names) if name in names[:at])
@@ -206,16 +215,21 @@ class CsvFiles:
 
     rows: int | None = None
 
+    @property
+    def separator(self) -> str:
+        """What stands between the fields."""
+        return self._headers[0][1]
+
     def _text(self, file: int, columns: Sequence[str]) -> _Text:
         names, separator, _ = self._headers[file]
-        return _Text(self._paths[file], names, separator, Columns("wide", None, tuple(columns), None, ()))
+        return _Text(self.paths[file], names, separator, Columns("wide", None, tuple(columns), None, ()))
 
     def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
         """One stream: Arrow's reader looks ahead by itself."""
         return [self._stream(columns)]
 
     def _stream(self, columns: Sequence[str]) -> Iterator[Batch]:
-        for number in range(len(self._paths)):
+        for number in range(len(self.paths)):
             start = 0
             for batch in self._text(number, columns).batches(max(1 << 22, self._headers[number][2] * 64)):
                 yield number, start, batch
@@ -252,6 +266,10 @@ class Frame:
         if twin := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise InputError(f"frame: two columns are called {twin!r}")
         self.kinds = {field.name: kind_of(field.type) for field in frame.schema}
+
+    def whole(self) -> Any:
+        """All rows, as an Arrow table."""
+        return self._table if self._relation is None else self._reader(BATCH_ROWS).read_all()
 
     def _reader(self, rows: int) -> Any:
         relation: Any = self._relation
@@ -342,22 +360,26 @@ class _Dictionary:
             codes = codes.cast(pa.int32())
         if codes.null_count:
             codes = codes.fill_null(-1)
-        return codes.to_numpy(zero_copy_only=False)
+        numbers: NDArray[np.int32] = codes.to_numpy(zero_copy_only=False)
+        return numbers
 
 
 class _Items:
-    """A column of items as numbers."""
+    """A column of items as numbers, in an array that the next batch uses again."""
 
     def __init__(self, names: _Names) -> None:
         self._names = names
         self._texts = _Dictionary(names.code, -1)
+        self._room = _NONE32
 
     def numbers(self, array: Any) -> NDArray[np.int32]:
         import pyarrow as pa
 
         from rankdp.data import counting_kernels
 
-        out = np.empty(len(array), np.int32)
+        if len(self._room) < len(array):
+            self._room = np.empty(len(array), np.int32)
+        out = self._room[: len(array)]
         if pa.types.is_integer(array.type) and not array.null_count and len(self._names.table):
             values = array.to_numpy()
             if counting_kernels.look_up_numbers(values, self._names.base, self._names.table, out):
@@ -452,7 +474,8 @@ class _Voters:
                 self._values = array.dictionary
                 self._table = np.append(self.numbers(array.dictionary), np.int32(-1))
             indices = array.indices.cast(pa.int32()).fill_null(len(self._table) - 1)
-            return self._table[indices.to_numpy(zero_copy_only=False)]
+            dealt: NDArray[np.int32] = self._table[indices.to_numpy(zero_copy_only=False)]
+            return dealt
         if pa.types.is_null(array.type):
             return np.full(len(array), -1, np.int32)
         if self._whole is None:
@@ -598,11 +621,6 @@ class _Rows:
                 return
 
 
-def refused(votes: Comparisons) -> tuple[int, ...]:
-    """The problems that stop the counting."""
-    return ALWAYS_REFUSED if votes.on_problem == "drop" else tuple(range(1, BOTH_BAD))
-
-
 class InProcess:
     """Votes in files and frames, counted here."""
 
@@ -681,7 +699,8 @@ class InProcess:
             file, row, batch, place, problem = min(found, key=lambda at: (at[0], at[1]))
             cells = {name: batch.column(name)[place].as_py() for name in batch.schema.names}
             raise refusal(votes, problem, cells, self._table.where(file, row))
-        return diagnose(votes, sum(tally.problems for tally in tallies), sum(tally.rows for tally in tallies))
+        problems = np.sum([tally.problems for tally in tallies], axis=0).tolist()
+        return diagnose(problems, sum(tally.rows for tally in tallies))
 
     def _sparse(self, votes: Comparisons) -> tuple[PairCounts, Diagnostics]:
         """Many items: rows are held as contents, and folded into pairs when there are many."""
@@ -767,13 +786,14 @@ def _choose(votes: Comparisons, voters: _Voters, held: list[tuple[Any, Any, Long
     digits = item_keys(votes.items)
     keys = np.frombuffer("".join(digits).encode(), np.uint8).reshape(items, -1)
     texts, ends = voters.texts()
-    sines = np.array([int(abs(math.sin(step + 1)) * 2**32) for step in range(64)], np.uint32)
     room = np.minimum(amounts if weighted else sizes, most)
 
     def work(part: tuple[int, int]) -> Any:
         chosen = np.empty(int(room[part[0] : part[1]].sum()), kind)
+        hashes = np.empty(min(most, len(chosen)), np.uint64)
         kept = counting_kernels.choose(
-            dealt, dealt_weights, starts, *part, most, items, keys, texts, ends, sines, chosen
+            *(dealt, dealt_weights, starts, *part, most, items, keys, texts, ends),
+            *(counting_kernels.MD5_SINES, counting_kernels.MD5_TURNS, hashes, chosen),
         )
         return chosen[:kept]
 
@@ -781,7 +801,7 @@ def _choose(votes: Comparisons, voters: _Voters, held: list[tuple[Any, Any, Long
     # parts of about equally many rows, more than threads, since some voters take longer than others
     cuts = np.searchsorted(starts, np.linspace(0, starts[-1], 4 * threads + 1)[1:-1]).tolist()
     edges = [0, *cuts, len(voters)]
-    parts = list(zip(edges[:-1], edges[1:], strict=True))
+    parts = list(pairwise(edges))
     if threads == 1:
         return np.concatenate([work(part) for part in parts])
     with ThreadPoolExecutor(threads) as pool:

@@ -6,6 +6,7 @@ blank. `problems[k]` counts the rows with problem k (see `comparisons.PROBLEMS`)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint32]
+
+MD5_SINES = np.array([int(abs(math.sin(step + 1)) * 2**32) for step in range(64)], np.uint32)
+MD5_TURNS = np.array([7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21], np.uint32)
 
 NAMED = 16
 _NO_OUTCOME, _STRANGE_OUTCOME, _LEFT_OUT = 3, 4, 5
@@ -79,7 +84,7 @@ def check_weights(values: NDArray[np.float64], most: int, out: Int64) -> None:
 
 
 @kernel
-def _problem(left: int, right: int, outcome: int, weight: int, voter: int, items: int) -> int:
+def _problem(left: Any, right: Any, outcome: Any, weight: Any, voter: Any, items: int) -> int:
     """The number of the first problem that a row has; 0 if it has none."""
     if outcome == _STRANGE_OUTCOME:
         return 1
@@ -106,22 +111,35 @@ def _note(problem: int, row: int, problems: Int64, firsts: Int64) -> None:
 
 
 @kernel
+def _all_fine(left: Int32, right: Int32, outcome: Int8, weights: Int64, items: int) -> bool:
+    """Whether no row has a problem: one pass without branches, which most batches need and no more."""
+    end, bad = np.uint32(items), 0
+    for row in range(len(left)):
+        i, j = left[row], right[row]
+        bad |= int((np.uint32(i) >= end) | (np.uint32(j) >= end) | (i == j) | (outcome[row] > 2))
+    for row in range(len(weights)):
+        bad |= int(weights[row] < 0)
+    return bad == 0
+
+
+@kernel
 def tally_wins(
     left: Int32, right: Int32, outcome: Int8, weights: Int64, items: int, wins: Int64, problems: Int64, firsts: Int64
 ) -> None:
     """wins[i] += half-wins of item i. `weights` is empty when every row counts once."""
-    weighted = len(weights) > 0
+    weighted, fine = len(weights) > 0, _all_fine(left, right, outcome, weights, items)
     for row in range(len(left)):
         i, j, verdict = left[row], right[row], outcome[row]
         weight = weights[row] if weighted else np.int64(1)
-        if np.uint32(i) < items and np.uint32(j) < items and i != j and verdict <= 2 and weight >= 0:
-            if verdict == 2:
-                wins[i] += weight
-                wins[j] += weight
-            else:
-                wins[i if verdict == 0 else j] += 2 * weight
-        else:
-            _note(_problem(i, j, verdict, weight, 0, items), row, problems, firsts)
+        if not fine:
+            problem = _problem(i, j, verdict, weight, 0, items)
+            if problem:
+                _note(problem, row, problems, firsts)
+                continue
+        tie = verdict >> 1
+        wins[j if verdict == 1 else i] += (2 - tie) * weight
+        if tie:
+            wins[j] += weight
 
 
 @kernel
@@ -129,18 +147,20 @@ def tally_pairs(
     left: Int32, right: Int32, outcome: Int8, weights: Int64, items: int, table: Int64, problems: Int64, firsts: Int64
 ) -> None:
     """table[i * items + j] += half-wins of item i over item j."""
-    weighted = len(weights) > 0
+    weighted, fine = len(weights) > 0, _all_fine(left, right, outcome, weights, items)
     for row in range(len(left)):
         i, j, verdict = np.int64(left[row]), np.int64(right[row]), outcome[row]
         weight = weights[row] if weighted else np.int64(1)
-        if np.uint64(i) < items and np.uint64(j) < items and i != j and verdict <= 2 and weight >= 0:
-            if verdict == 2:
-                table[i * items + j] += weight
-                table[j * items + i] += weight
-            else:
-                table[i * items + j if verdict == 0 else j * items + i] += 2 * weight
-        else:
-            _note(_problem(i, j, verdict, weight, 0, items), row, problems, firsts)
+        if not fine:
+            problem = _problem(i, j, verdict, weight, 0, items)
+            if problem:
+                _note(problem, row, problems, firsts)
+                continue
+        tie = verdict >> 1
+        ahead, behind = (j, i) if verdict == 1 else (i, j)
+        table[ahead * items + behind] += (2 - tie) * weight
+        if tie:
+            table[behind * items + ahead] += weight
 
 
 @kernel
@@ -252,7 +272,7 @@ def refill_whole(slots: Int32, ids: Int64, count: int) -> None:
 
 
 @kernel
-def _spread_text(data: Bytes, start: int, stop: int) -> np.uint64:
+def _spread_text(data: Bytes, start: Any, stop: Any) -> np.uint64:
     value = np.uint64(stop - start)
     for at in range(start, stop):
         value = (value ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
@@ -330,8 +350,8 @@ def deal(voters: Int32, contents: Any, weights: Int64, places: Int64, dealt: Any
 
 
 @kernel
-def _left(value: np.uint32, bits: int) -> np.uint32:
-    return np.uint32((value << np.uint32(bits)) | (value >> np.uint32(32 - bits)))
+def _left(value: np.uint32, bits: np.uint32) -> np.uint32:
+    return np.uint32((value << bits) | (value >> (np.uint32(32) - bits)))
 
 
 @kernel
@@ -342,10 +362,10 @@ def _byte_swapped(value: np.uint32) -> np.uint64:
 
 
 @kernel
-def md5_start(message: Bytes, length: int, words: NDArray[np.uint32], sines: NDArray[np.uint32]) -> np.uint64:
+def md5_start(message: Bytes, length: Any, words: Words, sines: Words, turns: Words) -> np.uint64:
     """The first 8 bytes of the MD5 (RFC 1321) of `message[:length]` as a number, the first byte the highest.
 
-    `message` has room for the padding, a multiple of 64 bytes; `words` for one block.
+    `message` has room for the padding, a multiple of 64 bytes; `words` for one block; `MD5_SINES`, `MD5_TURNS`.
     """
     blocks = (length + 8) // 64 + 1
     message[length] = 0x80
@@ -364,36 +384,24 @@ def md5_start(message: Bytes, length: int, words: NDArray[np.uint32], sines: NDA
                 | np.uint32(message[place + 3]) << np.uint32(24)
             )
         a, b, c, d = a0, b0, c0, d0
-        # four steps at a time, so that the turns of a round are constants
-        for at in range(0, 16, 4):
-            a = np.uint32(b + _left(np.uint32(a + ((b & c) | (~b & d)) + sines[at] + words[at]), 7))
-            d = np.uint32(a + _left(np.uint32(d + ((a & b) | (~a & c)) + sines[at + 1] + words[at + 1]), 12))
-            c = np.uint32(d + _left(np.uint32(c + ((d & a) | (~d & b)) + sines[at + 2] + words[at + 2]), 17))
-            b = np.uint32(c + _left(np.uint32(b + ((c & d) | (~c & a)) + sines[at + 3] + words[at + 3]), 22))
-        for at in range(16, 32, 4):
-            w = 5 * at + 1
-            a = np.uint32(b + _left(np.uint32(a + ((d & b) | (~d & c)) + sines[at] + words[w & 15]), 5))
-            d = np.uint32(a + _left(np.uint32(d + ((c & a) | (~c & b)) + sines[at + 1] + words[(w + 5) & 15]), 9))
-            c = np.uint32(d + _left(np.uint32(c + ((b & d) | (~b & a)) + sines[at + 2] + words[(w + 10) & 15]), 14))
-            b = np.uint32(c + _left(np.uint32(b + ((a & c) | (~a & d)) + sines[at + 3] + words[(w + 15) & 15]), 20))
-        for at in range(32, 48, 4):
-            w = 3 * at + 5
-            a = np.uint32(b + _left(np.uint32(a + (b ^ c ^ d) + sines[at] + words[w & 15]), 4))
-            d = np.uint32(a + _left(np.uint32(d + (a ^ b ^ c) + sines[at + 1] + words[(w + 3) & 15]), 11))
-            c = np.uint32(d + _left(np.uint32(c + (d ^ a ^ b) + sines[at + 2] + words[(w + 6) & 15]), 16))
-            b = np.uint32(c + _left(np.uint32(b + (c ^ d ^ a) + sines[at + 3] + words[(w + 9) & 15]), 23))
-        for at in range(48, 64, 4):
-            w = 7 * at
-            a = np.uint32(b + _left(np.uint32(a + (c ^ (b | ~d)) + sines[at] + words[w & 15]), 6))
-            d = np.uint32(a + _left(np.uint32(d + (b ^ (a | ~c)) + sines[at + 1] + words[(w + 7) & 15]), 10))
-            c = np.uint32(d + _left(np.uint32(c + (a ^ (d | ~b)) + sines[at + 2] + words[(w + 14) & 15]), 15))
-            b = np.uint32(c + _left(np.uint32(b + (d ^ (c | ~a)) + sines[at + 3] + words[(w + 21) & 15]), 21))
+        for step in range(16):
+            mixed = np.uint32(a + ((b & c) | (~b & d)) + sines[step] + words[step])
+            a, d, c, b = d, c, b, np.uint32(b + _left(mixed, turns[step & 3]))
+        for step in range(16, 32):
+            mixed = np.uint32(a + ((d & b) | (~d & c)) + sines[step] + words[(5 * step + 1) & 15])
+            a, d, c, b = d, c, b, np.uint32(b + _left(mixed, turns[4 | (step & 3)]))
+        for step in range(32, 48):
+            mixed = np.uint32(a + (b ^ c ^ d) + sines[step] + words[(3 * step + 5) & 15])
+            a, d, c, b = d, c, b, np.uint32(b + _left(mixed, turns[8 | (step & 3)]))
+        for step in range(48, 64):
+            mixed = np.uint32(a + (c ^ (b | ~d)) + sines[step] + words[(7 * step) & 15])
+            a, d, c, b = d, c, b, np.uint32(b + _left(mixed, turns[12 | (step & 3)]))
         a0, b0, c0, d0 = np.uint32(a0 + a), np.uint32(b0 + b), np.uint32(c0 + c), np.uint32(d0 + d)
     return (_byte_swapped(a0) << np.uint64(32)) | _byte_swapped(b0)
 
 
 @kernel
-def _write_pair(message: Bytes, at: int, content: int, items: int, keys: Bytes) -> int:
+def _write_pair(message: Bytes, at: Any, content: Any, items: int, keys: Bytes) -> Any:
     """The text of a pair, `winner>loser` or `low=high` by key, and where it ends."""
     square, digits = items * items, keys.shape[1]
     tie = content >= square
@@ -413,7 +421,7 @@ def _write_pair(message: Bytes, at: int, content: int, items: int, keys: Bytes) 
 
 
 @kernel
-def _write_number(message: Bytes, at: int, number: int) -> int:
+def _write_number(message: Bytes, at: Any, number: int) -> Any:
     size, rest = 1, number // 10
     while rest:
         size, rest = size + 1, rest // 10
@@ -422,6 +430,50 @@ def _write_number(message: Bytes, at: int, number: int) -> int:
         message[at + digit] = 48 + rest % 10
         rest //= 10
     return at + size
+
+
+@kernel
+def _sort(contents: Any, weights: Int64, first: int, last: int) -> None:
+    """Sort a stretch of contents, their weights with them (Shell's method: short, and most stretches are)."""
+    weighted = len(weights) > 0
+    gap = 1
+    while gap < (last - first) // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for row in range(first + gap, last):
+            content, at = contents[row], row
+            weight = weights[row] if weighted else np.int64(1)
+            while at - gap >= first and contents[at - gap] > content:
+                contents[at] = contents[at - gap]
+                if weighted:
+                    weights[at] = weights[at - gap]
+                at -= gap
+            contents[at] = content
+            if weighted:
+                weights[at] = weight
+        gap //= 3
+
+
+@kernel
+def _offer(hash: np.uint64, content: Any, size: int, most: int, hashes: Any, contents: Any) -> int:
+    """Keep the `most` smallest hashes in a heap, the largest on top; how many are kept now."""
+    if size < most:
+        at = size
+        while at and hashes[(at - 1) >> 1] < hash:
+            hashes[at], contents[at] = hashes[(at - 1) >> 1], contents[(at - 1) >> 1]
+            at = (at - 1) >> 1
+        hashes[at], contents[at] = hash, content
+        return size + 1
+    if hash < hashes[0]:
+        at, child = 0, 1
+        while child < size:
+            child += int(child + 1 < size and hashes[child + 1] > hashes[child])
+            if hashes[child] <= hash:
+                break
+            hashes[at], contents[at] = hashes[child], contents[child]
+            at, child = child, 2 * child + 1
+        hashes[at], contents[at] = hash, content
+    return size
 
 
 @kernel
@@ -436,60 +488,50 @@ def choose(
     keys: Bytes,
     texts: Bytes,
     ends: Int64,
-    sines: NDArray[np.uint32],
+    sines: Words,
+    turns: Words,
+    hashes: NDArray[np.uint64],
     chosen: Any,
 ) -> int:
     """The contents kept of the voters from `begin` to `end`, one after the other in `chosen`; how many.
 
-    `dealt[starts[v]:starts[v + 1]]` are the contents of voter v, whose id is `texts[ends[v]:ends[v + 1]]`.
+    `dealt[starts[v]:starts[v + 1]]` are the contents of voter v (they are sorted here), whose id is
+    `texts[ends[v]:ends[v + 1]]`. `hashes` has room for `most`.
     """
     weighted = len(weights) > 0
     words = np.empty(16, np.uint32)
     message = np.empty(256, np.uint8)
-    hashes, named = np.empty(1024, np.uint64), np.empty(1024, np.int64)
     kept = 0
     for voter in range(begin, end):
         first, last = starts[voter], starts[voter + 1]
-        total = np.int64(0)
+        total = last - first
         if weighted:
+            total = np.int64(0)
             for row in range(first, last):
                 total += weights[row]
-        else:
-            total = last - first
         if total <= most:
             for row in range(first, last):
                 for _ in range(weights[row] if weighted else 1):
                     chosen[kept] = dealt[row]
                     kept += 1
             continue
-        if total > len(hashes):
-            hashes, named = np.empty(2 * total, np.uint64), np.empty(2 * total, np.int64)
         length = ends[voter + 1] - ends[voter]
         if length + 192 > len(message):
             message = np.empty(2 * length + 192, np.uint8)
         for at in range(length):
             message[at] = texts[ends[voter] + at]
         message[length] = 124
-        order = np.argsort(dealt[first:last])
-        seen, before, occurrence, pair_end = 0, np.int64(-1), 0, 0
-        for place in order:
-            content = np.int64(dealt[first + place])
-            if content != before:
-                before, occurrence = content, 0
-                pair_end = _write_pair(message, length + 1, content, items, keys)
+        _sort(dealt, weights, first, last)
+        size, occurrence, pair_end = 0, 0, 0
+        for row in range(first, last):
+            if row == first or dealt[row] != dealt[row - 1]:
+                occurrence = 0
+                pair_end = _write_pair(message, length + 1, np.int64(dealt[row]), items, keys)
                 message[pair_end] = 124
-            for _ in range(weights[first + place] if weighted else 1):
+            for _ in range(weights[row] if weighted else 1):
                 occurrence += 1
                 stop = _write_number(message, pair_end + 1, occurrence)
-                hashes[seen], named[seen] = md5_start(message, stop, words, sines), content
-                seen += 1
-        limit = np.partition(hashes[:seen], most - 1)[most - 1]
-        room = most
-        for at in range(seen):
-            room -= hashes[at] < limit
-        for at in range(seen):
-            if hashes[at] < limit or (hashes[at] == limit and room > 0):
-                room -= hashes[at] == limit
-                chosen[kept] = named[at]
-                kept += 1
+                digest = md5_start(message, stop, words, sines, turns)
+                size = _offer(digest, dealt[row], size, most, hashes, chosen[kept:])
+        kept += size
     return kept

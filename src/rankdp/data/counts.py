@@ -145,23 +145,26 @@ class PairCounts:
     @property
     def half_wins(self) -> LongArray:
         """Each item's half-wins."""
-        return self._sums(self.half_wins_first, self.half_wins_second)
+        return self.records()[0]
 
     @property
     def half_losses(self) -> LongArray:
         """Each item's half-losses."""
-        return self._sums(self.half_wins_second, self.half_wins_first)
+        return self.records()[1]
+
+    def records(self) -> tuple[LongArray, LongArray]:
+        """Each item's half-wins and half-losses."""
+        from rankdp.data import count_kernels
+
+        pairs = (self.first, self.second, self.half_wins_first, self.half_wins_second)
+        won, lost = count_kernels.records(*pairs, len(self.items))
+        return won, lost
 
     @property
     def degree(self) -> LongArray:
         """With how many others each item was compared."""
         m = len(self.items)
         return np.bincount(self.first, minlength=m) + np.bincount(self.second, minlength=m)
-
-    def _sums(self, ahead: LongArray, behind: LongArray) -> LongArray:
-        from rankdp.data import count_kernels
-
-        return count_kernels.item_sums(self.first, self.second, ahead, behind, len(self.items))
 
     def dense(self) -> NDArray[np.float64]:
         """The square table of wins that `from_dense` takes."""
@@ -228,12 +231,14 @@ def one_win_component(counts: PairCounts) -> bool:
 
 def never_beaten(counts: PairCounts) -> IntArray:
     """The compared items without a loss or a tie."""
-    return np.flatnonzero((counts.half_losses == 0) & (counts.half_wins > 0)).astype(np.int32)
+    won, lost = counts.records()
+    return np.flatnonzero((lost == 0) & (won > 0)).astype(np.int32)
 
 
 def always_beaten(counts: PairCounts) -> IntArray:
     """The compared items without a win or a tie."""
-    return np.flatnonzero((counts.half_wins == 0) & (counts.half_losses > 0)).astype(np.int32)
+    won, lost = counts.records()
+    return np.flatnonzero((won == 0) & (lost > 0)).astype(np.int32)
 
 
 def _labels(counts: PairCounts, directed: bool) -> IntArray:
@@ -261,21 +266,32 @@ def _count(left: Any, right: Any, halves: Any, items: int) -> tuple[Any, ...]:
     halves = _whole("half_wins_left", halves, np.int8)
     if not len(left) == len(right) == len(halves):
         raise InputError(_unequal({"left": left, "right": right, "half_wins_left": halves}))
-    row = count_kernels.first_bad_row(left, right, halves, items)
+    dense = items * items <= _DENSE and len(left) < 2**30
+    table = np.zeros(items * items if dense else 0, np.int64)
+    if dense:
+        row = count_kernels.tally_dense(left, right, halves, items, table)
+    else:
+        row = count_kernels.first_bad_row(left, right, halves, items)
     if row >= 0:
         _check_rows(left[row:], right[row:], halves[row:], None, items, row)
         raise InputError(f"row {row + 1}: half_wins_left must be 0, 1 or 2 for one comparison, got {halves[row]}")
-    if items * items <= _DENSE:
-        table = np.zeros(items * items, np.int64)
-        count_kernels.tally_dense(left, right, halves, table)
-        return count_kernels.pairs_of_dense(table, items)
-    # NumPy's large arrays come on huge pages, which a kernel's own do not
+    if dense:
+        pairs = _columns(min(len(left), items * (items - 1) // 2) + 1)
+        return _cut(pairs, count_kernels.pairs_of_rows(table, items, *pairs))
     ends, words = np.empty(items + 1, np.int64), np.empty(len(left), np.uint32)
     count_kernels.deal(left, right, halves, ends, words)
-    pairs: Any = [np.empty(len(left), dtype) for dtype in _DTYPES]
-    count = count_kernels.tally_dealt(ends, words, *pairs)
-    # mostly new pairs: the rest of the memory was never touched
-    return tuple(column[:count] if 2 * count > len(left) else column[:count].copy() for column in pairs)
+    pairs = _columns(len(left))
+    return _cut(pairs, count_kernels.tally_dealt(ends, words, *pairs))
+
+
+def _columns(rows: int) -> Any:
+    """Room for pairs. NumPy's large arrays come on huge pages, which a kernel's own do not."""
+    return [np.empty(rows, dtype) for dtype in _DTYPES]
+
+
+def _cut(columns: Any, count: int) -> tuple[Any, ...]:
+    """The first pairs; a copy where much room would be kept for nothing."""
+    return tuple(column[:count] if 2 * count > len(column) else column[:count].copy() for column in columns)
 
 
 def _names(items: int | Iterable[Any]) -> tuple[str, ...]:

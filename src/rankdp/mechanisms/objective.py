@@ -46,7 +46,7 @@ from rankdp.rankers.links import Link
 from rankdp.rankers.links import link as known_link
 
 _GAP_SHARE = Fraction(1, 500)  # eps_2 as a share of eps
-_NOISE_STEP = Fraction(1, 1 << 32)  # g
+_NOISE_STEP = Fraction(1, 1 << 32)  # g, while the noise is below 2^10
 _SCORE_STEP = Fraction(1, 1 << 44)  # h
 _LARGEST_SCORE = 1 << 16  # so that scores and their noise fit 64-bit integers on that grid
 CALIBRATIONS = ("tight", "paper")
@@ -101,6 +101,11 @@ class ObjectivePerturbation:
         return 4 * steepest * moved / (ideal - determinant)
 
     @property
+    def noise_step(self) -> Fraction:
+        """g, so coarse that noise of practical probability (2000 scales) is a 53-bit multiple of it."""
+        return _NOISE_STEP * (1 << max(0, math.ceil(self.scale).bit_length() - 10))
+
+    @property
     def noise_variance(self) -> float:
         """The variance of the noise on one coordinate of the gradient."""
         return 2 * float(self.scale) ** 2
@@ -108,13 +113,13 @@ class ObjectivePerturbation:
     @property
     def output_scale(self) -> Fraction:
         """The scale of the noise added to the scores, in steps of h."""
-        distance = (self.tolerance + float(_NOISE_STEP) * math.sqrt(self.items) / 2) / float(self.ridge)
+        distance = (self.tolerance + float(self.noise_step) * math.sqrt(self.items) / 2) / float(self.ridge)
         apart = Fraction(math.sqrt(self.items) * distance * (1 + 1e-12)) + self.items * _SCORE_STEP
         return apart / _SCORE_STEP / self.gap_epsilon
 
     def sample(self, counts: PairCounts, bits: Bits) -> NDArray[np.float64]:
         """Private scores, on the grid of step h."""
-        noise = rounded_laplace(self.scale / _NOISE_STEP, self.items, bits) * float(_NOISE_STEP)
+        noise = rounded_laplace(self.scale / self.noise_step, self.items, bits) * float(self.noise_step)
         solved = fit(
             counts,
             ridge=float(self.ridge),

@@ -52,7 +52,7 @@ def candidates(items: int, epsilon: Real) -> list[RankingMechanism]:
     built = [
         _build(cls.name, items, exact)
         for cls in MECHANISMS.values()
-        if items <= (EXACT_UP_TO if cls is Ulam else cls.most_items or items)
+        if (most := EXACT_UP_TO if cls is Ulam else cls.most_items) is None or items <= most
     ]
     return sorted(built, key=lambda one: -one.expected_concordance())
 

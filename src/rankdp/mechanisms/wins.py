@@ -70,6 +70,12 @@ class NoisyWins:
         r = math.exp(-1 / self.scale)
         return 2 * r / (1 - r) ** 2 / 4
 
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The public parameters, for the provenance of a release."""
+        gaussian = {} if self.rho is None else {"rho": float(self.rho)}
+        return {"noise_variance": self.noise_variance, **gaussian}
+
     def noise(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """``count`` independent draws of the noise, in half-wins."""
         if self.rho is not None:

@@ -16,7 +16,12 @@ from rankdp.errors import InputError
 
 
 def delta_of(rho: float, epsilon: float) -> float:
-    """The smallest delta that rho-zCDP gives at this epsilon, by golden-section search over the order."""
+    """The smallest delta that rho-zCDP gives at this epsilon."""
+    return math.exp(log_delta_of(rho, epsilon))
+
+
+def log_delta_of(rho: float, epsilon: float) -> float:
+    """Its logarithm, by golden-section search over the order; whatever order is found, the bound holds."""
 
     def log_delta(log_order: float) -> float:
         less_one = math.exp(log_order)
@@ -31,18 +36,19 @@ def delta_of(rho: float, epsilon: float) -> float:
             high = right
         else:
             low = left
-    return math.exp(min(0.0, log_delta((low + high) / 2)))
+    return min(0.0, log_delta((low + high) / 2))
 
 
 def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho, rounded down, whose zCDP is (epsilon, delta)-DP."""
     if not 0 < delta < 1:
         raise InputError(f"delta must be above 0 and below 1 for Gaussian noise, got {delta}")
-    eps, target = float(epsilon), float(delta)
+    eps = float(epsilon)
+    target = math.log(delta.numerator) - math.log(delta.denominator) - 1e-9  # of any size, where exp would be 0
     low, high = 0.0, eps  # rho-zCDP is never better than rho in epsilon
     for _ in range(200):
         middle = (low + high) / 2
-        if delta_of(middle, eps) <= target * (1 - 1e-9):
+        if log_delta_of(middle, eps) <= target:
             low = middle
         else:
             high = middle

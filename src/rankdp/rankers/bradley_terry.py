@@ -36,6 +36,7 @@ _ROUNDOFF = 2.0**-53
 _NEWTON_STEPS = 200
 _MANY_PAIRS = 500_000  # from here on a second thread is worth its start
 _DENSE_ITEMS = 2_000
+_FEW_PER_CELL = 60  # half-wins up to which drawing them one by one is quicker than a binomial for each cell
 _SPARSE = 40  # pairs per item up to which a sparse elimination is tried
 
 
@@ -76,14 +77,13 @@ def fit(
             raise InputError("linear needs a ridge above 0: without one the objective may have no minimum")
         _check_maximum(counts)
     with _Workers(settings.threads, len(counts)) as workers:
-        wins = counts.half_wins / 2
-        logistic = chosen is LOGISTIC
-        problem: _Problem = (
-            _LogisticProblem(counts, wins, settings, workers)
-            if logistic
-            else _LinkProblem(counts, chosen, settings, workers)
-        )
-        return _newton(problem, _first_guess(counts, wins, settings), settings)
+        won, lost = counts.records()
+        problem: _Problem
+        if chosen is LOGISTIC:
+            problem = _LogisticProblem(counts, won / 2, settings, workers)
+        else:
+            problem = _LinkProblem(counts, chosen, settings, workers)
+        return _newton(problem, _first_guess(won / 2, (won + lost) / 2, settings), settings)
 
 
 def fit_wins(
@@ -113,9 +113,9 @@ def fit_wins(
     if settings.ridge == 0:
         raise InputError("ridge must be above 0 to fit given win totals, which need not belong to any outcomes")
     with _Workers(settings.threads, len(design)) as workers:
-        wins = totals / 2
-        problem = _LogisticProblem(design, wins, settings, workers)
-        return _newton(problem, _first_guess(design, wins, settings), settings)
+        won, lost = design.records()
+        problem = _LogisticProblem(design, totals / 2, settings, workers)
+        return _newton(problem, _first_guess(totals / 2, (won + lost) / 2, settings), settings)
 
 
 def bootstrap(
@@ -139,16 +139,17 @@ def bootstrap(
         raise InputError(f"draws must be a whole number of at least 1, got {draws!r}")
     if resample not in ("comparisons", "outcomes"):
         raise InputError(f"resample must be comparisons or outcomes, got {resample!r}")
-    best = fit(counts, ridge=ridge, threads=threads)
+    best = fit(counts, ridge=ridge, threads=1)  # one, so that the order of its sums is always the same
     from rankdp.rankers import kernels
 
+    redraw = _resampler(counts, resample)
     starts, out = _starts(counts), np.empty((draws, len(counts.items)))
     size = max(1, min(64, 20_000_000 // max(1, len(counts))))
     batches = [slice(low, min(low + size, draws)) for low in range(0, draws, size)]
     generators = np.random.default_rng(seed).spawn(len(batches))
 
     def run(batch: slice, generator: np.random.Generator) -> int:
-        won = _resampled(counts, resample, batch.stop - batch.start, generator)
+        won = redraw(batch.stop - batch.start, generator)
         failed = kernels.refit_many(
             starts, counts.second, won, float(ridge), best.theta, tolerance, _NEWTON_STEPS, out[batch]
         )
@@ -172,15 +173,31 @@ def worths(theta: ArrayLike) -> FloatArray:
     return shares
 
 
-def _resampled(counts: PairCounts, resample: str, draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Wins of both sides of every pair, side by side: draws x (2 pairs)."""
-    halves = np.column_stack([counts.half_wins_first, counts.half_wins_second]).astype(np.float64)
-    if resample == "comparisons":
-        total = halves.sum()
-        return generator.multinomial(int(total) // 2, halves.ravel() / total, size=draws)
-    met = counts.halves // 2
-    ahead = generator.binomial(met, halves[:, 0] / halves.sum(axis=1), size=(draws, len(counts)))
-    return np.stack([ahead, met - ahead], axis=2).reshape(draws, -1)
+def _resampler(counts: PairCounts, resample: str) -> Callable[[int, np.random.Generator], NDArray[np.int64]]:
+    """A function that draws the wins of both sides of every pair, side by side: draws x (2 pairs)."""
+    halves = np.column_stack([counts.half_wins_first, counts.half_wins_second])
+    total, pairs = int(halves.sum()), len(counts)
+    if resample == "outcomes":
+        met, chance = counts.halves // 2, counts.half_wins_first / counts.halves
+
+        def outcomes(draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+            ahead = generator.binomial(met, chance, size=(draws, pairs))
+            return np.stack([ahead, met - ahead], axis=2).reshape(draws, -1)
+
+        return outcomes
+    if total > min(2**32, _FEW_PER_CELL * halves.size):
+        shares = halves.ravel() / total
+        return lambda draws, generator: generator.multinomial(total // 2, shares, size=draws)
+    cells = np.repeat(np.arange(halves.size, dtype=np.uint32), halves.ravel())
+    from rankdp.rankers import kernels
+
+    def comparisons(draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        won = np.zeros((draws, halves.size), np.int64)
+        for row in won:
+            kernels.tally(cells, generator.integers(0, total, total // 2, dtype=np.uint32), row)
+        return won
+
+    return comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,11 +422,10 @@ def _check_maximum(counts: PairCounts) -> None:
     raise InputError(f"the likelihood has no maximum without a ridge: {reason}; give a ridge above 0, such as 0.01")
 
 
-def _first_guess(counts: PairCounts, wins: FloatArray, settings: _Settings) -> FloatArray:
+def _first_guess(wins: FloatArray, played: FloatArray, settings: _Settings) -> FloatArray:
     """The log-odds of each item's wins, shrunk by the ridge: near enough where opponents are mixed."""
     if settings.start is not None:
         return settings.start
-    played = counts._sums(counts.halves, counts.halves) / 2
     share = np.clip((wins + 0.5) / (played + 1.0), 0.01, 0.99)
     guess = np.log(share / (1.0 - share)) * (played / (played + 4.0 * settings.ridge + 1.0))
     return guess if settings.ridge else guess - guess.mean()
@@ -419,7 +435,7 @@ def _newton(problem: _Problem, theta: FloatArray, settings: _Settings) -> Fit:
     """Newton's method with a trust radius that grows while steps are too short and shrinks when one is too long."""
     gradient = problem.gradient(theta)
     solver, radius, steps = _Solver(problem), 4.0, 0
-    aim = 0.5 * settings.tolerance
+    aim = 0.9 * settings.tolerance
     for steps in range(_NEWTON_STEPS):  # noqa: B007
         size = float(np.abs(gradient).max())
         if size <= max(aim, problem.rounding(theta)):
@@ -461,7 +477,7 @@ class _Solver:
 
     def __init__(self, problem: _Problem) -> None:
         self.problem = problem
-        self.last = math.inf
+        self.last = 0.0
         self.direct = False
         items, pairs = len(problem.starts) - 1, max(1, len(problem.second))
         if items <= _DENSE_ITEMS:
@@ -471,7 +487,8 @@ class _Solver:
 
     def solve(self, gradient: FloatArray, aim: float) -> FloatArray:
         norm = _norm(gradient)
-        target = max(norm * min(0.03, norm / self.last), 0.3 * aim)
+        # roughly until Newton's own error, which falls quadratically
+        target = max(norm * min(0.03, norm / self.last if self.last else 0.03), 0.3 * aim)
         self.last = norm
         if not self.direct and float(self.problem.diagonal.min()) > 0:
             step, sweeps = self._conjugate_gradients(gradient, target)

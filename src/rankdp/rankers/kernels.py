@@ -197,6 +197,13 @@ def conjugate_gradients(
 
 
 @kernel
+def tally(cells: NDArray[np.uint32], drawn: NDArray[np.uint32], out: Int64) -> None:
+    """out[cells[draw]] += 1 for every draw."""
+    for place in range(len(drawn)):
+        out[cells[drawn[place]]] += 1
+
+
+@kernel
 def refit_many(
     starts: Int64,
     second: Int32,
@@ -229,7 +236,7 @@ def refit_many(
             wins[first[k]] += ahead
             wins[second[k]] += behind
         failed[d] = 1
-        last = np.inf
+        last = 0.0
         for _ in range(steps):
             sums[:] = 0.0
             terms(starts, second, comparisons, theta, 0, items, sums, weights)
@@ -242,7 +249,7 @@ def refit_many(
             if not np.min(diagonal) > 0.0:
                 break
             norm = np.sqrt(_dot(gradient, gradient))
-            target = norm * min(0.01, norm / last)
+            target = norm * (min(0.01, norm / last) if last > 0.0 else 0.01)
             move, _ = conjugate_gradients(
                 starts, second, weights, diagonal, ridge, gradient, max(target, 0.3 * tolerance), 20 * items
             )

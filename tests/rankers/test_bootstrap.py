@@ -1,0 +1,100 @@
+"""Bootstrap refits: the right laws, the right spread, the same numbers for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankdp.data.counts import PairCounts, count_pairs
+from rankdp.errors import InputError
+from rankdp.rankers import bradley_terry
+from rankdp.rankers.bradley_terry import bootstrap, fit
+
+
+@pytest.fixture(scope="module")
+def counts() -> PairCounts:
+    generator = np.random.default_rng(1)
+    strengths = np.linspace(-1, 1, 10)
+    left = generator.integers(0, 10, 6_000)
+    right = (left + generator.integers(1, 10, 6_000)) % 10
+    won = generator.random(6_000) < 1 / (1 + np.exp(strengths[right] - strengths[left]))
+    return count_pairs(left, right, 2 * won, 10)
+
+
+def covariance(counts: PairCounts, theta: np.ndarray) -> np.ndarray:
+    """The inverse of the Fisher information, on centred strengths."""
+    share = 1 / (1 + np.exp(theta[counts.second] - theta[counts.first]))
+    weights = counts.comparisons * share * (1 - share)
+    table = np.zeros((len(theta), len(theta)))
+    table[counts.first, counts.second] = table[counts.second, counts.first] = -weights
+    return np.linalg.pinv(table - np.diag(table.sum(axis=1)))
+
+
+@pytest.mark.parametrize("resample", ["comparisons", "outcomes"])
+def test_mean_and_spread_are_those_of_the_likelihood(counts, resample):
+    draws = 2_000
+    thetas, theta = bootstrap(counts, draws, 3, resample=resample), fit(counts).theta
+    expected = covariance(counts, theta)
+    error = 5 * np.sqrt(np.diagonal(expected) / draws)
+    assert (np.abs(thetas.mean(axis=0) - theta) < error + 0.004).all()  # and a bias of the order of one over n
+    # the pairs' own shares are drawn, not the model's: the laws differ by the lack of fit of 45 pairs
+    assert (np.abs(thetas.std(axis=0) / np.sqrt(np.diagonal(expected)) - 1) < 0.15).all()
+    centred = thetas - thetas.mean(axis=0)
+    spread = np.einsum("di,ij,dj->d", centred, np.linalg.pinv(expected), centred).mean()
+    assert spread == pytest.approx(9, rel=0.15)
+
+
+def test_each_row_solves_its_own_table(counts):
+    redraw = bradley_terry._resampler(counts, "comparisons")
+    generator = np.random.default_rng(5).spawn(1)[0]
+    won = redraw(4, generator)
+    thetas = bootstrap(counts, 4, 5, tolerance=1e-10)
+    for row, theta in zip(won, thetas, strict=True):
+        drawn = PairCounts.from_pairs(counts.first, counts.second, 2 * row[::2], 2 * row[1::2], items=10)
+        np.testing.assert_allclose(theta, fit(drawn).theta, atol=1e-9)
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_both_ways_of_drawing_comparisons_have_the_multinomial_law(counts, few, monkeypatch):
+    monkeypatch.setattr(bradley_terry, "_FEW_PER_CELL", few)
+    draws = 4_000
+    won = bradley_terry._resampler(counts, "comparisons")(draws, np.random.default_rng(7))
+    total = counts.halves.sum() // 2
+    assert (won.sum(axis=1) == total).all()
+    share = np.column_stack([counts.half_wins_first, counts.half_wins_second]).ravel() / (2 * total)
+    variance = total * share * (1 - share)
+    used = share > 0
+    assert (won[:, ~used] == 0).all()
+    assert (np.abs(won.mean(axis=0) - total * share)[used] < 5 * np.sqrt(variance[used] / draws)).all()
+    ratio = won.var(axis=0)[used] / variance[used]
+    assert (np.abs(ratio - 1) < 6 * np.sqrt(2 / draws) + 0.05).all()
+
+
+def test_outcomes_keep_the_design(counts):
+    won = bradley_terry._resampler(counts, "outcomes")(50, np.random.default_rng(8))
+    assert (won[:, ::2] + won[:, 1::2] == counts.halves // 2).all()
+
+
+def test_the_seed_decides_and_the_threads_do_not(counts):
+    one = bootstrap(counts, 150, 9, threads=1)
+    np.testing.assert_array_equal(one, bootstrap(counts, 150, 9, threads=3))
+    np.testing.assert_array_equal(one, bootstrap(counts, 150, np.random.default_rng(9)))
+    assert (one != bootstrap(counts, 150, 10)).any()
+    np.testing.assert_allclose(one.sum(axis=1), 0, atol=1e-12)
+
+
+def test_tables_without_a_maximum_ask_for_a_ridge():
+    counts = count_pairs([0, 0, 0, 1, 1, 2], [1, 1, 2, 0, 2, 0], [2] * 6, ["a", "b", "c"])
+    with pytest.raises(InputError, match=r"in \d+ of 200 resampled tables .* give a ridge above 0"):
+        bootstrap(counts, 200, 1)
+    assert np.isfinite(bootstrap(counts, 200, 1, ridge=0.1)).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((0, 1), "draws must be"), ((2.5, 1), "draws must be"), ((5, 1, "votes"), "resample must be")],
+)
+def test_bad_arguments_are_refused(counts, arguments, message):
+    draws, seed, *resample = arguments
+    with pytest.raises(InputError, match=message):
+        bootstrap(counts, draws, seed, **({"resample": resample[0]} if resample else {}))

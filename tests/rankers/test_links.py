@@ -1,0 +1,183 @@
+"""Links: derivatives, tails, constants with their rigorous bounds, and the refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from rankdp.errors import InputError, Unsupported
+from rankdp.rankers.links import BEST_OF_THREE, LINKS, LOGISTIC, REFUSED, SECANT, Link, check_link, link
+
+POINTS = [-700.0, -100.0, -30.0, -8.0, -2.5, -1.0, -0.3, -1e-8, 0.0, 1e-8, 0.2, 1.0, 3.0, 12.0, 40.0, 300.0, 700.0]
+ROUNDOFF = 2.0**-53
+
+
+def exact(name, x):
+    """F at x, with many digits."""
+    x = mpmath.mpf(x)
+    s = 1 / (1 + mpmath.exp(-x))
+    return {
+        "logistic": lambda: s,
+        "secant": lambda: 2 / mpmath.pi * mpmath.atan(mpmath.exp(mpmath.pi * x / 2)),
+        "best-of-three": lambda: s * s * (3 - 2 * s),
+    }[name]()
+
+
+@pytest.mark.parametrize("x", POINTS)
+@pytest.mark.parametrize("one", LINKS.values(), ids=LINKS)
+def test_values_and_derivatives_agree_with_many_digits(one, x):
+    def loss(y):
+        return -mpmath.log(exact(one.name, y))
+
+    at = np.array([x])
+    with mpmath.workdps(1500):  # at 700 the secant's tail has 950 zeros
+        cdf, log = exact(one.name, x), -loss(x)
+        slope = mpmath.diff(loss, x, 1, h=mpmath.mpf(10) ** -400)
+        curvature = mpmath.diff(loss, x, 2, h=mpmath.mpf(10) ** -300)
+        tiny = mpmath.mpf(10) ** -300  # below this, double precision thins out
+        assert abs(mpmath.mpf(one.cdf(at)[0]) - cdf) <= 1e-13 * cdf + tiny
+        assert abs(mpmath.mpf(one.log_cdf(at)[0]) - log) <= 1e-13 * abs(log) + tiny
+        assert abs(mpmath.mpf(one.slope(at)[0]) - slope) <= one.slope_error * ROUNDOFF * abs(slope) + tiny
+        assert abs(mpmath.mpf(one.curvature(at)[0]) - curvature) <= 1e-11 * abs(curvature) + tiny
+
+
+@pytest.mark.parametrize("one", LINKS.values(), ids=LINKS)
+def test_slope_error_holds_on_a_grid(one):
+    x = np.random.default_rng(5).uniform(-40, 40, 2_000)
+    slopes = one.slope(x)
+    with mpmath.workdps(60):
+        for value, computed in zip(x, slopes, strict=True):
+            s, t = (1 / (1 + mpmath.exp(sign * mpmath.mpf(value))) for sign in (-1, 1))
+            true = {
+                "logistic": lambda t=t: -t,
+                "best-of-three": lambda t=t: -6 * t * t / (1 + 2 * t),
+                "secant": lambda v=value: -mpmath.sech(mpmath.pi * v / 2) / 2 / exact("secant", v),
+            }[one.name]()
+            assert abs(mpmath.mpf(computed) - true) <= one.slope_error * ROUNDOFF * abs(true)
+            assert s > 0
+
+
+@pytest.mark.parametrize("one", LINKS.values(), ids=LINKS)
+def test_every_registered_link_passes_the_checks(one):
+    check_link(one)
+    assert link(one.name) is one
+    assert link(one) is one
+
+
+def test_constants_have_rigorous_bounds():
+    """The largest value on a grid plus half a step times a bound on the derivative: see the links' docstrings."""
+    assert (LOGISTIC.kappa_1, LOGISTIC.kappa_2) == (1, 0.25)
+    cells = 2_000_000
+    y = np.linspace(math.pi / cells / 2, math.pi * (1 - 0.5 / cells), cells)
+    share = np.sin(y) / y
+    largest = float(((math.pi / 2) ** 2 * share * (share - np.cos(y))).max())
+    assert largest + 3.1 * math.pi / cells + 1e-12 < SECANT.kappa_2 < largest + 1e-4
+    t = np.linspace(0, 1, cells + 1)
+    largest = float((12 * (1 - t) * t**2 * (1 + t) / (1 + 2 * t) ** 2).max())
+    assert largest + 90 / cells + 1e-12 < BEST_OF_THREE.kappa_2 < largest + 2e-4
+
+
+@pytest.mark.parametrize("one", LINKS.values(), ids=LINKS)
+def test_kappa_1_is_a_sharp_bound(one):
+    x = np.linspace(-40, 0, 40_001)
+    influence = -one.slope(x) / one.cdf(-x)
+    assert influence.max() <= one.kappa_1 * (1 + 1e-14)
+    assert influence.max() > one.kappa_1 * (1 - 1e-9)
+
+
+def mills(x):
+    return np.exp(stats.norm.logpdf(x) - special.log_ndtr(x))
+
+
+def cauchy_share(x):
+    return stats.cauchy.pdf(x) / stats.cauchy.cdf(x)
+
+
+def half(x):
+    return 0.5 * np.exp(-np.abs(x))
+
+
+BROKEN = {
+    "probit": Link(
+        "probit",
+        special.ndtr,
+        special.log_ndtr,
+        lambda x: -mills(x),
+        lambda x: mills(x) * (mills(x) + x),
+        1e9,
+        1e9,
+    ),
+    "laplace": Link(
+        "laplace",
+        stats.laplace.cdf,
+        stats.laplace.logcdf,
+        lambda x: np.where(x < 0, -1.0, -half(x) / (1 - half(x))),
+        lambda x: np.where(x < 0, 0.0, half(x) / (1 - half(x)) ** 2),
+        1e9,
+        1e9,
+    ),
+    "cauchy": Link(
+        "cauchy",
+        stats.cauchy.cdf,
+        lambda x: np.log(stats.cauchy.cdf(x)),
+        lambda x: -cauchy_share(x),
+        lambda x: cauchy_share(x) ** 2 + 2 * x / (1 + x * x) * cauchy_share(x),
+        1e9,
+        1e9,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("probit", r"keeps growing.*\(A1\)"), ("laplace", r"\(A2\)"), ("cauchy", r"not convex \(A2\)")],
+)
+def test_links_without_a_guarantee_are_refused_by_name_and_by_their_values(name, reason):
+    with pytest.raises(Unsupported, match=f"no guarantee is known for the {name} link"):
+        link(name)
+    assert name in REFUSED
+    with pytest.raises(Unsupported, match=reason):
+        check_link(BROKEN[name])
+    with pytest.raises(Unsupported, match=reason):
+        link(BROKEN[name])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"kappa_1": 0.9}, "above kappa_1"),
+        ({"kappa_2": 0.2}, "above kappa_2"),
+        ({"cdf": lambda x: LOGISTIC.cdf(x + 0.1)}, r"is not 1.*\(A0\)"),
+        ({"slope": lambda x: 0.99 * LOGISTIC.slope(x)}, "slope is not the derivative"),
+        ({"curvature": lambda x: 0.9 * LOGISTIC.curvature(x)}, "curvature is not the derivative"),
+        ({"log_cdf": lambda x: 2 * LOGISTIC.log_cdf(x)}, "not the logarithm"),
+        ({"log_cdf": lambda x: np.maximum(LOGISTIC.log_cdf(x), -20)}, r"not strictly increasing.*\(A0\)"),
+        ({"cdf": lambda x: LOGISTIC.cdf(x) * np.where(x < -9, np.nan, 1)}, "not a finite number"),
+    ],
+)
+def test_wrong_links_are_refused_with_the_reason(change, reason):
+    with pytest.raises(Unsupported, match=reason):
+        check_link(replace(LOGISTIC, name="mine", **change))
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(InputError, match="link must be one of logistic, secant, best-of-three, got 'logit'"):
+        link("logit")
+
+
+def test_a_rescaled_logistic_link_of_ones_own_is_accepted():
+    mine = Link(
+        "steep",
+        lambda x: LOGISTIC.cdf(2 * x),
+        lambda x: LOGISTIC.log_cdf(2 * x),
+        lambda x: 2 * LOGISTIC.slope(2 * x),
+        lambda x: 4 * LOGISTIC.curvature(2 * x),
+        2.0,
+        1.0,
+    )
+    assert link(mine) is mine
