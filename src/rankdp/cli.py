@@ -192,6 +192,8 @@ def rank(
 
 
 def _board_table(board: Any, title: str) -> None:
+    from math import isfinite
+
     from rich.console import Console
     from rich.table import Table
 
@@ -206,7 +208,7 @@ def _board_table(board: Any, title: str) -> None:
         cells = [
             row["item"],
             f"{row[board.score_name]:.{digits}f}",
-            f"{row['low']:.{digits}f} … {row['high']:.{digits}f}",
+            " … ".join(f"{end:.{digits}f}" if isfinite(end) else "–" for end in (row["low"], row["high"])),
             str(row["rank"]),
             f"{row['rank_low']} – {row['rank_high']}",
         ]

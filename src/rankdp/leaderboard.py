@@ -94,12 +94,12 @@ def build(
 ) -> Leaderboard:
     """The leaderboard of ``scores``: ``centres`` minus a column of ``errors`` is a plausible truth.
 
-    A row of infinite ``errors`` says that nothing is known about the item. An item's rank is 1 plus the number of items whose interval lies wholly above its own, so that items that cannot be
-    told apart share a rank.
+    A row of infinite ``errors`` says that nothing is known about the item. An item's rank is 1 plus the number of items
+    whose interval lies wholly above its own, so that items that cannot be told apart share a rank.
     """
     order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
-    known = np.isfinite(errors).all(axis=1)
+    known: NDArray[np.bool_] = np.all(np.isfinite(errors), axis=1)
     above, below = np.full((2, len(items)), [[math.inf], [-math.inf]])
     above[known], below[known] = np.quantile(errors[known], [1 - tail, tail], axis=1)
     low, high = np.minimum(centres - above, scores), np.maximum(centres - below, scores)

@@ -53,7 +53,7 @@ def privatize(
     """
     if not isinstance(rankings, Rankings):
         raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
-    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str):
+    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) and getattr(epsilon, "ndim", 1):
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None

@@ -12,8 +12,8 @@ paper's parameter space), a ridge g leaves a mean squared error of about
 
     (h + v + g^2/3) / (h + g)^2,
 
-and the g that minimises it is taken (h is that of the logistic link; of another it is d F'(0)^2/(F(0)(1 - F(0)))). For voters the number of comparisons is itself private: a noisy count, at 5% of
-epsilon, stands in for it.
+and the g that minimises it is taken. (h is that of the logistic link; in general d F'^2/(F (1 - F)) at 0.) For voters
+the number of comparisons is itself private: a noisy count, at 5% of epsilon, stands in for it.
 """
 
 from __future__ import annotations

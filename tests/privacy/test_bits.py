@@ -41,6 +41,25 @@ def test_threads_one_after_the_other_never_see_the_same_words():
     assert len(set.union(*seen)) == 21 * 100
 
 
+def test_every_thread_has_a_key_of_its_own(monkeypatch):
+    keys, make = [], module._keystream
+    monkeypatch.setattr(module, "_keystream", lambda key: (keys.append((threading.get_ident(), key)), make(key))[1])
+    shared, together = SecureBits(), threading.Barrier(5)
+
+    def draw():
+        together.wait()
+        shared.words(10)
+        shared.words(10)
+        together.wait()
+
+    threads = [threading.Thread(target=draw) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({thread for thread, _ in keys}) == len({key for _, key in keys}) == len(keys) == 5
+
+
 def forked_words(source, count):
     """What ``count`` words look like in a forked child."""
     read, write = os.pipe()

@@ -18,8 +18,8 @@ publishes which items occur.
     md5("<voter>|<pair>|<occurrence>"),   <pair> = "<key of winner>><key of loser>" or, tied, "<key>=<key>" sorted,
 
 where equal comparisons of one voter are numbered 1, 2, … (a weight of w is w of them) and an item's key is the
-beginning of the MD5 of a public text and its name. The choice depends on the voter's own comparisons and on nothing else:
-not on another voter, not on the order of rows, not on the engine. So for two tables that differ in one voter
+beginning of the MD5 of a public text and its name. The choice depends on the voter's own comparisons and on nothing
+else: not on another voter, not on the order of rows, not on the engine. So for two tables that differ in one voter
 - added or removed: the kept comparisons differ by at most c, the half-wins of all pairs (and of all items) by at most
   2c in l1;
 - replaced: at most c go and c come, at most 4c half-wins in l1.
@@ -212,8 +212,9 @@ class Comparisons:
         """Votes in CSV or Parquet files (a path or a pattern such as votes-*.parquet) or in a table of a DuckDB file.
 
         `items` is the public list, or a file with one name per line (or a CSV file with a column `item`).
-        `on_problem="drop"` leaves out rows with a self-comparison, an unknown or missing item, a missing outcome or (when
-        bounding) a missing voter; "refuse" stops at the first. `engine` is "auto", "process", "duckdb" or an Ibis backend.
+        `on_problem="drop"` leaves out rows with a self-comparison, an unknown or missing item, a missing outcome or
+        (when bounding) a missing voter; "refuse" stops at the first. Unknown outcomes and bad weights are always
+        refused. `engine` is "auto", "process", "duckdb" or an Ibis backend.
         """
         source = os.fspath(path)
         if source.endswith((".duckdb", ".ddb")) or table is not None:

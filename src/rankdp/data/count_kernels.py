@@ -27,16 +27,16 @@ def first_bad_row(left: Int32, right: Int32, halves: Int8, items: int) -> int:
 
 @kernel
 def tally_dense(left: Int32, right: Int32, halves: Int8, items: int, table: Int64) -> int:
-    """table[i * items + j] += 2^32 + half-wins of i, for a row i against j; returns the first bad row, or -1.
+    """table[i * items + j] += 2^32 + half-wins of i, for the pair i < j of each row; returns the first bad row, or -1.
 
     One word holds how many rows and how many half-wins: enough for 2^30 rows.
     """
-    row_and_none = np.int64(1 << 32)
+    one_row = np.int64(1 << 32)
     for row in range(len(left)):
         i, j, half = np.int64(left[row]), np.int64(right[row]), np.int64(halves[row])
         if i < 0 or j < 0 or i >= items or j >= items or i == j or half < 0 or half > 2:
             return row
-        table[i * items + j] += row_and_none + half
+        table[min(i, j) * items + max(i, j)] += one_row + (half if i < j else 2 - half)
     return -1
 
 
@@ -50,18 +50,16 @@ def pairs_of_rows(table: Int64, items: int, first: Int32, second: Int32, ahead: 
     k = 0
     for i in range(items):
         for j in range(i + 1, items):
-            a, b = table[i * items + j], table[j * items + i]
-            half, other = a & low, b & low
-            first[k], second[k] = i, j
-            ahead[k] = half + 2 * (b >> 32) - other
-            behind[k] = other + 2 * (a >> 32) - half
-            k += (a | b) != 0
+            word = table[i * items + j]
+            half = word & low
+            first[k], second[k], ahead[k], behind[k] = i, j, half, 2 * (word >> 32) - half
+            k += word != 0
     return k
 
 
 @kernel
 def pairs_of_dense(table: Int64, items: int) -> Pairs:
-    """The same for a table whose cells hold the half-wins of the row's item over the column's, in arrays of its own."""
+    """The compared pairs of a table whose cells hold the half-wins of the row's item over the column's, in order."""
     count = 0
     for i in range(items):
         for j in range(i + 1, items):

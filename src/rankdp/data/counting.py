@@ -441,7 +441,8 @@ class _Weights:
         from rankdp.data import counting_kernels
 
         if kind_of(array.type) == "text":
-            return self._texts.table[self._texts.codes(array) + 1].astype(np.int64)
+            codes = self._texts.codes(array)
+            return self._texts.table[codes + 1].astype(np.int64)
         if pa.types.is_dictionary(array.type):
             array = array.cast(array.type.value_type)
         out = np.empty(len(array), np.int64)

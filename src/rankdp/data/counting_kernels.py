@@ -136,10 +136,9 @@ def tally_wins(
             if problem:
                 _note(problem, row, problems, firsts)
                 continue
-        tie = verdict >> 1
-        wins[j if verdict == 1 else i] += (2 - tie) * weight
-        if tie:
-            wins[j] += weight
+        half = 2 - 2 * (verdict & 1) - (verdict >> 1)
+        wins[i] += half * weight
+        wins[j] += (2 - half) * weight
 
 
 @kernel

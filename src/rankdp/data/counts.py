@@ -361,6 +361,6 @@ def _check_pairs(counts: PairCounts) -> None:
 
 
 def _check_total(ahead: LongArray, behind: LongArray) -> None:
-    # a float sum: off by a little, but it cannot wrap around
-    if float(ahead.sum(dtype=np.float64)) + float(behind.sum(dtype=np.float64)) > MOST_HALVES:
+    about = float(ahead.sum(dtype=np.float64)) + float(behind.sum(dtype=np.float64))  # this cannot wrap around
+    if about > 2 * MOST_HALVES or int(ahead.sum()) + int(behind.sum()) > MOST_HALVES:
         raise InputError("the half-wins must add up to at most 2^53, beyond which they are not exact")

@@ -142,10 +142,12 @@ def open_table(source: Any, table: str | None) -> OnEngine:
 
 
 def _table(backend: Any, table: str | None, what: str) -> Any:
-    names = sorted(backend.list_tables())
-    if table is None or table not in names:
-        raise InputError(f"{what}: table must name one of the tables {', '.join(names) or '(none)'}, got {table!r}")
-    return backend.table(table)
+    if table is None:
+        raise InputError(f"{what}: table must name the table that holds the votes, got None")
+    try:
+        return backend.table(table)
+    except _ibis().common.exceptions.TableNotFound:
+        raise InputError(f"{what}: there is no table called {table!r}") from None
 
 
 def _kind(dtype: Any) -> Kind:

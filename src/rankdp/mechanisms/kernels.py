@@ -59,7 +59,7 @@ def _select(word: Any, index: Any) -> Any:
 
 @kernel
 def _take_place(low: Any, high: Any, in_low: Any, ahead: Any) -> tuple[Any, Any, Any, Any]:
-    """Take the free place with ``ahead`` free ones before it; return both words, the count of the low one, the place."""
+    """Take the free place with ``ahead`` free ones before it: both words, how many the low one has left, the place."""
     above = np.uint64(ahead >= in_low)
     mask = np.uint64(0) - above
     bit = _select((low & ~mask) | (high & mask), ahead - (in_low & mask))

@@ -74,7 +74,7 @@ class ObjectivePerturbation:
         self.items, self.protection, self.link, self.calibration = items, protection, known_link(link), calibration
         self.epsilon, self.ridge = positive(epsilon), positive(ridge, "ridge")
         self.gap_epsilon = self.epsilon * _GAP_SHARE
-        self.tolerance = 1e-7 + 1e-12 * comparisons
+        self.comparisons = comparisons
 
     @property
     def guarantee(self) -> Guarantee:
@@ -99,6 +99,11 @@ class ObjectivePerturbation:
                 f"ridge is too small for epsilon {self.epsilon}: the Hessian alone would spend {float(determinant):g}"
             )
         return 4 * steepest * moved / (ideal - determinant)
+
+    @property
+    def tolerance(self) -> float:
+        """T: hundreds of times what rounding costs with so many comparisons and so much noise."""
+        return 1e-7 + 1e-12 * (self.comparisons + math.sqrt(self.items) * float(self.scale))
 
     @property
     def noise_step(self) -> Fraction:

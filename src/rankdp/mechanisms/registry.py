@@ -29,7 +29,7 @@ def mechanism(name: str, items: int, epsilon: Real | Iterable[Real]) -> RankingM
     """
     if name != "auto" and name not in MECHANISMS:
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
-    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str):
+    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) and getattr(epsilon, "ndim", 1):
         return Personal(partial(_build, name, items), epsilon)
     return _build(name, items, positive(epsilon))
 

@@ -40,7 +40,7 @@ _FEW_PER_CELL = 60  # half-wins up to which drawing them one by one is quicker t
 _SPARSE = 40  # pairs per item up to which a sparse elimination is tried
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """Strengths, and how exactly they solve the equations."""
 
@@ -297,8 +297,10 @@ class _LogisticProblem:
     def __init__(self, counts: PairCounts, wins: FloatArray, settings: _Settings, workers: _Workers) -> None:
         self.ridge, self.linear, self.wins, self.workers = settings.ridge, settings.linear, wins, workers
         self.starts, self.second = _starts(counts), counts.second
-        self.comparisons = counts.comparisons
-        self.weights = np.empty(len(counts))
+        from rankdp.rankers import kernels
+
+        self.comparisons, self.weights = np.empty((2, len(counts)))
+        kernels.met(counts.half_wins_first, counts.half_wins_second, self.comparisons)
         self.diagonal = np.empty(len(wins))
         self.expected = np.empty(len(wins))
 
@@ -367,14 +369,14 @@ class _LinkProblem:
     def residual(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient and how far each entry can be off.
 
-        Each slope is off by `slope_error` units of roundoff, and rounding the gap x moves it by at most u |x| kappa_2;
-        plain sums of m terms add m u times the sum of their sizes.
+        Each slope is off by `slope_error` units of roundoff, and a gap x that is off by u |x| moves it by at most
+        u |x| kappa_2; plain sums of m terms add m u times the sum of their sizes.
         """
         gap = theta[self.first] - theta[self.second]
         down, up = self.ahead * self.link.slope(gap), self.behind * self.link.slope(-gap)
         pull = down - up
         gradient = self._to_items(pull, -pull) + self.ridge * theta + self.linear
-        moved = (self.ahead + self.behind) * np.abs(gap) * self.link.kappa_2
+        moved = (self.ahead + self.behind) * np.abs(gap) * (self.link.kappa_2 * (1 + self.link.argument_error))
         each = (self.link.slope_error + 4) * (np.abs(down) + np.abs(up)) + moved
         sizes = self._to_items(np.abs(pull), np.abs(pull)) + np.abs(self.ridge * theta) + np.abs(self.linear)
         return gradient, 1.01 * _ROUNDOFF * (self._to_items(each, each) + (len(theta) + 8) * sizes)

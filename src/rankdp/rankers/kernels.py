@@ -22,6 +22,13 @@ WIDE = 700.0
 
 
 @kernel
+def met(ahead: Int64, behind: Int64, out: Float) -> None:
+    """How often each pair was compared."""
+    for k in range(len(out)):
+        out[k] = 0.5 * (ahead[k] + behind[k])
+
+
+@kernel
 def terms(
     starts: Int64, second: Int32, comparisons: Float, theta: Float, low: int, high: int, out: Float, weights: Float
 ) -> None:

@@ -42,7 +42,9 @@ class Link:
     kappa_2: float
     """An upper bound on (-log F)'', rounded up."""
     slope_error: float = math.inf
-    """How many units of roundoff (2^-53) the computed slope is off at most, relative to itself."""
+    """How many units of roundoff (2^-53) the computed slope is off at most, relative to itself …"""
+    argument_error: float = 0.0
+    """… and by how many units, relative to x, the x may be off for which it is computed (where x is scaled first)."""
 
 
 def _expit(x: FloatArray) -> FloatArray:
@@ -124,6 +126,7 @@ SECANT = Link(
     kappa_1=2.0,
     kappa_2=1.0274,
     slope_error=32,
+    argument_error=3,
 )
 """The hyperbolic secant law: F = (2/pi) atan(exp(pi x/2)), with density F' = sech(pi x/2)/2.
 
@@ -144,8 +147,9 @@ def _majority_cdf(x: FloatArray) -> FloatArray:
 
 
 def _majority_log(x: FloatArray) -> FloatArray:
-    s, t = _expit(x), _expit(-x)
-    return np.where(x < 0, 2.0 * _logistic_log(x) + np.log1p(2.0 * t), np.log1p(-t * t * (1.0 + 2.0 * s)))
+    t = _expit(-x)
+    tail = np.minimum(t, 0.5)  # t itself where it is used
+    return np.where(x < 0, 2.0 * _logistic_log(x) + np.log1p(2.0 * t), np.log1p(-tail * tail * (3.0 - 2.0 * tail)))
 
 
 def _majority_slope(x: FloatArray) -> FloatArray:

@@ -1,0 +1,293 @@
+"""Every engine counts and bounds alike: in process, DuckDB and a local Spark against a plain loop in Python."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import Counter, defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankdp.data.comparisons import Comparisons, item_keys
+from rankdp.data.counts import PairCounts
+from rankdp.errors import InputError
+
+# PySpark warns that it is not yet sure of the newest pandas
+pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+ITEMS = ("tea", "coffee", "water", "9")
+ENGINES = ["process", "duckdb", pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
+
+
+@pytest.fixture(scope="session")
+def spark():
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, and there is none here")
+    session_module = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    builder = session_module.SparkSession.builder.master("local[2]").appName("rankdp tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield ibis.pyspark.connect(session)
+    session.stop()
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    if request.param == "spark":
+        return request.getfixturevalue("spark")
+    if request.param == "duckdb":
+        pytest.importorskip("ibis", reason="Ibis is not installed")
+    return request.param
+
+
+def reference(rows, items, most=None):
+    """Pair counts of (voter, winner, loser, tie, weight) rows by a plain loop, bounded by the published rule."""
+    keys = dict(zip(items, item_keys(items), strict=True))
+    single = defaultdict(list)
+    for voter, winner, loser, tie, weight in rows:
+        ends = tuple(sorted((winner, loser), key=keys.get)) if tie else (winner, loser)
+        single[voter] += [(*ends, tie)] * weight
+    counts = Counter()
+    for voter, said in single.items():
+        seen, ordered = Counter(), []
+        for one in said:
+            seen[one] += 1
+            text = f"{voter}|{keys[one[0]]}{'=' if one[2] else '>'}{keys[one[1]]}|{seen[one]}"
+            ordered.append((hashlib.md5(text.encode()).hexdigest(), one))
+        for _, (winner, loser, tie) in sorted(ordered)[:most]:
+            i, j = items.index(winner), items.index(loser)
+            counts[i, j] += 1 if tie else 2
+            counts[j, i] += 1 if tie else 0
+    pairs = sorted({(min(pair), max(pair)) for pair, halves in counts.items() if halves})
+    first, second = np.array(pairs, np.int32).reshape(-1, 2).T
+    ahead, behind = ([counts[pair] for pair in part] for part in (pairs, [(j, i) for i, j in pairs]))
+    return PairCounts(items, first, second, np.array(ahead, np.int64), np.array(behind, np.int64))
+
+
+def written(style, rows, weighted):
+    """The rows as a table in one of the styles (without ties in `winner, loser`)."""
+    table = {"voter": [voter for voter, *_ in rows]}
+    # the winner stands on the left in every other row
+    sides = [(row[1], row[2]) if at % 2 else (row[2], row[1]) for at, row in enumerate(rows)]
+    if style == "winner, loser":
+        table |= {"winner": [row[1] for row in rows], "loser": [row[2] for row in rows]}
+    else:
+        names = {"left": ("left", "right"), "name": ("left", "right"), "arena": ("model_a", "model_b")}
+        one, two = names.get(style, ("item_1", "item_2"))
+        table |= {one: [side[0] for side in sides], two: [side[1] for side in sides]}
+        words = {"outcome": (1.0, 0.0, 0.5), "outcome text": ("1", "0.0", ".5")}.get(style, (one, two, "tie"))
+        said = [
+            words[2] if tie else winner if style == "name" else words[0] if left == winner else words[1]
+            for (_, winner, _, tie, _), (left, _) in zip(rows, sides, strict=True)
+        ]
+        table["outcome" if style.startswith("outcome") else "winner"] = said
+    if weighted:
+        table["weight"] = [row[4] for row in rows]
+    return pa.table(table)
+
+
+STYLES = ["winner, loser", "left", "name", "arena", "outcome", "outcome text"]
+
+
+def drawn(seed, rows=120, ties=True, weighted=True, voters=7):
+    generator = np.random.default_rng(seed)
+    out = []
+    for _ in range(rows):
+        winner, loser = generator.choice(len(ITEMS), 2, replace=False)
+        weight = int(generator.choice([0, 1, 1, 2, 5])) if weighted else 1
+        tie = bool(ties and generator.random() < 0.3)
+        out.append((f"v{generator.integers(voters)}", ITEMS[winner], ITEMS[loser], tie, weight))
+    return out
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_counts_and_bounds_in_every_style(engine, style):
+    weighted = style in ("left", "outcome", "outcome text")
+    rows = drawn(STYLES.index(style), ties=style != "winner, loser", weighted=weighted)
+    votes = Comparisons.from_frame(written(style, rows, weighted), items=ITEMS, engine=engine)
+    want = reference(rows, ITEMS)
+    assert votes.count() == want
+    assert votes.half_wins().tolist() == want.half_wins.tolist()
+    assert votes.bound(4).count() == reference(rows, ITEMS, 4)
+    assert votes.bound(4).half_wins().tolist() == reference(rows, ITEMS, 4).half_wins.tolist()
+
+
+def test_all_kinds_of_problems_are_dropped_and_counted(engine):
+    table = pa.table(
+        {
+            "user_id": ["a", "a", None, " NA ", "b", "b", "c", "c", "c"],
+            "item_1": ["tea ", "tea", "tea", "tea", "tea", " tea", None, "NA", "tea"],
+            "item_2": ["water", "milk", "water", "water", "tea", "coffee", "tea", "milk", "9"],
+            "outcome": [1.0, 0.0, 1.0, 0.0, 1.0, None, 0.5, None, 0.5],
+        }
+    )
+    votes = Comparisons.from_frame(table, items=ITEMS, on_problem="drop", engine=engine)
+    facts = votes.diagnostics()
+    assert facts.dropped == {"missing item": 2, "unknown item": 1, "missing outcome": 1, "self-comparison": 1}
+    assert (facts.rows, facts.used) == (9, 4)
+    good = [("", "tea", "water", False, 2), ("", "water", "tea", False, 1), ("", "tea", "9", True, 1)]
+    assert votes.count() == reference(good, ITEMS)
+    bounded = votes.bound(5)
+    assert bounded.diagnostics().dropped["missing voter"] == 2
+    assert bounded.count() == reference([("a", "tea", "water", False, 1), ("c", "tea", "9", True, 1)], ITEMS)
+
+
+LEFT = {"left": ["tea", "tea"], "right": ["water", "coffee"], "winner": ["left", "tie"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "sentence"),
+    [
+        ({"winner": ["left", "centre"]}, {}, "'winner' must be left, right, tie, draw or the name of one of the two"),
+        ({"winner": ["left", "centre"]}, {"on_problem": "drop"}, "got 'centre'"),
+        ({"winner": ["left", "water"]}, {"on_problem": "drop"}, "got 'water'"),
+        (
+            {"weight": [1, -1]},
+            {"on_problem": "drop"},
+            "'weight' must be a whole number from 0 to 1,000,000,000, got -1",
+        ),
+        ({"weight": [1.0, 0.5]}, {"on_problem": "drop"}, "got 0.5"),
+        ({"weight": [1.0, None]}, {"on_problem": "drop"}, "got None"),
+        ({"weight": ["1", "1e3"]}, {}, "got '1e3'"),
+        ({"right": ["water", "tea"]}, {}, "'tea' is compared with itself"),
+        ({"right": ["water", "milk"]}, {}, "'milk' is not one of the 4 items given"),
+        ({"right": ["water", None]}, {}, "'right' is blank"),
+        ({"winner": ["left", ""]}, {}, "'winner' is blank"),
+        ({"voter": ["x", ""]}, {"bound": 1}, "'voter' is blank"),
+    ],
+)
+def test_refused(engine, change, options, sentence):
+    options = dict(options)
+    most = options.pop("bound", None)
+    votes = Comparisons.from_frame(pa.table(LEFT | change), items=ITEMS, engine=engine, **options)
+    votes = votes if most is None else votes.bound(most)
+    with pytest.raises(InputError) as caught:
+        votes.count()
+    assert sentence in str(caught.value)
+    if engine == "process":
+        assert str(caught.value).startswith("frame, row 2: ")
+
+
+def test_both_bad(engine):
+    arena = pa.table(
+        {
+            "model_a": ["tea", "tea", "tea", "tea", "tea"],
+            "model_b": ["water"] * 5,
+            "winner": ["model_a", "both_bad", "tie (bothbad)", "BothBad", "tie"],
+        }
+    )
+    votes = Comparisons.from_frame(arena, items=ITEMS, engine=engine)
+    assert "both_bad counts as a tie" in votes.recognised
+    assert votes.half_wins().tolist() == [6, 0, 4, 0]
+    votes = Comparisons.from_frame(arena, items=ITEMS, engine=engine, both_bad="drop")
+    assert "both_bad is dropped" in votes.recognised
+    assert votes.half_wins().tolist() == [3, 0, 1, 0]
+    assert votes.diagnostics().dropped == {"both bad": 3}
+
+
+def test_numbers_as_items_and_voters(engine):
+    table = pa.table(
+        {"judge": [7.0, 8.0, 7.0], "winner": [9, 10, 9], "loser": [10.0, 9.0, 10.0], "count": ["2", "1.0", " 3 "]}
+    )
+    votes = Comparisons.from_frame(table, items=["9", 10], engine=engine)
+    assert votes.half_wins().tolist() == [10, 2]
+    rows = [("7", "9", "10", False, 5), ("8", "10", "9", False, 1)]
+    assert votes.bound(2).count() == reference(rows, ("9", "10"), 2)
+
+
+def test_items_from_data(engine):
+    table = pa.table({"winner": ["b 10", "b 9", None], "loser": [" b 9", "a", "NA"]})
+    votes = Comparisons.from_frame(table, items_from_data=True, on_problem="drop", engine=engine)
+    assert votes.items == ("a", "b 9", "b 10")
+    assert "makes it public" in votes.recognised
+
+
+def test_files(engine, tmp_path):
+    rows = drawn(5, rows=300)
+    table = written("left", rows, weighted=True)
+    for part in range(3):
+        pq.write_table(table.slice(100 * part, 100), tmp_path / f"votes-{part}.parquet")
+        pa.csv.write_csv(table.slice(100 * part, 100), tmp_path / f"votes-{part}.csv")
+    for pattern in ("votes-*.parquet", "votes-*.csv"):
+        votes = Comparisons.read(tmp_path / pattern, items=ITEMS, engine=engine)
+        assert votes.count() == reference(rows, ITEMS)
+        assert votes.bound(3).count() == reference(rows, ITEMS, 3)
+    rows = rows[:100]
+    assert Comparisons.read(tmp_path / "votes-0.csv", items=ITEMS, engine=engine).count() == reference(rows, ITEMS)
+
+
+def test_tables_of_an_engine(engine, tmp_path):
+    rows = drawn(6)
+    table = written("arena", rows, weighted=True)
+    want = reference(rows, ITEMS, 2)
+    if engine == "process":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect() as connection:
+            votes = Comparisons.from_frame(connection.from_arrow(table), items=ITEMS)
+            assert votes.bound(2).count() == want
+    elif engine == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        path = tmp_path / "votes.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.register("arrow_votes", table)
+            connection.sql("create table votes as select * from arrow_votes")
+            votes = Comparisons.from_table(connection, "votes", items=ITEMS)
+            assert votes.bound(2).count() == want
+        assert Comparisons.read(path, table="votes", items=ITEMS).bound(2).count() == want
+        with pytest.raises(InputError, match="there is no table called 'other'"):
+            Comparisons.read(path, table="other", items=ITEMS)
+    else:
+        made = engine.create_view("votes", engine.table(engine.create_table("votes_table", table).get_name()))
+        assert Comparisons.from_table(made, items=ITEMS).bound(2).count() == want
+        assert Comparisons.of(made.filter(made.model_a != "x"), items=ITEMS).bound(2).count() == want
+
+
+votes_of_people = st.lists(
+    st.tuples(
+        st.sampled_from(["ann", "bob", "é|x", "7", "a very long name of a voter, longer than one block of the hash"]),
+        st.sampled_from([(one, two) for one in ITEMS for two in ITEMS if one != two]),
+        st.booleans(),
+        st.integers(0, 3),
+    ).map(lambda row: (row[0], *row[1], row[2], row[3])),
+    max_size=40,
+)
+
+
+@pytest.mark.parametrize("name", ["process", "duckdb"])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=votes_of_people, most=st.integers(1, 6), style=st.sampled_from(["left", "name", "arena", "outcome"]))
+def test_counting_equals_a_plain_loop(name, rows, most, style):
+    if name == "duckdb":
+        pytest.importorskip("ibis", reason="Ibis is not installed")
+    votes = Comparisons.from_frame(written(style, rows, weighted=True), items=ITEMS, engine=name)
+    want = reference(rows, ITEMS)
+    assert votes.count() == want
+    assert votes.half_wins().tolist() == want.half_wins.tolist()
+    assert votes.bound(most).count() == reference(rows, ITEMS, most)
+
+
+@pytest.mark.parametrize("name", ["cems", "immigration", "llmfao_votes"])
+def test_real_tables(data_directory, engine, name):
+    path = data_directory / name / "comparisons.csv"
+    if not path.exists():
+        pytest.skip(f"{name} is not here")
+    options = {"items": data_directory / name / "items.csv", "on_problem": "drop"}
+    here, there = Comparisons.read(path, **options), Comparisons.read(path, **options, engine=engine)
+    assert there.diagnostics() == here.diagnostics()
+    assert there.count() == here.count()
+    assert there.bound(7).count() == here.bound(7).count()

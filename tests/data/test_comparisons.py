@@ -1,0 +1,302 @@
+"""Votes are recognised, refused, bounded evenly and stably, and the public tables have their published numbers."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from rankdp.data import counting
+from rankdp.data.comparisons import Comparisons, item_keys
+from rankdp.errors import InputError, Unsupported
+
+VOTES = {"voter": ["x", "y", "x"], "left": ["a", "b", "c"], "right": ["b", "a", "a"], "winner": ["left", "tie", "a"]}
+ITEMS = ["a", "b", "c"]
+HALF_WINS = [5, 1, 0]
+
+
+FRAMES = {
+    "pandas": lambda: pd.DataFrame(VOTES),
+    "pandas category": lambda: pd.DataFrame(VOTES).astype("category"),
+    "pandas object": lambda: pd.DataFrame(VOTES).astype(object),
+    "polars": lambda: pl.DataFrame(VOTES),
+    "polars categorical": lambda: pl.DataFrame(VOTES).with_columns(pl.all().cast(pl.Categorical)),
+    "pyarrow": lambda: pa.table(VOTES),
+    "pyarrow batch": lambda: pa.RecordBatch.from_pydict(VOTES),
+    "pyarrow chunks": lambda: pa.concat_tables([pa.table(VOTES).slice(0, 1), pa.table(VOTES).slice(1)]),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames(name):
+    votes = Comparisons.of(FRAMES[name](), items=ITEMS)
+    assert votes.half_wins().tolist() == HALF_WINS
+    assert votes.bound(1).count().halves.sum() == 4
+
+
+def test_what_was_recognised_is_said():
+    votes = Comparisons.from_frame(pa.table(VOTES | {"age": [1, 2, 3], "count": [1, 1, 1]}), items=ITEMS)
+    assert votes.recognised == (
+        "frame: 'winner' says left, right or tie, or names the winner; 'voter' is the voter; "
+        "'count' says how many equal comparisons a row stands for; ignored: age."
+    )
+    assert repr(votes.bound(2)) == "Comparisons(frame: 3 items, at most 2 per voter)"
+    columns = Comparisons.from_frame(
+        pa.table({"Item 1": ["a"], "ITEM_2": ["b"], "Outcome": [1], "id": [4]}), items=ITEMS
+    ).columns
+    assert (columns.left, columns.right, columns.outcome, columns.voter) == ("Item 1", "ITEM_2", "Outcome", None)
+    named = Comparisons.from_frame(pa.table(VOTES | {"who": ["x", "y", "z"]}), items=ITEMS, voter_column="who")
+    assert named.columns.voter == "who"
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "sentence"),
+    [
+        ({"x": [1]}, {}, "frame: comparisons need the columns left, right, winner; model_a, model_b, winner; item_1"),
+        (VOTES, {"voter_column": "who"}, "frame: voter_column is 'who', but the columns are voter, left"),
+        (VOTES, {"items": None}, "items must list the public items, or items_from_data=True must say"),
+        (VOTES, {"items_from_data": True}, "may be made public; got both"),
+        (VOTES, {"items": ["a", "tie"]}, "an item is called 'tie', which as an outcome would be ambiguous"),
+        (VOTES, {"items": ["a", "a"]}, "items must be different, got 'a' twice"),
+        (VOTES, {"on_problem": "ignore"}, "on_problem must be 'refuse' or 'drop', got 'ignore'"),
+        (VOTES, {"both_bad": "keep"}, "both_bad must be 'tie' or 'drop', got 'keep'"),
+        (VOTES, {"engine": "abacus"}, "engine must be 'auto', 'process', 'duckdb' or an Ibis backend, got 'abacus'"),
+        (VOTES | {"left": [[1], [2], [3]]}, {}, "frame: the column 'left' must hold texts or numbers"),
+    ],
+)
+def test_refused(table, options, sentence):
+    with pytest.raises(InputError) as caught:
+        Comparisons.from_frame(pa.table(table), **({"items": ITEMS} | options))
+    assert sentence in str(caught.value)
+
+
+def test_more_refusals(tmp_path):
+    votes = Comparisons.from_frame(pa.table(VOTES), items=ITEMS)
+    for c in (0, -1, 1.5, True):
+        with pytest.raises(InputError, match="must be a whole number of at least 1, got"):
+            votes.bound(c)
+    with pytest.raises(InputError, match="no column holds the voter"):
+        Comparisons.from_frame(pa.table(VOTES).drop("voter"), items=ITEMS).bound(2)
+    with pytest.raises(InputError, match="there is no such file"):
+        Comparisons.read(tmp_path / "none.csv", items=ITEMS)
+    with pytest.raises(InputError, match="frame must be an Arrow-compatible table"):
+        Comparisons.from_frame([1], items=ITEMS)
+    with pytest.raises(InputError, match="these votes are open already"):
+        Comparisons.of(votes, items=ITEMS)
+    assert votes.bound(3).bound(5).per_voter == 3
+    heavy = Comparisons.from_frame(pa.table(VOTES | {"weight": [1, 1, 2_000_000]}), items=ITEMS)
+    assert heavy.half_wins().tolist() == [3 + 4_000_000, 1, 0]
+    with pytest.raises(InputError, match="must be a whole number from 0 to 1,000,000, got 2000000"):
+        heavy.bound(1).count()
+
+
+def test_without_ibis(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.partition(".")[0] == "ibis":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(Unsupported, match="needs Ibis, which is not installed"):
+        Comparisons.from_frame(pa.table(VOTES), items=ITEMS, engine="duckdb")
+
+
+def test_lines_and_rows_of_mistakes(tmp_path):
+    (tmp_path / "votes.csv").write_text('voter,winner,loser\n1,a,b\n\n2,"b",b\n')
+    with pytest.raises(InputError, match=r"votes.csv, line 4: 'b' is compared with itself"):
+        Comparisons.read(tmp_path / "votes.csv", items=ITEMS).count()
+    # two row groups in two threads: the first bad row is the one told
+    table = pa.table({"winner": ["a"] * 10, "loser": [*"bbbbbb", "a", "b", "b", "z"]})
+    pq.write_table(table, tmp_path / "votes.parquet", row_group_size=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_PARALLEL_ROWS", 1)
+        with pytest.raises(InputError, match=r"votes\.parquet, row 7: 'a' is compared with itself"):
+            Comparisons.read(tmp_path / "votes.parquet", items=ITEMS).count()
+
+
+def test_item_files(tmp_path):
+    (tmp_path / "items.txt").write_text("a\nb\n\nc\n", "utf-8")
+    (tmp_path / "items.csv").write_text("item,more\na,1\nb,2\nc,3\n", "utf-8")
+    for name in ("items.txt", "items.csv"):
+        assert Comparisons.from_frame(pa.table(VOTES), items=tmp_path / name).items == ("a", "b", "c")
+    with pytest.raises(InputError, match="could not be read"):
+        Comparisons.from_frame(pa.table(VOTES), items=tmp_path / "none.txt")
+
+
+def random_votes(seed, rows, items, voters):
+    generator = np.random.default_rng(seed)
+    left = generator.integers(0, items, rows)
+    right = (left + generator.integers(1, items, rows)) % items
+    outcome = generator.choice([1.0, 0.0, 0.5], rows)
+    voter = generator.integers(0, voters, rows)
+    return pa.table({"voter": voter, "item_1": left, "item_2": right, "outcome": outcome})
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("most", [None, 3])
+def test_threads_and_sparse_counting_change_nothing(monkeypatch, tmp_path, weighted, most):
+    table = random_votes(1, 5000, 50, 40)
+    if weighted:
+        table = table.append_column("weight", pa.array(np.arange(5000) % 4))
+    path = tmp_path / "votes.parquet"
+    pq.write_table(table, path, row_group_size=700)
+
+    def counts():
+        votes = Comparisons.read(path, items=range(50))
+        return (votes if most is None else votes.bound(most)).count()
+
+    want = counts()
+    monkeypatch.setattr(counting, "_PARALLEL_ROWS", 1)
+    monkeypatch.setattr(counting, "BATCH_ROWS", 128)
+    assert counts() == want
+    monkeypatch.setattr(counting, "_DENSE", 0)
+    assert counts() == want
+    monkeypatch.setattr(counting, "_FOLD_ROWS", 1000)
+    assert counts() == want
+
+
+def test_many_voters_of_every_kind():
+    table = random_votes(2, 30_000, 5, 12_000)
+    numbers = Comparisons.from_frame(table, items=range(5)).bound(2).count()
+    voter = table["voter"]
+    for other in (voter.cast(pa.string()), voter.cast(pa.float64()), voter.cast(pa.string()).dictionary_encode()):
+        frame = table.set_column(0, "voter", other)
+        assert Comparisons.from_frame(frame, items=range(5)).bound(2).count() == numbers
+
+
+def kept(rows, most):
+    """The half-wins that each voter's kept comparisons give, one voter at a time."""
+    out = {}
+    for voter in {row[0] for row in rows}:
+        mine = [row for row in rows if row[0] == voter]
+        out[voter] = counted(mine, most)
+    return out
+
+
+def counted(rows, most):
+    table = pa.table(
+        {
+            "voter": pa.array([row[0] for row in rows], pa.string()),
+            "left": pa.array([row[1][0] for row in rows], pa.string()),
+            "right": pa.array([row[1][1] for row in rows], pa.string()),
+            "winner": pa.array([row[2] for row in rows], pa.string()),
+            "weight": pa.array([row[3] for row in rows], pa.int64()),
+        }
+    )
+    counts = Comparisons.from_frame(table, items=ITEMS).bound(most).count()
+    dense = 2 * counts.dense()
+    assert (dense == np.floor(dense)).all()
+    return dense
+
+
+pairs = st.sampled_from([(one, two) for one in ITEMS for two in ITEMS if one != two])
+ballots = st.lists(
+    st.tuples(st.sampled_from("xyz"), pairs, st.sampled_from(["left", "right", "tie"]), st.integers(0, 2)), max_size=25
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=ballots, most=st.integers(1, 5), data=st.data())
+def test_a_voters_choice_depends_on_nobody_else(rows, most, data):
+    alone = kept(rows, most)
+    together = counted(rows, most)
+    # the whole is the sum of voters counted alone, in any order of rows: adding or removing one changes its part only
+    assert np.array_equal(together, sum(alone.values(), np.zeros((3, 3))))
+    assert np.array_equal(together, counted(data.draw(st.permutations(rows)), most))
+    for voter, part in alone.items():
+        own = sum(row[3] for row in rows if row[0] == voter)
+        assert part.sum() == 2 * min(most, own)
+
+
+def test_the_choice_is_even():
+    """20,000 voters say the same 12 things; each is kept equally often, and each item too."""
+    voters, most = 20_000, 4
+    things = [(one, two) for one in "abcd" for two in "abcd" if one != two]
+    table = pa.table(
+        {
+            "voter": np.repeat(np.arange(voters), len(things)),
+            "winner": [one for one, _ in things] * voters,
+            "loser": [two for _, two in things] * voters,
+        }
+    )
+    counts = Comparisons.from_frame(table, items=[*"abcd"]).bound(most).count()
+    wins = counts.dense()[~np.eye(4, dtype=bool)]
+    assert wins.sum() == voters * most
+    # kept without replacement, the 12 counts vary less than a multinomial's, by (12 - 4) / 11
+    assert chisquare(wins).statistic / (8 / 11) < 31.3  # 11 degrees of freedom, one in a thousand
+    assert len(set(item_keys("abcd"))) == 4
+
+
+def test_equal_comparisons_are_chosen_by_their_number():
+    """A voter who said one thing nine times and another once keeps the other one time in ten."""
+    voters = 20_000
+    table = pa.table(
+        {
+            "voter": np.repeat(np.arange(voters), 2),
+            "winner": ["a", "b"] * voters,
+            "loser": ["b", "a"] * voters,
+            "weight": [9, 1] * voters,
+        }
+    )
+    wins = Comparisons.from_frame(table, items=["a", "b"]).bound(1).half_wins() / 2
+    assert chisquare(wins, [0.9 * voters, 0.1 * voters]).pvalue > 1e-3
+
+
+def real(directory, name, **options):
+    path = directory / name
+    if not path.exists():
+        pytest.skip(f"{name} is not here")
+    return Comparisons.read(path, **options)
+
+
+def test_llmfao(data_directory):
+    options = {"items": data_directory / "llmfao_votes/items.csv"}
+    votes = real(data_directory, "llmfao_votes/comparisons.csv", **options)
+    counts = votes.count()
+    assert (len(counts.items), counts.halves.sum() / 2) == (59, 8931)
+    assert "'user_id' is the voter" in votes.recognised
+    frame = pd.read_csv(data_directory / "llmfao_votes/comparisons.csv")
+    left = frame.groupby("item_1")["outcome"].sum()
+    right = (1 - frame["outcome"]).groupby(frame["item_2"]).sum()
+    wins = left.add(right, fill_value=0).reindex(list(votes.items)).fillna(0)
+    assert (votes.half_wins() == (2 * wins).to_numpy()).all()
+    most = frame["user_id"].value_counts().clip(upper=20).sum()
+    assert votes.bound(20).count().halves.sum() / 2 == most
+    assert votes.bound(343).count() == counts
+
+
+def test_arena(data_directory):
+    votes = real(data_directory, "arena140k_votes/votes.csv", items_from_data=True, on_problem="drop")
+    assert len(votes.items) == 53
+    assert votes.columns.voter is None
+    facts = votes.diagnostics()
+    assert (facts.rows, facts.used, facts.dropped) == (135_634, 135_624, {"self-comparison": 10})
+    assert "not for publication" in str(facts)
+    without = real(
+        data_directory, "arena140k_votes/votes.csv", items=votes.items, on_problem="drop", both_bad="drop"
+    ).diagnostics()
+    assert without.dropped["self-comparison"] == 10
+    assert 15_744 <= without.dropped["both bad"] <= 15_754
+    with pytest.raises(InputError, match="is compared with itself"):
+        real(data_directory, "arena140k_votes/votes.csv", items=votes.items).count()
+
+
+@pytest.mark.parametrize(("name", "rows", "missing", "ties"), [("cems", 4545, 91, 487), ("immigration", 588, 85, 124)])
+def test_surveys(data_directory, name, rows, missing, ties):
+    options = {"items": data_directory / name / "items.csv", "on_problem": "drop"}
+    votes = real(data_directory, f"{name}/comparisons.csv", **options)
+    facts = votes.diagnostics()
+    assert (facts.rows, facts.dropped) == (rows, {"missing outcome": missing})
+    assert votes.count().halves.sum() == 2 * (rows - missing)
+    frame = pd.read_csv(data_directory / name / "comparisons.csv")
+    assert (frame["outcome"] == 0.5).sum() == ties
