@@ -131,7 +131,7 @@ class _Task:
     def run(self, workers: int = 1) -> Rankings:
         """The synthetic batch."""
         orders = self.batch.orders
-        if [rows for rows, _ in self.groups] == [None] and orders.shape[1] == self.groups[0][1].items:
+        if len(self.groups) == 1 and self.groups[0][0] is None and orders.shape[1] == self.groups[0][1].items:
             return self.batch.with_orders(self.groups[0][1].sample(orders, self.bits, workers))
         out: Orders = orders.copy()
         for rows, one in self.groups:

@@ -19,20 +19,24 @@ from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 
 # PySpark warns that it is not yet sure of the newest pandas
-pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning"), pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 ITEMS = ("tea", "coffee", "water", "9")
 ENGINES = ["process", "duckdb", pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(tmp_path_factory):
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, and there is none here")
     session_module = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
     ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

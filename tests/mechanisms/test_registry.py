@@ -18,13 +18,13 @@ def test_auto_keeps_the_most_of_the_order(items, epsilon):
     chosen = mechanism("auto", items, epsilon)
     ranked = candidates(items, epsilon)
     assert chosen is ranked[0]
-    kept = [one.expected_concordance() for one in ranked]
+    kept = [round(one.expected_concordance(), 9) for one in ranked]  # ties keep the order of the registry
     assert kept == sorted(kept, reverse=True)
     for name, cls in MECHANISMS.items():
         if items > (cls.most_items or items) or (name == "ulam" and items > 10):
             assert name not in [one.name for one in ranked]
             continue
-        assert mechanism(name, items, epsilon).expected_concordance() <= chosen.expected_concordance()
+        assert round(mechanism(name, items, epsilon).expected_concordance(), 9) <= kept[0]
     said = why(chosen)
     assert said.startswith(f"{chosen.name} keeps {kept[0]:.1%} of all pairs")
     assert f"{items} items at epsilon {epsilon}" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankdp.data.counts import PairCounts, count_pairs
+from rankdp.data.counts import PairCounts, count_pairs, one_win_component
 from rankdp.errors import InputError
 from rankdp.rankers import bradley_terry
 from rankdp.rankers.bradley_terry import bootstrap, fit
@@ -84,10 +84,21 @@ def test_the_seed_decides_and_the_threads_do_not(counts):
 
 
 def test_tables_without_a_maximum_ask_for_a_ridge():
+    """Every one of them is noticed: at strengths of 25 the gradient of an unbeaten item is as good as 0."""
     counts = count_pairs([0, 0, 0, 1, 1, 2], [1, 1, 2, 0, 2, 0], [2] * 6, ["a", "b", "c"])
-    with pytest.raises(InputError, match=r"in \d+ of 200 resampled tables .* give a ridge above 0"):
-        bootstrap(counts, 200, 1)
-    assert np.isfinite(bootstrap(counts, 200, 1, ridge=0.1)).all()
+    redraw = bradley_terry._resampler(counts, "comparisons")
+    won = redraw(50, np.random.default_rng(1).spawn(1)[0])
+    tables = [PairCounts.from_pairs(counts.first, counts.second, row[::2], row[1::2], items=3) for row in won]
+    lost = sum(not one_win_component(table) for table in tables)
+    assert 5 < lost < 45
+    with pytest.raises(InputError, match=rf"in {lost} of 50 resampled tables .* give a ridge above 0"):
+        bootstrap(counts, 50, 1)
+    assert np.isfinite(bootstrap(counts, 50, 1, ridge=0.1)).all()
+
+
+def test_huge_counts_are_resampled_as_far_as_doubles_go():
+    counts = PairCounts.from_pairs([0, 0, 1], [1, 2, 2], [2**44, 2**42, 2**43], [2**42, 2**40, 2**44], items=3)
+    np.testing.assert_allclose(bootstrap(counts, 20, 1), np.tile(fit(counts).theta, (20, 1)), atol=1e-4)
 
 
 @pytest.mark.parametrize(

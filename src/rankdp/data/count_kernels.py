@@ -36,7 +36,7 @@ def tally_dense(left: Int32, right: Int32, halves: Int8, items: int, table: Int6
         i, j, half = np.int64(left[row]), np.int64(right[row]), np.int64(halves[row])
         if i < 0 or j < 0 or i >= items or j >= items or i == j or half < 0 or half > 2:
             return row
-        table[min(i, j) * items + max(i, j)] += one_row + (half if i < j else 2 - half)
+        table[np.uint64(min(i, j) * items + max(i, j))] += one_row + (half if i < j else 2 - half)
     return -1
 
 
@@ -157,7 +157,7 @@ def records(first: Int32, second: Int32, ahead: Int64, behind: Int64, items: int
     while k < pairs:
         i, won, lost = first[k], np.int64(0), np.int64(0)
         while k < pairs and first[k] == i:
-            j, a, b = second[k], ahead[k], behind[k]
+            j, a, b = np.uint32(second[k]), ahead[k], behind[k]
             won += a
             lost += b
             sums[0, j] += b

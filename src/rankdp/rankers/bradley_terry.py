@@ -125,7 +125,7 @@ def bootstrap(
     *,
     ridge: float = 0.0,
     resample: str = "comparisons",
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-10,
     threads: int | None = None,
 ) -> FloatArray:
     """Logistic strengths of ``draws`` resampled tables, one row each.
@@ -148,19 +148,22 @@ def bootstrap(
     batches = [slice(low, min(low + size, draws)) for low in range(0, draws, size)]
     generators = np.random.default_rng(seed).spawn(len(batches))
 
-    def run(batch: slice, generator: np.random.Generator) -> int:
+    def run(batch: slice, generator: np.random.Generator) -> NDArray[np.int64]:
         won = redraw(batch.stop - batch.start, generator)
-        failed = kernels.refit_many(
+        return kernels.refit_many(
             starts, counts.second, won, float(ridge), best.theta, tolerance, _NEWTON_STEPS, out[batch]
         )
-        return int(failed.sum())
 
     with ThreadPoolExecutor(threads or _cores()) as pool:
-        failures = sum(pool.map(run, batches, generators))
-    if failures:
+        failures = np.bincount(np.concatenate(list(pool.map(run, batches, generators))), minlength=3)
+    if failures[1]:
         raise InputError(
-            f"in {failures} of {draws} resampled tables some items are never or always beaten and no maximum exists; "
-            "give a ridge above 0"
+            f"in {failures[1]} of {draws} resampled tables some items are never or always beaten "
+            "and no maximum exists; give a ridge above 0"
+        )
+    if failures[2]:
+        raise Unsupported(
+            f"{failures[2]} of {draws} fits did not settle within {_NEWTON_STEPS} steps of Newton's method"
         )
     return out
 
@@ -461,7 +464,7 @@ def _newton(problem: _Problem, theta: FloatArray, settings: _Settings) -> Fit:
         if (theta == before).all():
             break
     else:
-        raise Unsupported(f"the strengths did not settle within {_NEWTON_STEPS} steps of Newton's method")
+        raise Unsupported(f"the strengths did not settle within {_NEWTON_STEPS} Newton steps")
     if settings.ridge == 0:
         theta = theta - theta.mean()
     theta.flags.writeable = False
