@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.base import Orders, RankingMechanism
 from rankdp.mechanisms.registry import MECHANISMS, mechanism
 from rankdp.privacy.bits import Bits, SecureBits
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Provenance, Release
 
@@ -53,11 +53,11 @@ def privatize(
     """
     if not isinstance(rankings, Rankings):
         raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
-    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) and getattr(epsilon, "ndim", 1):
+    if one_each(epsilon):
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
-    job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits())
+    job = _Job(mechanism, cast("Real | None", epsilon), listed_items_public, bits or SecureBits())
     return job.release(job.admit(rankings).run(workers=os.cpu_count() or 1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import cast
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.base import RankingMechanism
@@ -14,7 +15,7 @@ from rankdp.mechanisms.personal import Personal
 from rankdp.mechanisms.rank_laplace import RankLaplace
 from rankdp.mechanisms.reinsertion import Reinsertion
 from rankdp.mechanisms.ulam import EXACT_UP_TO, Ulam
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real, one_each, positive
 
 MECHANISMS: Mapping[str, type[RankingMechanism]] = {
     cls.name: cls for cls in (Kendall, RankLaplace, Ulam, Reinsertion, Optimal)
@@ -29,9 +30,9 @@ def mechanism(name: str, items: int, epsilon: Real | Iterable[Real]) -> RankingM
     """
     if name != "auto" and name not in MECHANISMS:
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
-    if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) and getattr(epsilon, "ndim", 1):
+    if one_each(epsilon):
         return Personal(partial(_build, name, items), epsilon)
-    return _build(name, items, positive(epsilon))
+    return _build(name, items, positive(cast(Real, epsilon)))
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from rankdp.errors import InputError
 
@@ -33,6 +34,11 @@ def rational(value: Real, name: str = "epsilon") -> Fraction:
         return Fraction(text)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise InputError(f"{name} must be a finite number, got {value!s}") from None
+
+
+def one_each(value: object) -> TypeGuard[Iterable[Real]]:
+    """Whether several numbers were given, one for each row, and not one for all (text and 0-d arrays are one)."""
+    return isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", None) != 0
 
 
 def positive(value: Real, name: str = "epsilon") -> Fraction:
