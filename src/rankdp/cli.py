@@ -195,9 +195,10 @@ def _board_table(board: Any, title: str) -> None:
     from math import isfinite
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
     table.add_column("item")
     for head in (board.score_name, f"{board.level:.0%} interval", "rank", "rank interval"):
         table.add_column(head, justify="right")
@@ -206,7 +207,7 @@ def _board_table(board: Any, title: str) -> None:
     for row in board.rows():
         digits = 0 if board.score_name == "elo" else 2
         cells = [
-            row["item"],
+            escape(row["item"]),
             f"{row[board.score_name]:.{digits}f}",
             " … ".join(f"{end:.{digits}f}" if isfinite(end) else "–" for end in (row["low"], row["high"])),
             str(row["rank"]),

@@ -91,11 +91,13 @@ def build(
     score_name: str,
     top: int | None,
     warnings: list[str],
+    spread: float = 1 / 3,
 ) -> Leaderboard:
     """The leaderboard of ``scores``: ``centres`` minus a column of ``errors`` is a plausible truth.
 
     A row of infinite ``errors`` says that nothing is known about the item. An item's rank is 1 plus the number of items
-    whose interval lies wholly above its own, so that items that cannot be told apart share a rank.
+    whose interval lies wholly above its own, so that items that cannot be told apart share a rank. ``spread`` is the
+    variance that true scores are expected to have, for the chances of being in the top.
     """
     order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
@@ -107,7 +109,7 @@ def build(
     rank_high = len(items) - (high[None, :] < low[:, None]).sum(axis=1)
     probability = None
     if top is not None:
-        truths = _plausible(centres, errors, known)
+        truths = _plausible(centres, errors, known, spread)
         cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
         probability = (truths >= cut).mean(axis=1)[order]
     board = Leaderboard(
@@ -126,36 +128,34 @@ def build(
     return replace(board, warnings=(*warnings, *_indistinct(board)))
 
 
-def _plausible(centres: Vector, errors: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _plausible(
+    centres: Vector, errors: NDArray[np.float64], known: NDArray[np.bool_], spread: float
+) -> NDArray[np.float64]:
     """Draws of the true scores given the released ones, in columns.
 
     Noise spreads released scores further than the truth, so the first of many owes its place to luck too. With truths
-    spread by s^2 around m and an error of variance v, the truth is near m + k (centre - m), k = s^2/(s^2 + v), by
-    s^2 v/(s^2 + v): drawn as m + k (centre - m - error) + (1 - k) u, u of variance s^2. Of m and s^2 only released
-    numbers are asked: sum (centre - m)^2/(s^2 + v) = n - 1 (Paule and Mandel 1982).
+    of variance s^2 around m and an error of variance v, the truth is near m + k (centre - m), k = s^2/(s^2 + v), and
+    has variance s^2 v/(s^2 + v): drawn as m + k (centre - m - error) + (1 - k) u, u of variance s^2. What s^2 is, the
+    released numbers say more or less surely (their likelihood, m profiled out), starting from log s^2 ~ N(log spread,
+    log(3)^2); every column draws its own.
     """
     variance = np.full(len(centres), math.inf)
-    variance[known] = np.maximum(errors[known].var(axis=1), 1e-300)
-    middle, spread = _spread(centres[known], variance[known])
-    kept = (spread / (spread + variance))[:, None]
-    own = math.sqrt(spread) * np.random.default_rng(1).standard_normal(errors.shape)
-    return middle + kept * (centres[:, None] - middle - np.where(known[:, None], errors, 0)) + (1 - kept) * own
-
-
-def _spread(centres: Vector, variance: Vector) -> tuple[float, float]:
-    """The middle and the variance of the truths behind ``centres``, by bisection; never 0, so that ties are broken."""
-    if not len(centres):
-        return 0.0, 1.0
-    low, high = 1e-6 * float(variance.mean()), 1e-6 * float(variance.mean()) + float(np.ptp(centres)) ** 2 + 1e-300
-    for _ in range(100):
-        spread = (low + high) / 2
-        weight = 1 / (spread + variance)
-        middle = float(weight @ centres / weight.sum())
-        if weight @ (centres - middle) ** 2 > len(centres) - 1:
-            low = spread
-        else:
-            high = spread
-    return middle, high
+    variance[known] = errors[known].var(axis=1)
+    steps = np.linspace(-3, 3, 61)
+    spreads = spread * 3**steps
+    total = spreads[:, None] + variance[known]
+    sums = (1 / total).sum(axis=1)
+    middles = (centres[known] / total).sum(axis=1) / sums if known.any() else np.zeros(len(steps))
+    misfit = (np.log(total) + (centres[known] - middles[:, None]) ** 2 / total).sum(axis=1)
+    logs = -(steps**2 + misfit + (np.log(sums) if known.any() else 0)) / 2
+    chances = np.exp(logs - logs.max())
+    random = np.random.default_rng(1)
+    drawn = random.choice(len(steps), errors.shape[1], p=chances / chances.sum())
+    kept = spreads[drawn] / (spreads[drawn] + variance[:, None])
+    own = np.sqrt(spreads[drawn]) * random.standard_normal(errors.shape)
+    around = centres[:, None] - middles[drawn] - np.where(known[:, None], errors, 0)
+    truths: NDArray[np.float64] = middles[drawn] + kept * around + (1 - kept) * own
+    return truths
 
 
 def _indistinct(board: Leaderboard) -> list[str]:

@@ -142,6 +142,7 @@ def rank(
         level=level,
         score_name="wins" if method == "copeland" else "score",
         top=top,
+        spread=_SPREAD * (public.degree / 4) ** 2 + 1 if method == "copeland" else _SPREAD,
         warnings=[*_design_warnings(public), *drawn.warnings],
     )
     parameters = {
@@ -264,7 +265,7 @@ def _choose_objective_ridge(degree: float, link: Link, mechanism: Any) -> float:
     information = max(degree, _LEAST_DEGREE) * float(link.slope(np.zeros(1))[0]) ** 2
     least = (information + mechanism(1e100).noise_variance) / (information * _SPREAD)
     best, lowest = math.nan, math.inf
-    for gamma in np.geomspace(least, 1e6 * least, 1000).tolist():
+    for gamma in np.geomspace(least, 1e6 * least, 400).tolist():
         try:
             variance = mechanism(gamma).noise_variance
         except InputError:

@@ -152,14 +152,19 @@ def to_png(release: Release[Leaderboard], title: str) -> bytes:
     places = range(shown)
     axes.hlines(places, board.low[:shown], board.high[:shown], color=SERIES[5], linewidth=3)
     axes.plot(board.scores[:shown], places, "o", color=SERIES[0])
-    axes.set_yticks(places, board.items[:shown])
+    axes.set_yticks(places, [_unformatted(item) for item in board.items[:shown]])
     axes.invert_yaxis()
-    axes.set(xlabel=f"{board.score_name}, with its {board.level:.0%} interval", title=title)
+    axes.set(xlabel=f"{board.score_name}, with its {board.level:.0%} interval", title=_unformatted(title))
     axes.grid(axis="x", color="0.9")
     figure.supxlabel(words, fontsize=8, color="0.3")
     picture = io.BytesIO()
     figure.savefig(picture, dpi=150)
     return picture.getvalue()
+
+
+def _unformatted(text: str) -> str:
+    """A text that matplotlib shows as it is: a dollar would start a formula."""
+    return text.replace("$", r"\$")
 
 
 _PAGE = """<!doctype html>

@@ -167,6 +167,7 @@ LEFT = {"left": ["tea", "tea"], "right": ["water", "coffee"], "winner": ["left",
         ),
         ({"weight": [1.0, 0.5]}, {"on_problem": "drop"}, "got 0.5"),
         ({"weight": [1.0, None]}, {"on_problem": "drop"}, "got None"),
+        ({"weight": [1.0, float("inf")]}, {"on_problem": "drop"}, "got inf"),
         ({"weight": ["1", "1e3"]}, {}, "got '1e3'"),
         ({"right": ["water", "tea"]}, {}, "'tea' is compared with itself"),
         ({"right": ["water", "milk"]}, {}, "'milk' is not one of the 4 items given"),
@@ -212,6 +213,17 @@ def test_numbers_as_items_and_voters(engine):
     assert votes.half_wins().tolist() == [10, 2]
     rows = [("7", "9", "10", False, 5), ("8", "10", "9", False, 1)]
     assert votes.bound(2).count() == reference(rows, ("9", "10"), 2)
+
+
+def test_numbers_that_are_none(engine):
+    nan, far = float("nan"), float("inf")
+    table = pa.table(
+        {"judge": [7.0, nan, 8.0, 8.5, 7.0], "winner": [9.0, 9, far, 9, nan], "loser": [10, 10, 10, 10, 10]}
+    )
+    votes = Comparisons.from_frame(table, items=[9, 10], engine=engine, on_problem="drop")
+    assert votes.half_wins().tolist() == [6, 0]
+    assert votes.diagnostics().dropped == {"missing item": 1, "unknown item": 1}
+    assert votes.bound(1).half_wins().tolist() == [4, 0]
 
 
 def test_items_from_data(engine):

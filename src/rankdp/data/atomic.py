@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from rankdp.data.sources import system_problem
@@ -22,4 +23,5 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     except OSError as problem:
         raise system_problem(str(target), problem, "written") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # mostly it is not there any more
+            temporary.unlink()

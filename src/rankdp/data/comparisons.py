@@ -401,7 +401,7 @@ def text_of(value: Any) -> str | None:
         return value.strip(SPACES)
     if isinstance(value, bool):
         return str(value).lower()
-    return str(int(value)) if value == int(value) else repr(float(value))
+    return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
 
 
 def item_keys(items: Sequence[str]) -> list[str]:

@@ -165,12 +165,18 @@ def cell_text(column: Any) -> Any:
     if not dtype.is_floating() and not dtype.is_decimal():
         return column.cast("string").strip()
     number = column.cast("float64")
-    whole = number.cast("int64")
-    # NaN is a blank; some engines cannot even cast it
     number = ibis.ifelse(number.isnan(), ibis.null("float64"), number)
-    return ibis.ifelse(
-        number == number.floor(), ibis.ifelse(number.isnull(), None, whole).cast("string"), number.cast("string")
-    )
+    whole = _whole(number, -(2.0**63), 2.0**63 - 1024)
+    return ibis.ifelse(whole.isnull(), number.cast("string"), whole.cast("string"))
+
+
+def _whole(number: Any, least: float, most: float) -> Any:
+    """A float64 as a whole number from `least` to `most`, else null: engines stop at a NaN in a cast."""
+    ibis = _ibis()
+    inside = ((number >= least) & (number <= most) & ~number.isnan()).fill_null(False)
+    safe = ibis.ifelse(inside, number, 0.5)
+    whole = safe == safe.floor()
+    return ibis.ifelse(whole, ibis.ifelse(whole, safe, 0.0).cast("int64"), ibis.null("int64"))
 
 
 def _blank(text: Any, items: Sequence[str] = ()) -> Any:
@@ -351,9 +357,7 @@ def _weight(column: Any, most: int) -> Any:
     if _kind(column.type()) == "text":
         text = column.cast("string").strip()
         column = ibis.ifelse(text.re_search(WHOLE), text, None)
-    number = column.cast("float64")
-    fine = ((number >= 0) & (number <= most) & (number == number.floor())).fill_null(False)
-    return ibis.ifelse(fine, ibis.ifelse(fine, number, 0.0).cast("int64"), -1)
+    return _whole(column.cast("float64"), 0.0, float(most)).fill_null(-1)
 
 
 def _voter(column: Any) -> Any:
