@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rankdp import __version__
 from rankdp.errors import InputError, RankdpError
+from rankdp.version import __version__
 
 if TYPE_CHECKING:
     from rankdp.privacy.release import Release

@@ -71,7 +71,7 @@ def _backend(engine: Any) -> Any:
 
 def files_on(pattern: str, engine: Any) -> OnEngine:
     """CSV or Parquet files, read by an engine; every cell of a CSV file as text."""
-    from rankdp.data.counting import ParquetFiles, find_files
+    from rankdp.data.vote_tables import ParquetFiles, find_files
 
     backend = _backend(engine)
     held = find_files(pattern)
@@ -94,7 +94,7 @@ def frame_on(frame: Any, engine: Any) -> OnEngine:
     """A frame in memory, handed to an engine."""
     import pyarrow as pa
 
-    from rankdp.data.counting import Frame
+    from rankdp.data.vote_tables import Frame
 
     backend = _backend(engine)
     table = Frame(frame).whole()

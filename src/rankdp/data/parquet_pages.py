@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.checks import LARGE, IntArray
+from rankdp.version import __version__
 
 _GROUP_BYTES = 1 << 23
 _MAGIC = b"PAR1"
@@ -209,8 +210,6 @@ class PageWriter:
 
     def finish(self, metadata: Mapping[str, str]) -> None:
         """Write the last row group and the footer with these texts, and close the file."""
-        from rankdp import __version__
-
         self._end_group()
         # with the Arrow schema at hand, Arrow's readers give dictionaries back as dictionaries (and see only its texts)
         schema = self.schema.with_metadata(metadata)

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.guarantee import Guarantee
+from rankdp.version import __version__
 
 T = TypeVar("T")
 
@@ -35,8 +36,6 @@ class Provenance:
     @classmethod
     def now(cls, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Provenance:
         """The provenance of a value drawn from ``bits`` at this moment."""
-        from rankdp import __version__
-
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return cls(mechanism, dict(parameters), bits.seed, __version__, when)
 
