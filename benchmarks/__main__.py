@@ -8,7 +8,19 @@ import time
 from functools import partial
 from pathlib import Path
 
-from benchmarks import accuracy, bits, files, imports, kendall, laplace, leaderboards, reinsertion, report
+from benchmarks import (
+    accuracy,
+    bits,
+    counting,
+    files,
+    imports,
+    kendall,
+    laplace,
+    leaderboards,
+    reinsertion,
+    report,
+    solver,
+)
 
 
 def main() -> None:
@@ -19,6 +31,8 @@ def main() -> None:
         "kendall": kendall.table,
         "reinsertion": reinsertion.table,
         "files": files.table,
+        "counting": counting.table,
+        "solver": solver.table,
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
     }
@@ -34,6 +48,7 @@ def main() -> None:
     if options.write and not options.write.is_file():
         parser.error(f"--write puts the results into a document that exists, and {options.write} does not")
     tables["files"] = partial(files.table, options.rows)
+    tables["counting"] = partial(counting.table, max(options.rows, counting.ROWS))
     tables["leaderboards"] = partial(leaderboards.table, options.rows)
 
     results, met, missed = {"machine": report.machine()}, 0, 0

@@ -12,6 +12,8 @@ import pytest
 from rankdp.cli import _MECHANISM_NAMES
 from rankdp.mechanisms.registry import MECHANISMS
 
+pytestmark = pytest.mark.slow  # each test starts the command anew
+
 POLL = "voter,rank_1,rank_2,rank_3\nann,tea,coffee,water\nbob,water,tea,coffee\n"
 
 

@@ -305,9 +305,9 @@ def _halves(design: PairCounts) -> NDArray[np.int64]:
 
 
 def _design_warnings(public: _Public) -> list[str]:
-    """What the public design alone makes doubtful."""
+    """What the public design, or its being secret, makes doubtful."""
     if public.design is None:
-        return []
+        return ["Who was compared with whom is secret, so the intervals suppose that all were compared equally often."]
     found = []
     idle = [item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0]
     if idle:

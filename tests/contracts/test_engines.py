@@ -284,7 +284,7 @@ votes_of_people = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", ["process", "duckdb"])
+@pytest.mark.parametrize("name", ["process", pytest.param("duckdb", marks=pytest.mark.slow)])
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=votes_of_people, most=st.integers(1, 6), style=st.sampled_from(["left", "name", "arena", "outcome"]))
 def test_counting_equals_a_plain_loop(name, rows, most, style):
