@@ -228,46 +228,49 @@ def reinsert_short(
 def reinsert(
     orders: NDArray[np.int32], taken: NDArray[np.int64], halves: NDArray[np.uint32], out: NDArray[np.int32]
 ) -> tuple[int, int]:
-    """The same for any length in O(m): a random sequence of items leaves, a random set of places takes it up."""
+    """The same for any length in O(m): a random sequence of items leaves, a random set of places takes it up.
+
+    Who leaves and which places are given is random, so the loops over them choose by arithmetic and not by branches.
+    """
     rows, items = orders.shape
-    pool = np.empty(items, dtype=np.int32)
-    gone = np.empty(items, dtype=np.bool_)
-    given = np.empty(items, dtype=np.bool_)
+    leaving = np.empty(items + 1, dtype=np.int32)  # its first ``size`` entries leave, in this order
+    staying = np.empty(items + 1, dtype=np.int32)
+    gone = np.empty(items, dtype=np.int32)
+    given = np.empty(items, dtype=np.int32)
     cursor = 0
     for u in range(rows):
         begun = cursor
         size = taken[u]
+        few = min(size, items - size)
+        rare = np.int32(few == size)
         for i in range(items):
-            pool[i] = i
-            gone[i] = False
+            leaving[i] = i
+            gone[i] = 0
+            given[i] = 1 - rare
         for i in range(size):
             drawn, cursor = _uniform(halves, cursor, items - i)
             if drawn < 0:
                 return u, begun
-            item = pool[i + drawn]
-            pool[i + drawn] = pool[i]
-            pool[i] = item
-            gone[item] = True
-        few = min(size, items - size)
-        for i in range(items):
-            given[i] = few != size
+            item = leaving[i + drawn]
+            leaving[i + drawn] = leaving[i]
+            leaving[i] = item
+            gone[item] = 1
         for last in range(items - few, items):  # Floyd's sample of a set, marked by the rarer value
             drawn, cursor = _uniform(halves, cursor, last + 1)
             if drawn < 0:
                 return u, begun
-            if given[drawn] == (few == size):
-                drawn = last
-            given[drawn] = few == size
-        returning, staying = 0, 0
+            again = np.int64(given[drawn] == rare)
+            given[drawn + (last - drawn) * again] = rare
+        kept = 0
+        for i in range(items):
+            staying[kept] = i
+            kept += 1 - gone[i]
+        left, kept = 0, 0
         for j in range(items):
-            if given[j]:
-                out[u, j] = orders[u, pool[returning]]
-                returning += 1
-            else:
-                while gone[staying]:
-                    staying += 1
-                out[u, j] = orders[u, staying]
-                staying += 1
+            back = given[j]
+            out[u, j] = orders[u, staying[kept] + (leaving[left] - staying[kept]) * back]
+            left += back
+            kept += 1 - back
     return rows, cursor
 
 
