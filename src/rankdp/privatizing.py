@@ -34,7 +34,7 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Provenance, Release
 
 SIDECAR = ".release.json"
-_BATCHES_AHEAD = 4
+_BATCHES_AHEAD = 3
 
 
 def privatize(
@@ -91,7 +91,8 @@ def privatize_file(
         ThreadPoolExecutor(os.cpu_count()) as drawing,
     ):
         rows = 0
-        for done in _in_order(drawing, (job.admit(batch) for batch in _prefetched(reading, iter(reader)))):
+        batches = _in_order(drawing, _prefetched(reading, reader.unfinished()))
+        for done in _in_order(drawing, (job.admit(batch).run for batch in batches)):
             writer.write(done)
             rows += len(done)
             if progress:
@@ -101,7 +102,9 @@ def privatize_file(
     return release
 
 
-def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Iterator[Rankings]:
+def _prefetched(
+    reading: ThreadPoolExecutor, batches: Iterator[Callable[[], Rankings]]
+) -> Iterator[Callable[[], Rankings]]:
     """The batches, the next one always being read while one is worked on."""
     upcoming = reading.submit(next, batches, None)
     while (batch := upcoming.result()) is not None:
@@ -109,11 +112,11 @@ def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Ite
         yield batch
 
 
-def _in_order(drawing: ThreadPoolExecutor, tasks: Iterable[_Task]) -> Iterator[Rankings]:
+def _in_order(workers: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings]]) -> Iterator[Rankings]:
     """The results of the tasks in their order, a few computed ahead."""
     waiting: deque[Future[Rankings]] = deque()
     for task in tasks:
-        waiting.append(drawing.submit(task.run))
+        waiting.append(workers.submit(task))
         if len(waiting) == _BATCHES_AHEAD:
             yield waiting.popleft().result()
     while waiting:

@@ -203,21 +203,30 @@ def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[lis
     return names
 
 
-def orders_from(arrays: Sequence[Any], known: Known, where: Where) -> IntArray:
-    """The checked orders of a wide table, from its rank columns (Arrow arrays, best rank first)."""
+def orders_from(arrays: Sequence[Any], known: Known, where: Where) -> Callable[[], IntArray]:
+    """The orders of a wide table, from its rank columns (Arrow arrays, best rank first).
+
+    The names are read at once, since they may add to the known ones; the call that follows gathers and checks the
+    rows and touches nothing that is shared, so that it can be left to another thread.
+    """
     columns = [encode(array) for array in arrays]
-    names = understand(columns, known, where)
-    rows, width = len(columns[0].codes), len(columns)
+    meanings = understand(columns, known, where)
     # each column's table begins with the -1 that a null (code -1) finds one place before its start
-    tables = [np.array([-1, *(known.position(name) for name in meanings)], dtype=np.int32) for meanings in names]
-    orders = np.empty((rows, width), np.int32)
-    if rows * width >= LARGE:
-        report = _gather_large(columns, tables, len(known.names), orders)
+    tables = [np.array([-1, *(known.position(name) for name in names)], dtype=np.int32) for names in meanings]
+    return partial(_gathered, columns, tables, tuple(known.names), known.blank or "", where)
+
+
+def _gathered(
+    columns: Sequence[Coded], tables: Sequence[IntArray], items: tuple[str, ...], blank: str, where: Where
+) -> IntArray:
+    orders = np.empty((len(columns[0].codes), len(columns)), np.int32)
+    if orders.size >= LARGE:
+        report = _gather_large(columns, tables, len(items), orders)
     else:
         for position, (column, table) in enumerate(zip(columns, tables, strict=True)):
             orders[:, position] = table[column.codes + 1]
-        report = first_problem(orders, len(known.names))
-    explain(report, orders, known.names, where, known.blank or "")
+        report = first_problem(orders, len(items))
+    explain(report, orders, items, where, blank)
     return orders
 
 

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -108,6 +109,12 @@ class RankingsReader:
     def __iter__(self) -> Iterator[Rankings]:
         return self._source.batches
 
+    def unfinished(self) -> Iterator[Callable[[], Rankings]]:
+        """The batches in order, each to be finished by a call, in any thread; instead of iterating over the reader."""
+        if self._source.later is not None:
+            return self._source.later
+        return (partial(_itself, batch) for batch in self._source.batches)
+
     def close(self) -> None:
         """Close the file."""
         self._source.close()
@@ -117,6 +124,10 @@ class RankingsReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _itself(batch: Rankings) -> Rankings:
+    return batch
 
 
 def open_rankings(

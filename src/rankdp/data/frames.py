@@ -8,7 +8,7 @@ that nobody lists.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -75,10 +75,20 @@ def _later_row(start: int, row: int) -> str:
 
 def wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Rankings:
     """One batch of a wide table, checked."""
-    orders = orders_from([batch.column(name) for name in columns.ranks], known, where)
-    voters = None if columns.voter is None else voter_ids(batch.column(columns.voter), where)
-    epsilons = None if columns.epsilon is None else epsilon_values(batch.column(columns.epsilon), where)
-    return Rankings._of(orders, known.items, voters, epsilons)
+    return later_rankings(batch, columns, known, where)()
+
+
+def later_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Callable[[], Rankings]:
+    """The same with its names read now and its rows gathered and checked by the call that follows, in any thread."""
+    gather = orders_from([batch.column(name) for name in columns.ranks], known, where)
+    items = known.items
+
+    def finish() -> Rankings:
+        voters = None if columns.voter is None else voter_ids(batch.column(columns.voter), where)
+        epsilons = None if columns.epsilon is None else epsilon_values(batch.column(columns.epsilon), where)
+        return Rankings._of(gather(), items, voters, epsilons)
+
+    return finish
 
 
 def voter_ids(column: Any, where: Where) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from rankdp.data.frames import (
     ITEMS_KEY,
     arrow_voters,
     declared_items,
+    later_rankings,
     long_rankings,
     record_batch,
-    wide_rankings,
     wide_schema,
 )
 from rankdp.data.parquet_pages import PageWriter, supports
@@ -66,8 +66,9 @@ def open_parquet(
         return Source("parquet", columns, known, len(rankings), width, iter([rankings]), lambda: None)
     plain.close()
     coded = pq.ParquetFile(path, read_dictionary=list(columns.ranks), pre_buffer=False)
-    batches = _batches(path, coded, columns, known, batch_rows)
-    return Source("parquet", columns, known, metadata.num_rows, len(columns.ranks), batches, coded.close)
+    later = _batches(path, coded, columns, known, batch_rows)
+    whole = (finish() for finish in later)
+    return Source("parquet", columns, known, metadata.num_rows, len(columns.ranks), whole, coded.close, later)
 
 
 def _row(path: str, row: int) -> str:
@@ -87,12 +88,12 @@ def _sheltered(path: str, read: Any) -> Any:
         raise InputError(f"{path}: the file is damaged ({str(error).splitlines()[0]})") from None
 
 
-def _batches(path: str, file: Any, columns: Columns, known: Known, batch_rows: int) -> Iterator[Rankings]:
+def _batches(path: str, file: Any, columns: Columns, known: Known, batch_rows: int) -> Iterator[Callable[[], Rankings]]:
     stream = file.iter_batches(batch_size=batch_rows, columns=columns.used, use_threads=False)
     start = 0
     while (batch := _sheltered(path, lambda: next(stream, None))) is not None:
         if batch.num_rows:
-            yield wide_rankings(batch, columns, known, partial(_later_row, path, start))
+            yield later_rankings(batch, columns, known, partial(_later_row, path, start))
             start += batch.num_rows
 
 

@@ -24,6 +24,8 @@ class Source:
     width: int
     batches: Iterator[Rankings]
     close: Callable[[], None]
+    later: Iterator[Callable[[], Rankings]] | None = None
+    """The same batches, each still to be gathered and checked by a call; None where nothing is gained by waiting."""
 
 
 def system_problem(path: str, error: OSError, doing: str) -> InputError:
