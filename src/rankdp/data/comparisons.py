@@ -209,7 +209,7 @@ class Comparisons:
         table: str | None = None,
         engine: Any = "auto",
     ) -> Self:
-        """Votes in CSV or Parquet files (a path or a pattern such as votes-*.parquet) or in a table of a DuckDB file.
+        """Votes in CSV or Parquet files (a path or a pattern like ``votes-*.parquet``) or in a table of a DuckDB file.
 
         `items` is the public list, or a file with one name per line (or a CSV file with a column `item`).
         `on_problem="drop"` leaves out rows with a self-comparison, an unknown or missing item, a missing outcome or

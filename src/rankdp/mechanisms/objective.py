@@ -3,7 +3,7 @@
 Ideal mechanism: with L the negative log-likelihood of a link F, w a vector of independent Laplace noise of scale b and
 gamma > 0, release the exact minimiser of
 
-    L(t) + gamma/2 |t|^2 + w . t.
+    L(t) + gamma/2 t.t + w . t.
 
 Proof of eps_1. The minimiser t and w determine each other, w = -grad(t), so the density of t is that of w times the
 determinant of the Hessian. Between neighbours k comparisons leave and k come. Each moves the gradient by at most 2

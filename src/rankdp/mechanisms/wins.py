@@ -1,8 +1,8 @@
 """Noisy wins (Cai, Algorithm 2): count each item's half-wins and add exact integer noise.
 
 Law: half-wins + independent discrete Laplace noise of scale S/eps, S the l1 sensitivity of the unit of protection (4,
-or 4c for a voter with at most c comparisons). Proof of eps: P(k)/P(k + v) <= exp(|v| eps / S) for each coordinate, and
-the l1 norms of the shifts add up to at most S.
+or 4c for a voter with at most c comparisons). Proof of eps: P(k)/P(k + v) <= exp(abs(v) eps / S) for each coordinate,
+and the l1 norms of the shifts add up to at most S.
 
 With delta > 0: discrete Gaussian noise instead, rho-zCDP with rho = D^2/(2 sigma^2), D the l2 sensitivity; better for
 voters with many comparisons.
