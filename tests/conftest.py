@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A first call may compile a kernel, and times prove nothing on a busy machine.
+settings.register_profile("rankdp", deadline=None)
+settings.load_profile("rankdp")
 
 
 @pytest.fixture(scope="session")
