@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.files import _peak_memory, _timed
+from benchmarks.measure import peak_memory, timed
 from benchmarks.report import Table, digits, times, verdict
 from rankdp.data.comparisons import Comparisons
 
@@ -175,10 +175,10 @@ def _run(name: str, job: str, kind: str, path: str) -> dict[str, float]:
         _write_votes(small, 2 * _GROUP, kind)
         count(job, kind, str(small))
     result: list[Any] = []
-    first = _timed(lambda: result.append(count(job, kind, path)))
-    seconds, memory = first["seconds"], _peak_memory()
+    first = timed(lambda: result.append(count(job, kind, path)))
+    seconds, memory = first["seconds"], peak_memory()
     if seconds < 5:
-        seconds = min(seconds, *(_timed(lambda: count(job, kind, path))["seconds"] for _ in range(2)))
+        seconds = min(seconds, *(timed(lambda: count(job, kind, path))["seconds"] for _ in range(2)))
     total = result[0] if isinstance(result[0], np.ndarray) else _place(result[0], job, kind)
     weights = np.arange(1, len(total) + 1, dtype=np.int64)
     return {"seconds": seconds, "memory": memory, "check": float(np.dot(total % 1_000_003, weights) % 1_000_003)}

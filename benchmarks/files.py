@@ -10,8 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rankdp
+from benchmarks.measure import peak_memory, timed
 from benchmarks.report import Table, rate, times, verdict
 
 ROWS = 5_000_000
@@ -41,7 +41,7 @@ def table(rows: int = ROWS) -> Table:
         runs, kernels = [], []
         for _ in range(_TURNS if rows <= ROWS else 1):
             runs.append(_privatize_elsewhere(source))
-            kernels += [_timed(lambda: kendall.sample(orders)) for _ in range(_KERNELS_A_TURN)]
+            kernels += [timed(lambda: kendall.sample(orders)) for _ in range(_KERNELS_A_TURN)]
         size = source.stat().st_size
     seconds, processor = (min(run[key] for run in runs) / rows for key in ("seconds", "processor"))
     kernel_seconds, kernel_processor = (
@@ -97,26 +97,8 @@ def _privatize_here(source: str, target: str) -> dict[str, float]:
         small = Path(directory) / "small.parquet"
         _write_poll(small, _BATCH)
         rankdp.privatize_file(small, small.with_name("private.parquet"), _EPSILON, mechanism="kendall")
-    run = _timed(lambda: rankdp.privatize_file(source, target, _EPSILON, mechanism="kendall"))
-    return {**run, "memory": _peak_memory()}
-
-
-def _timed(call: Callable[[], object]) -> dict[str, float]:
-    start, processor = time.perf_counter(), time.process_time()
-    call()
-    return {"seconds": time.perf_counter() - start, "processor": time.process_time() - processor}
-
-
-def _peak_memory() -> float:
-    """In bytes. Linux lets ``ru_maxrss`` start at the parent's, so there the mark of this process alone is read."""
-    try:
-        status = Path("/proc/self/status").read_text("utf-8")
-        return 1024.0 * int(status.partition("VmHWM:")[2].split()[0])
-    except (OSError, IndexError, ValueError):
-        import resource
-
-        unit = 1 if sys.platform == "darwin" else 1024
-        return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    run = timed(lambda: rankdp.privatize_file(source, target, _EPSILON, mechanism="kendall"))
+    return {**run, "memory": peak_memory()}
 
 
 if __name__ == "__main__":

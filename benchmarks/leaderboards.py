@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.files import _peak_memory
+from benchmarks.measure import peak_memory
 from benchmarks.report import Table, digits, times, verdict
 
 ROWS = (1_000_000, 10_000_000)
@@ -95,7 +95,7 @@ def _rank_here(arguments: list[str]) -> float:
     from rankdp.cli import cli
 
     cli(arguments, standalone_mode=False)
-    return _peak_memory()
+    return peak_memory()
 
 
 if __name__ == "__main__":
