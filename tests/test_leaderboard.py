@@ -93,6 +93,7 @@ def test_where_noise_is_all_every_item_is_in_the_top_as_likely(request):
     assert np.abs(made.top_probability - 0.25).max() < 0.03 + 4.5 * math.sqrt(0.25 * 0.75 / 4000)
 
 
+@pytest.mark.slow
 def test_top_probabilities_are_calibrated(request):
     """Truths of variance 1 with noise of variance 1: of the items given 60-80%, about as many are in the top."""
     random = generator(request)

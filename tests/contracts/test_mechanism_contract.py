@@ -391,6 +391,7 @@ def test_half_the_noise_fails_the_exact_audit(name, items, epsilon):
         exact_audit(mutant)
 
 
+@pytest.mark.slow
 @own
 def test_statistical_audit(name, request):
     """The log-ratio of the worst event over 300,000 draws of each: not above eps; with half the noise, above it."""

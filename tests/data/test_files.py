@@ -248,6 +248,7 @@ def test_batches_share_one_growing_list_of_items(tmp_path):
         Rankings.concatenate([second, first])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_large_file_streams_and_names_its_broken_row(tmp_path, ending):
     rows = 200_000

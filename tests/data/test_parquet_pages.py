@@ -69,6 +69,7 @@ def test_every_reader_sees_what_was_written(tmp_path, reader, items):
         assert Rankings.read(path, epsilon_column="epsilon") == rankings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_every_reader_sees_a_large_table(tmp_path, reader):
     path = tmp_path / "v.parquet"
@@ -318,6 +319,7 @@ def test_gathering_vouches_for_complete_rows_only(seed, width):
 names = st.text(st.sampled_from(string.ascii_letters + " é漢🍣-'\"\\"), min_size=1, max_size=6).map(str.strip)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip(tmp_path, data):

@@ -140,6 +140,7 @@ def test_uniform_rejects_exactly_the_surplus():
         assert kernels._uniform(np.array([0], dtype=np.uint32), 0, bound) == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 5, 9, 13])
 def test_four_uniform_digits(bound, request):
     halves = seeded(request).words(120_000).view(np.uint32)

@@ -345,6 +345,7 @@ def attack_hits(mechanism, draws, bits):
     return sum(grid_attack(mechanism.sample(counts_of(one, 3), bits), mechanism) == one for one in data)
 
 
+@pytest.mark.slow
 def test_the_output_noise_is_needed(monkeypatch, request):
     """Without it the last digits of well-solved scores give the data away, whatever the noise in the objective."""
     real = objective.fit
