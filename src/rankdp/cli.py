@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rankdp.errors import InputError, RankdpError
+from rankdp.errors import RankdpError
 from rankdp.version import __version__
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def privatize(
 
     CSV, Parquet and PrefLib files, by their endings. OUT.release.json states the guarantee.
     """
+    from rankdp.data.comparisons import listed_items
     from rankdp.privacy.bits import SeededBits
     from rankdp.privatizing import privatize_file
 
@@ -85,7 +86,7 @@ def privatize(
             epsilon_column=epsilon_column,
             listed_items_public=listed_items_public,
             ties=ties,
-            items=_lines(items_file) if items_file else None,
+            items=listed_items(items_file) if items_file else None,
             bits=None if seed is None else SeededBits(seed),
             progress=progress,
         )
@@ -273,16 +274,6 @@ def _demo_table(shown: Any) -> None:
     table.add_section()
     table.add_row("item pairs in the true order", "", *(f"{shown.pairs_in_order(one):.0%}" for one in shown.releases))
     Console(width=None if sys.stdout.isatty() else 110).print(table)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as problem:
-        raise InputError(f"{path}: the file could not be read ({problem.strerror})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the file must be UTF-8 text, one item a line") from None
-    return [line.strip() for line in lines if line.strip()]
 
 
 def _say(words: str) -> None:

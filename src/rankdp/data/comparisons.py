@@ -306,7 +306,7 @@ class Comparisons:
                 "items must list the public items, or items_from_data=True must say that the items that occur may be "
                 f"made public; got {'neither' if items is None else 'both'}"
             )
-        names = _from_data(engine, columns) if items is None else check_items(_listed_items(items))
+        names = _from_data(engine, columns) if items is None else check_items(listed_items(items))
         if columns.style.named:
             words = columns.style.words
             if word := next((name for name in names if name.lower() in words), None):
@@ -481,7 +481,7 @@ def _from_data(engine: Engine, columns: VoteColumns) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]:
+def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]:
     """The list as given, or the lines of a file: one name each, or the column `item` of a CSV file."""
     if not isinstance(items, (str, os.PathLike)):
         return items
