@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rankdp.data import Rankings
+from rankdp.data import Rankings, files, parquet_pages
 from rankdp.data.files import open_rankings, open_writer
 from rankdp.errors import InputError
 
@@ -368,6 +368,42 @@ def test_a_full_disk_is_told_and_cleaned_up(tmp_path, ending):
             rankings.write(tmp_path / f"out.{ending}")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_what_is_saved_on_the_way(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(files, "_SAVED_BYTES", 1)
+    monkeypatch.setattr(parquet_pages, "_GROUP_BYTES", 1)
+    full = Rankings.from_orders([["a", "b"], ["b", "a"]])
+    partial = Rankings.from_orders([["b", None]], items=["a", "b"])
+    path = tmp_path / f"v.{ending}"
+    with open_writer(path, like=full) as writer:
+        for batch in (full, full, full, partial, full):  # a blank begins another file under the same name
+            writer.write(batch)
+    assert list(Rankings.read(path)) == [*full, *full, *full, *partial, *full]
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_page_lost_on_the_way_to_the_disk_is_told(tmp_path, monkeypatch, failing):
+    monkeypatch.setattr(files, "_SAVED_BYTES", 1)
+    monkeypatch.setattr(parquet_pages, "_GROUP_BYTES", 1)
+    real, calls = os.fsync, []
+
+    def one_fails(descriptor):
+        calls.append(descriptor)
+        if len(calls) == failing:
+            raise OSError(5, "lost")
+        real(descriptor)
+
+    monkeypatch.setattr(files.os, "fsync", one_fails)
+    rankings = Rankings.from_orders([["a", "b"], ["b", "a"]] * 50_000, voters=range(100_000))
+    with (
+        pytest.raises(InputError, match=r"v\.parquet: the file could not be written \(Input/output error\)"),
+        open_writer(tmp_path / "v.parquet", like=rankings) as writer,
+    ):
+        writer.write(rankings)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,8 +1,8 @@
 """Counting in process: Arrow batches to item numbers, item numbers to counts, on all cores.
 
 The fast path for files and frames. A cell's text is looked at once per distinct value of a batch (or of a row group,
-whose dictionary Parquet has made already) and the work per row is a handful of look-ups in compiled loops. Each thread
-reads its own row groups and counts into its own table.
+whose dictionary Parquet has made already, see `vote_pages`) and the work per row is a handful of look-ups in compiled
+loops. Each thread reads its own row groups and counts into its own table.
 
 Bounding holds two numbers per row in memory (who, and what was said), deals them out by voter, and then chooses
 within one voter after the other: 12 bytes per row at the peak, 8 more if rows have weights.
@@ -44,7 +44,7 @@ _WIDEST_RANGE = 1 << 22
 _PARALLEL_ROWS = 1 << 20
 _FOLD_ROWS = 1 << 25
 _MOST_THREADS = 8
-_NONE64, _NONE32 = np.empty(0, np.int64), np.empty(0, np.int32)
+_NONE64, _NONE32, _NONE8 = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int8)
 
 
 def open_files(pattern: str) -> InProcess:
@@ -63,8 +63,8 @@ class _Tally:
 
     rows: int
     problems: LongArray
-    found: dict[int, tuple[int, int, Any, int]]
-    """By problem: file, row in the file, the batch, and the row in the batch."""
+    found: dict[int, tuple[int, int, dict[str, Any]]]
+    """By problem that is refused: file, row in the file, and its cells."""
 
     @classmethod
     def empty(cls) -> _Tally:
@@ -79,20 +79,17 @@ class _Rows:
         self._items = Items(names), Items(names)
         self._outcomes = Outcomes(votes, names)
         self._weights = Weights(weight_limit(votes))
-        self._always_first = np.zeros(0, np.int8)
         self.tally = _Tally.empty()
 
     def arrays(self, batch: Any) -> tuple[Any, Any, Any, Any]:
-        """Left items, right items, outcomes, and weights (empty if there are none)."""
+        """Left items, right items, outcomes (empty if the left one always wins) and weights (empty if all are 1)."""
         columns = self._columns
         left = self._items[0].numbers(batch.column(columns.left))
         right = self._items[1].numbers(batch.column(columns.right))
         if columns.outcome is not None:
             outcome = self._outcomes.judge(batch.column(columns.outcome), left, right)
         else:
-            if len(self._always_first) < len(left):
-                self._always_first = np.zeros(len(left), np.int8)
-            outcome = self._always_first[: len(left)]
+            outcome = _NONE8
         weights = _NONE64 if columns.weight is None else self._weights.numbers(batch.column(columns.weight))
         return left, right, outcome, weights
 
@@ -105,10 +102,11 @@ class _Rows:
             loop(self.arrays(batch), batch, problems, firsts)
             self.tally.rows += batch.num_rows
             self.tally.problems += problems
-            for problem in np.flatnonzero(problems).tolist():
+            for problem in set(np.flatnonzero(problems).tolist()).intersection(refused(self._votes)):
                 row = int(firsts[problem])
-                self.tally.found.setdefault(problem, (file, start + row, batch, row))
-            if any(problem in self.tally.found for problem in refused(self._votes)):
+                cells = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
+                self.tally.found[problem] = file, start + row, cells
+            if self.tally.found:
                 return
 
 
@@ -184,11 +182,9 @@ class InProcess:
 
     def _facts(self, votes: Comparisons, tallies: Sequence[_Tally]) -> Diagnostics:
         """Refuse the first row that is to be refused; else what was seen."""
-        stops = refused(votes)
-        found = [(*at, problem) for tally in tallies for problem, at in tally.found.items() if problem in stops]
+        found = [(*at, problem) for tally in tallies for problem, at in tally.found.items()]
         if found:
-            file, row, batch, place, problem = min(found, key=lambda at: (at[0], at[1]))
-            cells = {name: batch.column(name)[place].as_py() for name in batch.schema.names}
+            file, row, cells, problem = min(found, key=lambda at: at[:2])
             raise refusal(votes, problem, cells, self._table.where(file, row))
         problems = np.sum([tally.problems for tally in tallies], axis=0).tolist()
         return diagnose(problems, sum(tally.rows for tally in tallies))
@@ -260,12 +256,12 @@ def _in_threads(work: Callable[[Iterator[Batch]], Any], streams: Sequence[Iterat
 
 def _choose(votes: Comparisons, voters: Voters, held: list[tuple[Any, Any, LongArray]], most: int) -> Any:
     """Deal the rows out by voter and choose within each; `held` is emptied on the way, to make room."""
-    from rankdp.data import counting_kernels
+    from rankdp.data import voter_kernels
 
     items, weighted = len(votes.items), votes.columns.weight is not None
     sizes, amounts = np.zeros(len(voters), np.int64), np.zeros(len(voters) if weighted else 0, np.int64)
     for people, _, weights in held:
-        counting_kernels.count_voters(people, weights, sizes, amounts)
+        voter_kernels.count_voters(people, weights, sizes, amounts)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     places, kind = starts[:-1].copy(), held[0][1].dtype if held else np.int32
     dealt = np.empty(starts[-1], kind)
@@ -273,7 +269,7 @@ def _choose(votes: Comparisons, voters: Voters, held: list[tuple[Any, Any, LongA
     held.reverse()
     while held:
         people, contents, weights = held.pop()
-        counting_kernels.deal(people, contents, weights, places, dealt, dealt_weights)
+        voter_kernels.deal(people, contents, weights, places, dealt, dealt_weights)
     digits = item_keys(votes.items)
     keys = np.frombuffer("".join(digits).encode(), np.uint8).reshape(items, -1)
     texts, ends = voters.texts()
@@ -282,9 +278,9 @@ def _choose(votes: Comparisons, voters: Voters, held: list[tuple[Any, Any, LongA
     def work(part: tuple[int, int]) -> Any:
         chosen = np.empty(int(room[part[0] : part[1]].sum()), kind)
         hashes = np.empty(min(most, len(chosen)), np.uint64)
-        kept = counting_kernels.choose(
+        kept = voter_kernels.choose(
             *(dealt, dealt_weights, starts, *part, most, items, keys, texts, ends),
-            *(counting_kernels.MD5_SINES, counting_kernels.MD5_TURNS, hashes, chosen),
+            *(voter_kernels.MD5_SINES, voter_kernels.MD5_TURNS, hashes, chosen),
         )
         return chosen[:kept]
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -35,6 +36,7 @@ from rankdp.data.ranks import check_ties
 from rankdp.data.sources import Source, system_problem
 from rankdp.errors import InputError
 
+_SAVED_BYTES = 1 << 23
 PREFLIB = ("soc", "soi", "toc", "toi")
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"} | {
     f".{kind}": kind for kind in PREFLIB
@@ -208,6 +210,45 @@ class Sink(Protocol):
         """Close the file, whatever is in it."""
 
 
+class _Disk:
+    """Brings a growing file to the disk in the background, so that there is little to wait for at its end."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._size = path, 0
+        self._thread = ThreadPoolExecutor(1)
+        self._saving: Future[None] | None = None
+
+    def keep_up(self) -> None:
+        """Begin to save what there is, if it is much and nothing else is being saved."""
+        size = Path(self._path).stat().st_size
+        if size - self._size >= _SAVED_BYTES and (self._saving is None or self._saving.done()):
+            self._size = size
+            self._begin()
+
+    def finish(self) -> None:
+        """Save everything, and raise the error if a saving failed: the system tells of a lost page only once."""
+        self._begin().result()
+        self.leave()
+
+    def leave(self) -> None:
+        """Let the saving that is going on come to its end."""
+        self._thread.shutdown()
+
+    def _begin(self) -> Future[None]:
+        if self._saving is not None:
+            self._saving.result()
+        # opened here and not in the thread, because a sink may begin another file under the same name
+        self._saving = self._thread.submit(_save, os.open(self._path, os.O_RDWR))
+        return self._saving
+
+
+def _save(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class RankingsWriter:
     """A file of rankings being written; a context manager, so that no half-written file is left behind."""
 
@@ -215,6 +256,7 @@ class RankingsWriter:
         self.path = path
         self._target, self._temporary, self._sink, self._width = target, temporary, sink, width
         self._traits: tuple[bool, bool] | None = None
+        self._disk = _Disk(temporary)
 
     def write(self, rankings: Rankings) -> None:
         """Append rankings, in this order."""
@@ -228,6 +270,7 @@ class RankingsWriter:
         try:
             for start in range(0, len(rankings), BATCH_ROWS):
                 self._sink.write(rankings[start : start + BATCH_ROWS])
+                self._disk.keep_up()
         except OSError as error:
             raise system_problem(self.path, error, "written") from None
 
@@ -253,8 +296,7 @@ class RankingsWriter:
         if self._traits is None:
             raise InputError(f"{self.path}: no rankings were written")
         self._sink.finish()
-        with Path(self._temporary).open("rb+") as file:
-            os.fsync(file.fileno())
+        self._disk.finish()
         Path(self._temporary).replace(self._target)
         directory = os.open(Path(self._target).parent, os.O_RDONLY)
         try:
@@ -265,6 +307,7 @@ class RankingsWriter:
             os.close(directory)
 
     def _remove(self) -> None:
+        self._disk.leave()
         try:
             self._sink.abandon()
         except Exception:

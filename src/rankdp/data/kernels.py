@@ -45,7 +45,7 @@ def _all_bits(width: int) -> np.uint64:
 
 
 @kernel
-def _complete(orders: NDArray[np.int32]) -> bool:
+def all_complete(orders: NDArray[np.int32]) -> bool:
     """Whether each row, of 1 to 64 cells, lists every index below its width: that many bits, and none beyond."""
     rows, width = orders.shape
     every = _all_bits(width)
@@ -65,7 +65,7 @@ def check_rows(orders: NDArray[np.int32], items: int) -> tuple[int, int, int]:
     """(rule, row, column) of the first broken row, or (OK, -1, -1)."""
     rows, width = orders.shape
     if items <= 64:
-        if 0 < width == items and _complete(orders):
+        if 0 < width == items and all_complete(orders):
             return OK, -1, -1
         for row in range(rows):
             # no branches: a set of bits, the bits met twice, and whether any index lies outside 0..items-1

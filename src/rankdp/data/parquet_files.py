@@ -1,10 +1,11 @@
 """Parquet: dictionary pages in, dictionary pages out, and no text per cell on the way.
 
-Tables without a blank, whose ids (if any) are numbers, are written by `parquet_pages`; all others by Arrow. Arrow's
-settings were chosen by measuring ten rank columns and an integer id, per row: writing took 80 ns and 13 bytes
-without compression, 96 ns and 9 bytes with snappy, 120 ns and 5 bytes with zstd; null markers added 20 to 50 ns,
-statistics another 50. So: snappy, no statistics, and columns marked as required while no cell is blank. Reading
-runs in the caller's thread, which leaves the other cores to the work between the files.
+Rank columns of the common kind are read by `parquet_reading`, everything else by Arrow. Tables without a blank, whose
+ids (if any) are numbers, are written by `parquet_pages`; all others by Arrow. Arrow's settings were chosen by measuring
+ten rank columns and an integer id, per row: writing took 80 ns and 13 bytes without compression, 96 ns and 9 bytes with
+snappy, 120 ns and 5 bytes with zstd; null markers added 20 to 50 ns, statistics another 50. So: snappy, no statistics,
+and columns marked as required while no cell is blank. Reading runs in the caller's thread, which leaves the other cores
+to the work between the files.
 """
 
 from __future__ import annotations
@@ -12,23 +13,31 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.cells import Known
+import numpy as np
+
+from rankdp.data.cells import Known, understand
+from rankdp.data.checks import Where
 from rankdp.data.columns import Columns, recognise
 from rankdp.data.frames import (
     BATCH_ROWS,
     ITEMS_KEY,
     arrow_voters,
     declared_items,
+    epsilon_values,
     later_rankings,
     long_rankings,
     record_batch,
+    voter_ids,
+    wide_rankings,
     wide_schema,
 )
 from rankdp.data.parquet_pages import PageWriter, supports
+from rankdp.data.parquet_reading import Group, GroupReader
 from rankdp.data.rankings import Rankings, Ties
 from rankdp.data.sources import Source, system_problem
 from rankdp.errors import InputError
@@ -48,11 +57,12 @@ def open_parquet(
 
     try:
         plain = pq.ParquetFile(path)
-    except pa.ArrowException:
+        names = plain.schema_arrow.names
+    except (pa.ArrowException, UnicodeDecodeError):
         raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
     except OSError as error:
         raise system_problem(path, error, "read") from None
-    columns = recognise(plain.schema_arrow.names, path, voter_column, epsilon_column)
+    columns = recognise(names, path, voter_column, epsilon_column)
     metadata = plain.metadata
     if not metadata.num_rows:
         raise InputError(f"{path}: there are no rows")
@@ -89,12 +99,73 @@ def _sheltered(path: str, read: Any) -> Any:
 
 
 def _batches(path: str, file: Any, columns: Columns, known: Known, batch_rows: int) -> Iterator[Callable[[], Rankings]]:
-    stream = file.iter_batches(batch_size=batch_rows, columns=columns.used, use_threads=False)
-    start = 0
+    """Batches of row groups read page by page, and from the first one that cannot be, batches by Arrow."""
+    reader = GroupReader(path, file, columns.ranks)
+    start, number, groups = 0, 0, file.num_row_groups
+    for number in range(groups):
+        if (group := reader.read(number)) is None:
+            break
+        others = [name for name in (columns.voter, columns.epsilon) if name is not None]
+        table = _sheltered(path, partial(file.read_row_group, number, others, use_threads=False))
+        for first in range(0, group.rows, batch_rows):
+            part = group.part(first, batch_rows)
+            again = partial(_read_again, path, columns, number, first, part.rows)
+            yield _later(part, table.slice(first, part.rows), columns, known, partial(_later_row, path, start), again)
+            start += part.rows
+    else:
+        return
+    left = list(range(number, groups))
+    stream = file.iter_batches(batch_size=batch_rows, row_groups=left, columns=columns.used, use_threads=False)
     while (batch := _sheltered(path, lambda: next(stream, None))) is not None:
         if batch.num_rows:
+            _check_codes(path, batch, columns)
             yield later_rankings(batch, columns, known, partial(_later_row, path, start))
             start += batch.num_rows
+
+
+def _later(
+    part: Group, others: Any, columns: Columns, known: Known, where: Where, again: Callable[[], Any]
+) -> Callable[[], Rankings]:
+    """`frames.later_rankings` of packed rows; those that break a rule are read again by Arrow, which says which one."""
+    meanings = understand(part.coded(known), known, where)
+    tables = [np.array([known.position(name) for name in names], dtype=np.int32) for names in meanings]
+    items = known.items
+
+    def finish() -> Rankings:
+        orders = part.orders(tables, len(items))
+        if orders is None:
+            return wide_rankings(again(), columns, replace(known, names=list(items)), where)
+        voters = None if columns.voter is None else voter_ids(_one_array(others.column(columns.voter)), where)
+        epsilons = None if columns.epsilon is None else epsilon_values(others.column(columns.epsilon), where)
+        return Rankings._of(orders, items, voters, epsilons)
+
+    return finish
+
+
+def _one_array(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _read_again(path: str, columns: Columns, group: int, first: int, rows: int) -> Any:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, read_dictionary=list(columns.ranks)) as file:
+        table = _sheltered(path, partial(file.read_row_group, group, columns.used, use_threads=False))
+    _check_codes(path, table, columns)
+    return table.slice(first, rows).combine_chunks()
+
+
+def _check_codes(path: str, table: Any, columns: Columns) -> None:
+    """Refuse codes outside their dictionary, which Arrow hands on as they are in the file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in table.select(columns.ranks).columns:
+        for part in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            if pa.types.is_dictionary(part.type):
+                ends = pc.min_max(part.indices)
+                if ends["min"].is_valid and not 0 <= ends["min"].as_py() <= ends["max"].as_py() < len(part.dictionary):
+                    raise InputError(f"{path}: the file is damaged (a code lies outside its dictionary)")
 
 
 class ParquetSink:

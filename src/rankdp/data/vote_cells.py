@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,6 @@ from rankdp.data.comparisons import (
     is_weight,
     text_of,
 )
-
-if TYPE_CHECKING:
-    pass
-
 from rankdp.data.vote_tables import kind_of
 
 _WIDEST_RANGE = 1 << 22
@@ -47,6 +43,25 @@ class Names:
             for number, code in numbers.items():
                 self.table[number - self.base] = code
 
+    def whole(self, array: Any, out: NDArray[np.int32]) -> bool:
+        """Fill in the numbers of an Arrow array of whole numbers, each of them a known item; else False."""
+        import pyarrow as pa
+
+        from rankdp.data import counting_kernels
+
+        if not len(self.table) or array.null_count or not pa.types.is_integer(array.type):
+            return False
+        return counting_kernels.look_up_numbers(array.to_numpy(), self.base, self.table, out)
+
+    def codes(self, values: Any) -> NDArray[np.int32]:
+        """The number of the item that each cell of an Arrow array names."""
+        out = np.empty(len(values), np.int32)
+        if not self.whole(values, out):
+            for place, value in enumerate(values.to_pylist()):
+                number = self._index.get(value)  # nearly always there, and a tenth of the work
+                out[place] = self.code(value) if number is None else number
+        return out
+
     def code(self, value: Any) -> int:
         """The number of the item that a cell names."""
         name = text_of(value)
@@ -64,11 +79,16 @@ def _is_number(name: str) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) < 19 and str(int(name)) == name
 
 
+def _each(meaning: Callable[[Any], int]) -> Callable[[Any], NDArray[np.int32]]:
+    """What a function of one cell makes of every cell of an Arrow array."""
+    return lambda values: np.array([*map(meaning, values.to_pylist())], np.int32)
+
+
 class Dictionary:
     """Codes of a column and, for each distinct value, what it means; meanings are kept while the values stay."""
 
-    def __init__(self, meaning: Callable[[Any], int], blank: int) -> None:
-        self._meaning, self._blank = meaning, blank
+    def __init__(self, meanings: Callable[[Any], NDArray[np.int32]], blank: int) -> None:
+        self._meanings, self._blank = meanings, blank
         self._values: Any = None
         self.table = np.array([blank], np.int32)
 
@@ -85,7 +105,7 @@ class Dictionary:
         values = array.dictionary
         if self._values is None or not values.equals(self._values):
             self._values = values
-            self.table = np.array([self._blank, *map(self._meaning, values.to_pylist())], np.int32)
+            self.table = np.append(np.int32(self._blank), self._meanings(values))
         codes = array.indices
         if codes.type != pa.int32():
             codes = codes.cast(pa.int32())
@@ -100,23 +120,18 @@ class Items:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._texts = Dictionary(names.code, -1)
+        self._texts = Dictionary(names.codes, -1)
         self._room = _NONE32
 
     def numbers(self, array: Any) -> NDArray[np.int32]:
         """The item number of each cell."""
-        import pyarrow as pa
-
         from rankdp.data import counting_kernels
 
         if len(self._room) < len(array):
             self._room = np.empty(len(array), np.int32)
         out = self._room[: len(array)]
-        if pa.types.is_integer(array.type) and not array.null_count and len(self._names.table):
-            values = array.to_numpy()
-            if counting_kernels.look_up_numbers(values, self._names.base, self._names.table, out):
-                return out
-        counting_kernels.look_up(self._texts.codes(array), self._texts.table, out)
+        if not self._names.whole(array, out):
+            counting_kernels.look_up(self._texts.codes(array), self._texts.table, out)
         return out
 
 
@@ -126,7 +141,7 @@ class Outcomes:
     def __init__(self, votes: Comparisons, names: Names) -> None:
         self._style, self._names = votes.columns.style, names
         self._both_bad = TIE if votes.both_bad == "tie" else LEFT_OUT
-        self._texts = Dictionary(self._meaning, NO_OUTCOME)
+        self._texts = Dictionary(_each(self._meaning), NO_OUTCOME)
 
     def _meaning(self, value: Any) -> int:
         from rankdp.data.counting_kernels import NAMED
@@ -162,7 +177,7 @@ class Weights:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._texts = Dictionary(self._meaning, -1)
+        self._texts = Dictionary(_each(self._meaning), -1)
 
     def _meaning(self, value: Any) -> int:
         text = text_of(value) or ""
@@ -225,12 +240,12 @@ class Voters:
         return numbers
 
     def _number_whole(self, values: NDArray[Any]) -> NDArray[np.int32]:
-        from rankdp.data import counting_kernels
+        from rankdp.data import voter_kernels
 
         out = np.empty(len(values), np.int32)
         done = 0
         while True:
-            more, self._count = counting_kernels.number_whole(
+            more, self._count = voter_kernels.number_whole(
                 values[done:], self._slots, self._ids, self._count, out[done:]
             )
             done += more
@@ -238,17 +253,17 @@ class Voters:
                 return out
             self._ids = np.append(self._ids[: self._count], np.empty(3 * len(self._ids), np.int64))
             self._slots = np.full(4 * len(self._slots), -1, np.int32)
-            counting_kernels.refill_whole(self._slots, self._ids, self._count)
+            voter_kernels.refill_whole(self._slots, self._ids, self._count)
 
     def _number_texts(self, array: Any) -> NDArray[np.int32]:
-        from rankdp.data import counting_kernels
+        from rankdp.data import voter_kernels
 
         offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
         data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
         before, done = self._count, 0
         out = np.empty(len(array), np.int32)
         while True:
-            done, self._count = counting_kernels.number_texts(
+            done, self._count = voter_kernels.number_texts(
                 data, offsets, self._slots, self._texts, self._ends, self._count, out, done
             )
             if done == len(array):
@@ -259,7 +274,7 @@ class Voters:
             else:
                 self._ends = np.append(self._ends, np.empty(3 * (len(self._ends) - 1), np.int64))
                 self._slots = np.full(4 * len(self._slots), -1, np.int32)
-                counting_kernels.refill_texts(self._slots, self._texts, self._ends, self._count)
+                voter_kernels.refill_texts(self._slots, self._texts, self._ends, self._count)
         return self._without_blanks(array, out, before)
 
     def _without_blanks(self, array: Any, out: NDArray[np.int32], before: int) -> NDArray[np.int32]:

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rankdp.data.checks import row_number
 from rankdp.data.columns import Columns
-from rankdp.data.comparisons import (
-    Kind,
-)
+from rankdp.data.comparisons import Kind
 from rankdp.data.csv_files import _Text, read_header
 from rankdp.data.sources import system_problem
 from rankdp.errors import InputError
 
 if TYPE_CHECKING:
-    pass
+    from rankdp.data.vote_pages import PageFile
 
+PAGED_ROWS = 1 << 18  # fewer are not worth the compiling of what reads pages
 BATCH_ROWS = 1 << 16  # small enough for the columns of a batch to stay in the cache between two loops
 
 Batch = tuple[int, int, Any]
-"""(which file, the number of its first row in that file, an Arrow record batch)"""
+"""(which file, the number of its first row in that file, an Arrow record batch that lasts until the next one)"""
 
 
 class Table(Protocol):
@@ -95,7 +94,7 @@ class ParquetFiles:
         for number, path in enumerate(paths):
             try:
                 file = pq.ParquetFile(path)
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError, UnicodeDecodeError):
                 raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
             kinds = {field.name: kind_of(field.type) for field in file.schema_arrow}
             if number and kinds != self.kinds:
@@ -131,15 +130,39 @@ class ParquetFiles:
             try:
                 if number != opened:
                     opened, file = number, pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False)
-                for batch in file.iter_batches(BATCH_ROWS, [group], list(columns), use_threads=not alone):
-                    yield number, start, batch
-                    start += batch.num_rows
+                    pages = None if self._rows < PAGED_ROWS else _pages(path, file)
+                paged = iter(()) if pages is None else pages.batches(group, columns, BATCH_ROWS)
+                for row, batch in _batches(file, group, columns, paged, not alone):
+                    yield number, start + row, batch
             except (pa.ArrowException, OSError) as error:
                 raise InputError(f"{path}: the file is damaged ({str(error).splitlines()[0]})") from None
 
     def where(self, file: int, row: int) -> str:
         """The file and the row."""
         return f"{self.paths[file]}, row {row + 1}"
+
+
+def _pages(path: str, file: Any) -> PageFile:
+    from rankdp.data.vote_pages import PageFile
+
+    return PageFile(path, file)
+
+
+def _batches(
+    file: Any, group: int, columns: Sequence[str], paged: Iterator[Any], use_threads: bool
+) -> Iterator[tuple[int, Any]]:
+    """First rows and batches of a row group: from its pages as far as these are understood, the rest from Arrow."""
+    done, start = 0, 0
+    for batch in paged:
+        yield done, batch
+        done += batch.num_rows
+    if done == file.metadata.row_group(group).num_rows:
+        return
+    for batch in file.iter_batches(BATCH_ROWS, [group], list(columns), use_threads=use_threads):
+        batch.validate(full=True)  # Arrow believes a damaged file's codes and texts
+        known = min(max(done - start, 0), batch.num_rows)
+        yield start + known, batch.slice(known)
+        start += batch.num_rows
 
 
 class CsvFiles:
