@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.plots import COLOURS, _spread, new_figure
+from rankdp.ranking import METHODS
+from rankdp.theory.noises import NOISES
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))
@@ -28,8 +30,9 @@ def test_labels_far_apart_do_not_move() -> None:
 
 
 def test_every_mechanism_has_its_colour() -> None:
-    assert set(COLOURS) == set(MECHANISMS)
-    assert len(set(COLOURS.values())) == len(COLOURS)
+    for together in (MECHANISMS, NOISES, METHODS):  # those that meet in one figure
+        assert len({COLOURS[name] for name in together}) == len(together)
+    assert set(COLOURS) == {*MECHANISMS, *NOISES, *METHODS}
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

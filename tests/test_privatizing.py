@@ -16,6 +16,7 @@ import pytest
 import rankdp
 from rankdp.data.files import open_rankings
 from rankdp.data.synthetic import town_poll
+from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privatizing import privatize, privatize_file
 
@@ -37,6 +38,16 @@ def test_keeps_everything_but_the_order(poll: rankdp.Rankings) -> None:
     assert np.array_equal(release.value.voters, poll.voters)
     assert np.array_equal(np.sort(release.value.orders, axis=1), np.sort(poll.orders, axis=1))
     assert not np.array_equal(release.value.orders, poll.orders)
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "optimal"])
+@pytest.mark.parametrize("items", [2, 10, 17, 130])
+def test_every_row_is_permuted(name: str, items: int) -> None:
+    """The released orders are not checked again, so they are checked here; there are enough for several threads."""
+    items = min(items, MECHANISMS[name].most_items or items)
+    orders = np.random.default_rng(items).random((150_000 // items, items)).argsort(axis=1)
+    release = privatize(rankdp.Rankings.from_orders(orders), 1, mechanism=name)
+    assert (np.sort(release.value.orders, axis=1) == np.arange(items)).all()
 
 
 def test_the_guarantee_is_the_mechanisms(poll: rankdp.Rankings) -> None:

@@ -17,6 +17,7 @@ from rankdp.mechanisms.objective import ObjectivePerturbation
 from rankdp.mechanisms.units import Protection
 from rankdp.mechanisms.wins import NoisyWins
 from rankdp.privacy.bits import SeededBits
+from rankdp.privacy.exact import positive
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import link as known_link
 from rankdp.ranking import choose_ridge, rank
@@ -246,8 +247,7 @@ def test_the_objective_ridge_minimises_its_formula(link, moved, epsilon, compari
     def mechanism(gamma):
         return ObjectivePerturbation(10, comparisons, Protection("voter", moved), epsilon, gamma, link=chosen)
 
-    degree = 2 * comparisons / 10
-    information = degree * float(chosen.slope(np.zeros(1))[0]) ** 2
+    information = 2 * comparisons / 10 * float(chosen.slope(np.zeros(1))[0]) ** 2
 
     def error(gamma):
         try:
@@ -256,7 +256,7 @@ def test_the_objective_ridge_minimises_its_formula(link, moved, epsilon, compari
             return math.inf
         return (information + variance + gamma**2 / 3) / (information + gamma) ** 2
 
-    best = ranking._choose_objective_ridge(degree, chosen, mechanism)
+    best = float(ranking.objective(10, comparisons, Protection("voter", moved), positive(epsilon), link=chosen).ridge)
     least = min(error(gamma) for gamma in np.geomspace(best / 1e4, best * 1e4, 2001).tolist())
     assert error(best) <= least * (1 + 1e-3)  # both grids step by four percent or less around a flat minimum
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rankdp.errors import Unsupported as Unsupported
     from rankdp.mechanisms.registry import candidates as candidates
     from rankdp.mechanisms.registry import mechanism as mechanism
+    from rankdp.mechanisms.scores import score_mechanism as score_mechanism
+    from rankdp.planning.plan import plan as plan
     from rankdp.privacy.bits import SecureBits as SecureBits
     from rankdp.privacy.bits import SeededBits as SeededBits
     from rankdp.privacy.guarantee import Guarantee as Guarantee
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from rankdp.privatizing import privatize_file as privatize_file
     from rankdp.ranking import rank as rank
     from rankdp.reports import write_board as write_board
+    from rankdp.scoring import privatize_scores as privatize_scores
+    from rankdp.scoring import privatize_scores_file as privatize_scores_file
 
 _WHERE = {
     "Comparisons": "data.comparisons",
@@ -51,6 +55,8 @@ _WHERE = {
     "Unsupported": "errors",
     "candidates": "mechanisms.registry",
     "mechanism": "mechanisms.registry",
+    "score_mechanism": "mechanisms.scores",
+    "plan": "planning.plan",
     "SecureBits": "privacy.bits",
     "SeededBits": "privacy.bits",
     "Guarantee": "privacy.guarantee",
@@ -59,8 +65,10 @@ _WHERE = {
     "privatize_file": "privatizing",
     "rank": "ranking",
     "write_board": "reports",
+    "privatize_scores": "scoring",
+    "privatize_scores_file": "scoring",
 }
-_PACKAGES = ("data", "errors", "mechanisms", "plots", "privacy", "rankers", "theory")
+_PACKAGES = ("data", "errors", "mechanisms", "planning", "plots", "privacy", "rankers", "theory")
 
 __all__ = ["__version__", *_WHERE]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rankdp.privacy.release import Release
 
 _MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "laplace", "optimal")
+_NOISE_NAMES = ("laplace", "gaussian", "generalized-normal", "staircase", "ball")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -39,6 +40,13 @@ def cli() -> None:
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
 @click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, instead of --epsilon.")
 @click.option("--mechanism", type=click.Choice(_MECHANISM_NAMES), default="auto", show_default=True)
+@click.option(
+    "--objective",
+    type=click.Choice(["concordance", "aggregate"]),
+    default="concordance",
+    show_default=True,
+    help="What auto is best at: keeping pairs in order, or unbiased aggregates (rankdp aggregate).",
+)
 @click.option(
     "--listed-items-public", is_flag=True, help="Accept partial rankings; which items are listed stays public."
 )
@@ -60,6 +68,7 @@ def privatize(
     epsilon: str | None,
     epsilon_column: str | None,
     mechanism: str,
+    objective: Any,
     listed_items_public: bool,
     ties: Any,
     items_file: Path | None,
@@ -83,6 +92,7 @@ def privatize(
             target,
             epsilon,
             mechanism=mechanism,
+            objective=objective,
             epsilon_column=epsilon_column,
             listed_items_public=listed_items_public,
             ties=ties,
@@ -106,10 +116,11 @@ def _say_choice(release: Release[Any]) -> None:
     """Why auto chose what it chose, where it chose one thing."""
     from rankdp.mechanisms.registry import mechanism, why
 
-    choices = release.provenance.parameters["choices"]
-    if release.provenance.parameters["asked_for"] == "auto" and len(choices) == 1:
-        (choice,) = choices
-        _say(why(mechanism(choice["mechanism"], choice["items"], choice["epsilon"])))  # type: ignore[arg-type]
+    facts = release.provenance.parameters
+    if facts["asked_for"] == "auto" and len(facts["choices"]) == 1:
+        (choice,) = facts["choices"]
+        chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
+        _say(why(chosen, facts["objective"]))  # type: ignore[arg-type]
 
 
 @cli.command()
@@ -221,6 +232,52 @@ def _board_table(board: Any, title: str) -> None:
 
 
 @cli.command()
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every score: smaller is more private.")
+@click.option(
+    "--bounds", nargs=2, metavar="LO HI", help="Two public numbers that every score lies between; never from the data."
+)
+@click.option("--noise", type=click.Choice(_NOISE_NAMES), default="laplace", show_default=True)
+@click.option(
+    "--delta", default="0", metavar="NUMBER", help="For gaussian, generalized-normal with p above 1, and ball noise."
+)
+@click.option("--p", "-p", metavar="NUMBER", help="The shape of generalized-normal or ball noise (inf: a cube).")
+@click.option("--gamma", metavar="NUMBER", help="The first stair of staircase noise, as a share of the range.")
+@click.option(
+    "--outside",
+    type=click.Choice(["refuse", "clip"]),
+    default="refuse",
+    show_default=True,
+    help="A score outside the bounds: refuse the file, or move it to the nearest bound.",
+)
+@click.option("--clamp-output", is_flag=True, help="Move noisy scores back into the bounds (costs no privacy).")
+@click.option("--item-column", metavar="NAME", help="Column with the names, where it is not item, name or id.")
+@click.option("--score-column", metavar="NAME", help="Column with the scores, where it is not score or value.")
+@click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+def scores(source: Path, target: Path, seed: int | None, as_json: bool, **options: Any) -> None:
+    """Add noise to every score in IN, each one protected, and write them to OUT.
+
+    CSV or Parquet in; CSV, Parquet or JSON out, by their endings. OUT.release.json states the guarantee.
+    """
+    from rankdp.privacy.bits import SeededBits
+    from rankdp.scoring import privatize_scores_file
+
+    release = privatize_scores_file(source, target, bits=None if seed is None else SeededBits(seed), **options)
+    facts = release.provenance.parameters
+    if as_json:
+        click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))
+        return
+    _say(f"{target}: {facts['scores']:,} scores, {facts['noise']} noise")
+    if left_out := facts["columns_left_out"]:
+        _say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
+    low, high = facts["bounds"]
+    _say(f"noise of standard deviation {facts['standard_deviation']:.3g} on every score, bounds {low:g} to {high:g}")
+    _say(release.explain())
+
+
+@cli.command()
 @click.option("--plot", type=click.Path(path_type=Path), default=Path("rankdp-demo.png"), show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def demo(plot: Path, as_json: bool) -> None:
@@ -274,6 +331,109 @@ def _demo_table(shown: Any) -> None:
     table.add_section()
     table.add_row("item pairs in the true order", "", *(f"{shown.pairs_in_order(one):.0%}" for one in shown.releases))
     Console(width=None if sys.stdout.isatty() else 110).print(table)
+
+
+@cli.group()
+def plan() -> None:
+    """Which epsilon? What accuracy it buys, or which one an accuracy needs.
+
+    From public numbers only, without simulation: nothing is read, nothing is spent.
+    """
+
+
+def _planned(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that all plans share: one question, and where the answer goes."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON."),
+        click.option(
+            "--output",
+            "-o",
+            "outputs",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="plan.png, .html or .json; may be repeated.",
+        ),
+        click.option("--top", type=int, metavar="K", help="The length of a top list, for --overlap.  [default: 3]"),
+        click.option("--overlap", type=float, metavar="SHARE", help="Ask for: this share of the true top K kept."),
+        click.option("--exact", type=float, metavar="SHARE", help="Ask for: the exact order with this probability."),
+        click.option("--pairs", type=float, metavar="SHARE", help="Ask for: this share of all pairs in order."),
+        click.option("--epsilon", "-e", metavar="NUMBER", help="Ask what this epsilon buys."),
+    ):
+        command = option(command)
+    return command
+
+
+_interval_options = (
+    click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."),
+    click.option("--half-width", type=float, metavar="NUMBER", help="Ask for: this half-width of a score's interval."),
+)
+
+
+def _with_intervals(command: Callable[..., None]) -> Callable[..., None]:
+    for option in _interval_options:
+        command = option(command)
+    return command
+
+
+@plan.command("ranking")
+@click.option("--items", type=int, required=True, help="How many items are ranked.")
+@_planned
+def plan_ranking(**options: Any) -> None:
+    """One person's ranking, released as a synthetic one (rankdp privatize)."""
+    _plan("ranking", **options)
+
+
+@plan.command("comparisons")
+@click.option("--items", type=int, required=True, help="How many items are compared.")
+@click.option("--comparisons", type=int, required=True, help="How many comparisons there will be, about.")
+@click.option("--protect", type=click.Choice(["comparison", "outcome", "voter"]), required=True)
+@click.option("--max-per-voter", type=int, metavar="C")
+@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins.")
+@click.option("--spread", type=float, default=1.0, show_default=True, help="Log-strengths lie within +-SPREAD.")
+@_with_intervals
+@_planned
+def plan_comparisons(**options: Any) -> None:
+    """A leaderboard from comparisons (rankdp rank)."""
+    _plan("comparisons", **options)
+
+
+@plan.command("scores")
+@click.option("--items", type=int, required=True, help="How many scores are released.")
+@click.option("--bounds", type=float, nargs=2, default=(0.0, 1.0), show_default=True, metavar="LOW HIGH")
+@click.option(
+    "--law", type=click.Choice(["uniform", "normal", "exponential", "beta"]), default="uniform", show_default=True
+)
+@click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise takes part.")
+@_with_intervals
+@_planned
+def plan_scores(**options: Any) -> None:
+    """A vector of scores with noise on each (rankdp scores)."""
+    _plan("scores", **options)
+
+
+def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: Any) -> None:
+    from rankdp.planning.pages import check_ending, table_of, write_plan
+    from rankdp.planning.plan import plan as make
+
+    for path in outputs:
+        check_ending(path)
+    made = make(situation, **question)
+    for path in outputs:
+        write_plan(made, path)
+    if as_json:
+        click.echo(json.dumps(made.to_dict(), indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    heads, rows = table_of(made)
+    table = Table(title=f"Plan: {made.situation.subject}", title_justify="left", title_style="bold")
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 110).print(table)
+    click.echo("\n" + textwrap.fill(made.explain(), 100))
 
 
 def _say(words: str) -> None:

@@ -21,6 +21,12 @@ COLOURS = {
     "reinsertion": "#D55E00",
     "kendall": "#009E73",
     "laplace": "#CC79A7",
+    "staircase": "#0072B2",
+    "generalized-normal": "#D55E00",
+    "gaussian": "#E69F00",
+    "ball": "#56B4E9",
+    "bradley-terry": "#0072B2",
+    "copeland": "#D55E00",
 }
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D", "#5B5B5B")
 

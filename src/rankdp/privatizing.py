@@ -8,33 +8,32 @@ workers privatize those in between.
 
 from __future__ import annotations
 
-import json
 import os
-import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from threading import Lock
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.files import open_rankings, open_writer
 from rankdp.data.rankings import Rankings, Ties
-from rankdp.data.sources import system_problem
 from rankdp.errors import InputError
 from rankdp.mechanisms.base import Orders, RankingMechanism
-from rankdp.mechanisms.registry import MECHANISMS, mechanism
+from rankdp.mechanisms.registry import MECHANISMS, Objective, mechanism
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Provenance, Release
+from rankdp.sidecar import Sidecar
 
-SIDECAR = ".release.json"
-_BATCHES_AHEAD = 3
+_BATCHES_AHEAD = 4
 
 
 def privatize(
@@ -42,14 +41,15 @@ def privatize(
     epsilon: Real | Iterable[Real] | None = None,
     *,
     mechanism: str = "auto",
+    objective: Objective = "concordance",
     listed_items_public: bool = False,
     bits: Bits | None = None,
 ) -> Release[Rankings]:
     """A synthetic copy of ``rankings``: the same voters and items, every order drawn anew around the true one.
 
     ``epsilon`` is one number for all, one per row, or None to use ``rankings.epsilons``. ``mechanism="auto"``
-    takes the one that keeps most pairs in order. With ``bits=SeededBits(seed)`` the result is a rehearsal
-    without a guarantee.
+    takes the one that keeps most pairs in order, or with ``objective="aggregate"`` the one from which ``aggregate``
+    learns most. With ``bits=SeededBits(seed)`` the result is a rehearsal without a guarantee.
     """
     if not isinstance(rankings, Rankings):
         raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
@@ -57,8 +57,8 @@ def privatize(
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
-    job = _Job(mechanism, cast("Real | None", epsilon), listed_items_public, bits or SecureBits())
-    return job.release(job.admit(rankings).run(workers=os.cpu_count() or 1))
+    job = _Job(mechanism, cast("Real | None", epsilon), listed_items_public, bits or SecureBits(), objective)
+    return job.release(job.admit(rankings, job.bits.spawn()).run(workers=os.cpu_count() or 1))
 
 
 def privatize_file(
@@ -67,6 +67,7 @@ def privatize_file(
     epsilon: Real | None = None,
     *,
     mechanism: str = "auto",
+    objective: Objective = "concordance",
     epsilon_column: str | None = None,
     listed_items_public: bool = False,
     ties: Ties = "refuse",
@@ -82,17 +83,17 @@ def privatize_file(
     """
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
-    job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits())
+    job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits(), objective)
     with (
-        _Sidecar(target) as sidecar,
+        Sidecar(target) as sidecar,
         open_rankings(source, items=items, ties=ties, epsilon_column=epsilon_column) as reader,
         open_writer(target, like=reader) as writer,
         ThreadPoolExecutor(1) as reading,
         ThreadPoolExecutor(os.cpu_count()) as drawing,
     ):
         rows = 0
-        batches = _in_order(drawing, _prefetched(reading, reader.unfinished()))
-        for done in _in_order(drawing, (job.admit(batch).run for batch in batches)):
+        batches = _prefetched(reading, reader.unfinished())
+        for done in _in_order(drawing, (partial(job.work, batch, job.bits.spawn()) for batch in batches)):
             writer.write(done)
             rows += len(done)
             if progress:
@@ -132,49 +133,60 @@ class _Task:
     bits: Bits
 
     def run(self, workers: int = 1) -> Rankings:
-        """The synthetic batch."""
-        orders = self.batch.orders
+        """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
+        batch, orders = self.batch, self.batch.orders
         if len(self.groups) == 1 and self.groups[0][0] is None and orders.shape[1] == self.groups[0][1].items:
-            return self.batch.with_orders(self.groups[0][1].sample(orders, self.bits, workers))
-        out: Orders = orders.copy()
-        for rows, one in self.groups:
-            chosen = slice(None) if rows is None else rows
-            out[chosen, : one.items] = one.sample(orders[chosen, : one.items], self.bits, workers)
-        return self.batch.with_orders(out)
+            out: Orders = self.groups[0][1].sample(orders, self.bits, workers)
+        else:
+            out = orders.copy()
+            for rows, one in self.groups:
+                chosen = slice(None) if rows is None else rows
+                out[chosen, : one.items] = one.sample(orders[chosen, : one.items], self.bits, workers)
+        return Rankings._of(out, batch.items, batch._voters, batch.epsilons)
 
 
 class _Job:
     """One privatization: what was asked for, and what has been promised on the way."""
 
-    def __init__(self, name: str, epsilon: Real | None, listed_items_public: bool, bits: Bits) -> None:
-        if name != "auto":
-            mechanism(name, 2, 1)  # an unknown name is refused before anything is read
-        self.name, self.bits = name, bits
+    def __init__(
+        self, name: str, epsilon: Real | None, listed_items_public: bool, bits: Bits, objective: Objective
+    ) -> None:
+        mechanism(name, 2, 1, objective=objective)  # an unknown name is refused before anything is read
+        self.name, self.bits, self.objective = name, bits, objective
         self.epsilon = None if epsilon is None else positive(epsilon)
         self.listed_items_public = listed_items_public
         self.partial = False
         self.items: int | None = None
         self.used: dict[tuple[int, Fraction], RankingMechanism] = {}
+        self._admitting = Lock()
 
-    def admit(self, batch: Rankings) -> _Task:
+    def work(self, finish: Callable[[], Rankings], bits: Bits) -> Rankings:
+        """A batch from its cells to its synthetic rows, all in one thread, so that they stay in its processor's cache.
+
+        Batches may be admitted in any order: whether their lists of items agree does not depend on it.
+        """
+        return self.admit(finish(), bits).run()
+
+    def admit(self, batch: Rankings, bits: Bits) -> _Task:
         """Check what the whole table must obey, build the mechanisms that the batch needs, say what is to be done."""
         if self.epsilon is None and batch.epsilons is None:
             raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
         complete = batch.complete
-        partial = not complete or self.items not in (None, len(batch.items))
-        self.items = len(batch.items)
-        if partial and not self.listed_items_public:
-            raise InputError(
-                "some rankings list only some of the items: their order can be protected, but not which items they "
-                "list; say that this is public with listed_items_public=True (--listed-items-public)"
-            )
-        self.partial |= partial
-        groups = [(rows, self._mechanism(length, epsilon)) for length, epsilon, rows in self._groups(batch, complete)]
-        return _Task(batch, groups, self.bits.spawn())
+        with self._admitting:
+            some = not complete or self.items not in (None, len(batch.items))
+            self.items = len(batch.items)
+            if some and not self.listed_items_public:
+                raise InputError(
+                    "some rankings list only some of the items: their order can be protected, but not which items "
+                    "they list; say that this is public with listed_items_public=True (--listed-items-public)"
+                )
+            self.partial |= some
+            groups = [(rows, self._mechanism(length, eps)) for length, eps, rows in self._groups(batch, complete)]
+        return _Task(batch, groups, bits)
 
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.used:
-            built = mechanism(self.name, length, epsilon)
+            built = mechanism(self.name, length, epsilon, objective=self.objective)
             assert isinstance(built, RankingMechanism)
             self.used[length, epsilon] = built
         return self.used[length, epsilon]
@@ -207,41 +219,10 @@ class _Job:
         names = [name for name in MECHANISMS if any(one.name == name for one in self.used.values())]
         parameters = {
             "asked_for": self.name,
+            "objective": self.objective,
             "epsilon": "each voter's own" if personal else str(self.epsilon),
             "choices": [{"mechanism": self.used[key].name, **self.used[key].parameters} for key in sorted(self.used)],
             **facts,
         }
         provenance = Provenance.now(" + ".join(names), parameters, self.bits)
         return Release(value, None if provenance.seed is not None else guarantee, provenance)
-
-
-class _Sidecar:
-    """The release's JSON file, written out before the data file takes its name and named after it.
-
-    The old sidecar is removed in between, so that at no moment a guarantee stands beside data it was not made for.
-    """
-
-    def __init__(self, target: str | os.PathLike[str]) -> None:
-        self._target = Path(os.fspath(target) + SIDECAR)
-        self._temporary = self._target.with_name(f".{self._target.name}.{secrets.token_hex(4)}.tmp")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def write(self, release: Release[Path]) -> None:
-        """Put the release's facts on disk under a temporary name."""
-        try:
-            with self._temporary.open("w", encoding="utf-8") as file:
-                json.dump(release.to_dict(), file, indent=2)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            self._target.unlink(missing_ok=True)
-        except OSError as problem:
-            raise system_problem(str(self._target), problem, "written") from None
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self._temporary.replace(self._target)
-        else:
-            self._temporary.unlink(missing_ok=True)

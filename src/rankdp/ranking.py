@@ -179,11 +179,16 @@ def _size(
     Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. A voter's
     is not.
     """
-    if protection.unit != "voter":
-        return _Public(items, total), Fraction(0)
-    spent = epsilon * _COUNT_SHARE
+    spent = count_cost(protection, epsilon)
+    if not spent:
+        return _Public(items, total), spent
     noisy = total + int(discrete_laplace(protection.moved / spent, 1, bits)[0])
     return _Public(items, max(noisy, len(items))), spent
+
+
+def count_cost(protection: Protection, epsilon: Fraction) -> Fraction:
+    """What of epsilon goes into knowing how many comparisons there are: nothing, except where voters are protected."""
+    return epsilon * _COUNT_SHARE if protection.unit == "voter" else Fraction(0)
 
 
 def choose_ridge(degree: float, noise_variance: float) -> float:
@@ -236,14 +241,8 @@ def _from_objective(
     bits: Bits,
 ) -> _Drawn:
     """Bradley-Terry scores by objective perturbation."""
-
-    def mechanism(gamma: float) -> ObjectivePerturbation:
-        return ObjectivePerturbation(
-            len(public.items), public.comparisons, protection, epsilon, gamma, link=link, calibration=calibration
-        )
-
-    gamma = ridge if ridge is not None else _choose_objective_ridge(public.degree, link, mechanism)
-    chosen = mechanism(gamma)
+    chosen = objective(len(public.items), public.comparisons, protection, epsilon, ridge, link, calibration)
+    gamma = float(chosen.ridge)
     scores = chosen.sample(counts, bits)
     scores = scores - scores.mean()
     random = np.random.default_rng(0)
@@ -257,22 +256,38 @@ def _from_objective(
     return _Drawn(scores, centres, errors, parameters, [])
 
 
-def _choose_objective_ridge(degree: float, link: Link, mechanism: Any) -> float:
-    """The same minimum as ``choose_ridge``, where a small ridge also costs noise through the Hessian.
+def objective(
+    items: int,
+    comparisons: int,
+    protection: Protection,
+    epsilon: Fraction,
+    ridge: float | None = None,
+    link: Link = LOGISTIC,
+    calibration: str = "tight",
+) -> ObjectivePerturbation:
+    """Objective perturbation with this ridge, or with the one of least expected error, from public numbers.
 
-    With an endless ridge that cost is nothing and the minimum as there: the search goes on from where that lies.
+    It is the same minimum as in ``choose_ridge``, but a small ridge also costs noise through the Hessian. With an
+    endless ridge that cost is nothing and the minimum as there: the search goes on from where that lies.
     """
-    information = max(degree, _LEAST_DEGREE) * float(link.slope(np.zeros(1))[0]) ** 2
+
+    def mechanism(gamma: float) -> ObjectivePerturbation:
+        return ObjectivePerturbation(items, comparisons, protection, epsilon, gamma, link=link, calibration=calibration)
+
+    if ridge is not None:
+        return mechanism(ridge)
+    information = max(2 * comparisons / items, _LEAST_DEGREE) * float(link.slope(np.zeros(1))[0]) ** 2
     least = (information + mechanism(1e100).noise_variance) / (information * _SPREAD)
-    best, lowest = math.nan, math.inf
+    best, lowest = mechanism(1e6 * least), math.inf
     for gamma in np.geomspace(least, 1e6 * least, 400).tolist():
+        one = mechanism(gamma)
         try:
-            variance = mechanism(gamma).noise_variance
+            variance = one.noise_variance
         except InputError:
             continue  # too small for this epsilon
         error = (information + variance + gamma**2 * _SPREAD) / (information + gamma) ** 2
         if error < lowest:
-            best, lowest = gamma, error
+            best, lowest = one, error
     return best
 
 

@@ -13,6 +13,7 @@ import math
 from os import PathLike, fspath
 from pathlib import Path
 
+from rankdp import pages
 from rankdp.data.atomic import write_whole
 from rankdp.errors import InputError
 from rankdp.leaderboard import Leaderboard
@@ -73,15 +74,15 @@ def to_json(release: Release[Leaderboard]) -> str:
 
 def to_html(release: Release[Leaderboard], title: str) -> str:
     """One page with the plot, the table, the warnings and the guarantee; it loads nothing."""
-    board = release.value
+    board, origin = release.value, release.provenance
     heads = ["", "item", board.score_name, f"{board.level:.0%} interval", "rank", "rank interval"]
     if board.top is not None:
         heads.append(f"in the top {board.top}")
-    cells = []
+    lines = []
     for place, row in enumerate(board.rows(), 1):
         line = [
             str(place),
-            html.escape(row["item"]),
+            row["item"],
             _number(row[board.score_name]),
             f"{_number(row['low'])} … {_number(row['high'])}",
             str(row["rank"]),
@@ -89,18 +90,16 @@ def to_html(release: Release[Leaderboard], title: str) -> str:
         ]
         if board.top is not None:
             line.append(f"{'yes' if row['in_top'] else 'no'} ({row['top_probability']:.0%})")
-        cells.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in line) + "</tr>")
-    warnings = "".join(f"<p class='warning'>{html.escape(warning)}</p>" for warning in board.warnings)
-    return _PAGE.format(
-        title=html.escape(title),
-        plot=_svg(board),
-        heads="".join(f"<th>{head}</th>" for head in heads),
-        rows="\n".join(cells),
-        warnings=warnings,
-        promise=html.escape(release.explain()),
-        origin=html.escape(
-            f"rankdp {release.provenance.version}, {release.provenance.mechanism}, {release.provenance.when}"
-        ),
+        lines.append(line)
+    return pages.page(
+        title,
+        _svg(board),
+        *(pages.paragraph(warning, "warning") for warning in board.warnings),
+        pages.table(heads, lines, texts=2),
+        footer=[
+            f"What is promised: {release.explain()}",
+            f"rankdp {origin.version}, {origin.mechanism}, {origin.when}",
+        ],
     )
 
 
@@ -165,29 +164,3 @@ def to_png(release: Release[Leaderboard], title: str) -> bytes:
 def _unformatted(text: str) -> str:
     """A text that matplotlib shows as it is: a dollar would start a formula."""
     return text.replace("$", r"\$")
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; }}
-table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
-th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
-th {{ border-bottom: 2px solid #1b1f24; }}
-th:nth-child(2), td:nth-child(2) {{ text-align: left; }}
-svg {{ width: 100%; height: auto; }}
-.grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
-.name {{ text-anchor: end; font-size: 13px; }} .tick {{ text-anchor: middle; font-size: 12px; fill: #57606a; }}
-.warning {{ background: #fff8e1; padding: .5rem .8rem; border-left: 4px solid #E69F00; }}
-footer {{ color: #57606a; border-top: 1px solid #e3e6ea; padding-top: 1rem; }}
-</style></head><body>
-<h1>{title}</h1>
-{plot}
-{warnings}
-<table><thead><tr>{heads}</tr></thead><tbody>
-{rows}
-</tbody></table>
-<footer><p><strong>What is promised.</strong> {promise}</p><p>{origin}</p></footer>
-</body></html>
-"""

@@ -212,6 +212,8 @@ def test_public_numbers_equal_enumeration(name, items, epsilon):
     for b in range(items):
         matrix[:, b] = np.bincount(outputs[:, b], weights=probabilities, minlength=items)
     np.testing.assert_allclose(mechanism.position_matrix(), matrix, atol=1e-10)
+    for k in range(1, items + 1):
+        np.testing.assert_allclose(mechanism.top_block(k), matrix[:k, :k], atol=1e-10)
     kept = []
     for i, j in itertools.combinations(range(items), 2):
         kept.append(float(probabilities @ keeps(outputs, i, j)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support import decimal_exp
 
 from rankdp.errors import InputError
-from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
+from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING, Guarantee
 
 EPSILONS = st.one_of(
     st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12),
@@ -190,3 +190,43 @@ def test_a_broken_sidecar_is_refused(broken):
         Guarantee.from_dict({**data, **broken})
     with pytest.raises(InputError, match="must"):
         Guarantee.from_dict({key: value for key, value in data.items() if key != "protects"})
+
+
+# -- scores: no epsilon, Rényi curves, idealized noise ---------------------------------------------------------------
+
+
+def test_epsilon_zero_goes_with_delta_only():
+    ball = Guarantee(ONE_SCORE, Fraction(0), Fraction(1, 100), local=False)
+    text = ball.explain()
+    assert "learns nothing about it (epsilon 0), except with probability at most 0.01" in text
+    assert "rule some of its values out with certainty" in text
+    assert "factor" not in text
+    assert Guarantee.from_dict(json.loads(json.dumps(ball.to_dict()))) == ball
+    together = ball.compose(Guarantee(ONE_SCORE, Fraction(1), local=False))
+    assert (together.epsilon, together.delta) == (1, Fraction(1, 100))
+    with pytest.raises(InputError, match="epsilon must be a finite number above 0, got 0"):
+        Guarantee(ONE_SCORE, Fraction(0))
+
+
+def test_an_idealized_guarantee_says_so_and_stays_so():
+    ideal = Guarantee(ONE_SCORE, Fraction(1), local=False, idealized=True)
+    plain = Guarantee(ONE_SCORE, Fraction(1), local=False)
+    assert "Idealized: the noise was drawn with floating-point numbers" in ideal.explain()
+    assert "dealized" not in plain.explain()
+    assert plain.compose(ideal).idealized
+    assert ideal.compose(plain).idealized
+    assert Guarantee.from_dict(ideal.to_dict()).idealized
+
+
+def test_renyi_curves_add_up_at_common_orders():
+    first = Guarantee(ONE_SCORE, Fraction(1), local=False, renyi=((2.0, 0.1), (4.0, 0.3)))
+    second = Guarantee(ONE_SCORE, Fraction(1), local=False, renyi=((4.0, 0.2), (8.0, 0.5)))
+    ((order, total),) = first.compose(second).renyi
+    assert order == 4
+    assert Fraction(0.3) + Fraction(0.2) <= Fraction(total) < Fraction(0.5) + Fraction(1, 10**9)
+    assert first.compose(Guarantee(ONE_SCORE, Fraction(1), local=False)).renyi == ()
+    assert Guarantee.from_dict(json.loads(json.dumps(first.to_dict()))) == first
+    older = {key: value for key, value in first.to_dict().items() if key not in ("renyi", "idealized")}
+    assert Guarantee.from_dict(older).renyi == ()
+    with pytest.raises(InputError, match="must"):
+        Guarantee.from_dict({**first.to_dict(), "renyi": [[2.0]]})

@@ -367,7 +367,7 @@ def test_below_exp_asks_the_exact_exponent_where_the_float_is_in_doubt(x):
         if not 0 <= script[0] < WORD:
             continue
         bits = Scripted(script)
-        assert noise._below_exp(float_of_x, exponent, bits).tolist() == [expected]
+        assert noise.below_exp(float_of_x, exponent, bits).tolist() == [expected]
         assert bits.used == len(script)
     assert set(asked) == {0}
 
@@ -378,8 +378,8 @@ def test_below_exp_overrules_a_proposal_that_is_off():
     edge = int(Fraction(decimal_exp(-x, 60)) * WORD)
     for error in (-1e-12, 1e-12):
         proposed = np.array([float(x) + error])
-        assert noise._below_exp(proposed, lambda _: x, Scripted([edge - 1000])).tolist() == [True]
-        assert noise._below_exp(proposed, lambda _: x, Scripted([edge + 1000])).tolist() == [False]
+        assert noise.below_exp(proposed, lambda _: x, Scripted([edge - 1000])).tolist() == [True]
+        assert noise.below_exp(proposed, lambda _: x, Scripted([edge + 1000])).tolist() == [False]
 
 
 @pytest.mark.parametrize("sigma", [65, 1000, 1 << 30, 1 << 56])

@@ -26,10 +26,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.theory.pair_laws import Moments, PairLaw, of_permutations
 
 Orders = NDArray[np.int32]
 
@@ -44,6 +45,10 @@ class RankingMechanism(ABC):
     name: ClassVar[str]
     #: the longest ranking it can release, None for any
     most_items: ClassVar[int | None] = None
+    #: the longest ranking whose ``position_matrix`` is exact and in reach, None for any
+    position_law_up_to: ClassVar[int | None] = None
+    #: the longest ranking whose ``pair_law`` is in reach; without a method of its own, that of all m! outputs
+    pair_law_up_to: ClassVar[int] = 7
 
     def __init__(self, items: int, epsilon: Real) -> None:
         if isinstance(items, bool) or not isinstance(items, (int, np.integer)) or items < 2:
@@ -128,6 +133,35 @@ class RankingMechanism(ABC):
     @abstractmethod
     def position_matrix(self) -> NDArray[np.float64]:
         """M[a, b] = P(the item at original position a lands at position b), both from 0."""
+
+    def top_block(self, k: int) -> NDArray[np.float64]:
+        """The corner of ``position_matrix`` for the first k positions: which of the top k stay there."""
+        return self.position_matrix()[:k, :k]
+
+    def pair_law(self) -> PairLaw:
+        """Where every pair of original positions lands, exactly; refused where that is out of reach."""
+        if self.items > self.pair_law_up_to:
+            raise Unsupported(
+                f"the law of two positions of the {self.name} mechanism is known for up to {self.pair_law_up_to} "
+                f"items, got {self.items}"
+            )
+        return self._pair_law()
+
+    def _pair_law(self) -> PairLaw:
+        """From the probabilities of all m! outputs."""
+        return of_permutations(all_permutations(self.items), np.exp(self._log_prob(all_permutations(self.items))))
+
+    def pair_matrix(self) -> NDArray[np.float64]:
+        """P((a1, a2) lands on (b1, b2)), m(m-1) x m(m-1): first the pairs with a1 < a2 in order, then those turned."""
+        return self.pair_law().matrix()
+
+    def unbiased_pairs(self) -> Moments | None:
+        """The unbiased estimate of "the first stands before the second" in closed form, None where none is known."""
+        return None
+
+    def unbiased_ranks(self) -> Moments | None:
+        """The unbiased estimate of a rank in closed form, None where none is known."""
+        return None
 
     def expected_concordance(self) -> float:
         """The expected share of pairs that keep their order: 1 is perfect, 1/2 is noise."""

@@ -20,12 +20,15 @@ from rankdp.mechanisms.base import Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.noise import TruncatedGeometrics
 from rankdp.theory import kendall as theory
+from rankdp.theory.pair_laws import PairLaw, kendall_pair_law
 
 
 class Kendall(RankingMechanism):
     """Insert the items one by one, from best to worst, each a geometric number of places too early."""
 
     name: ClassVar[str] = "kendall"
+    position_law_up_to: ClassVar[int | None] = 1000
+    pair_law_up_to: ClassVar[int] = 50
 
     @cached_property
     def _stages(self) -> TruncatedGeometrics:
@@ -57,6 +60,14 @@ class Kendall(RankingMechanism):
     def position_matrix(self) -> NDArray[np.float64]:
         """By following an item while later ones join."""
         return theory.position_matrix(self.items, float(self.epsilon))
+
+    def top_block(self, k: int) -> NDArray[np.float64]:
+        """The same for the first k positions alone, in O(m k^2)."""
+        return theory.position_matrix(self.items, float(self.epsilon), first=k)
+
+    def _pair_law(self) -> PairLaw:
+        """By following two items while later ones join."""
+        return kendall_pair_law(self.items, float(self.epsilon))
 
     def expected_concordance(self) -> float:
         """Theorem 1(3), summed over the stages."""

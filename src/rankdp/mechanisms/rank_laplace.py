@@ -42,6 +42,7 @@ class RankLaplace(RankingMechanism):
     """Noise on the ranks, then sort: kept for comparison; every other mechanism keeps more of the order."""
 
     name: ClassVar[str] = "laplace"
+    position_law_up_to: ClassVar[int | None] = 50
 
     @property
     def scale(self) -> Fraction:

@@ -30,7 +30,7 @@ from rankdp.mechanisms.base import Orders, RankingMechanism, all_permutations, r
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.privacy.tables import CutTable, Weights
-from rankdp.theory import concordance
+from rankdp.theory import concordance, pair_laws
 
 _TABLE_UP_TO = 5  # items up to which a table of all outputs is faster than taking items out
 
@@ -39,6 +39,8 @@ class Reinsertion(RankingMechanism):
     """Take a random number of random items out, put them back anywhere. O(m) per ranking for every m."""
 
     name: ClassVar[str] = "reinsertion"
+    position_law_up_to: ClassVar[int | None] = 1000
+    pair_law_up_to: ClassVar[int] = 50
 
     def local_epsilon(self) -> float:
         """m eps - log(1 + m (e^eps - 1)), rounded up."""
@@ -149,6 +151,22 @@ class Reinsertion(RankingMechanism):
     def position_matrix(self) -> NDArray[np.float64]:
         """From the two hypergeometric laws of a kept item's place."""
         return concordance.reinsertion_position_matrix(self.items, self._law)
+
+    def top_block(self, k: int) -> NDArray[np.float64]:
+        """The same for the first k positions alone, in O(m k^2)."""
+        return concordance.reinsertion_position_matrix(self.items, self._law, first=k)
+
+    def _pair_law(self) -> pair_laws.PairLaw:
+        """By which of the two were taken out."""
+        return pair_laws.reinsertion_pair_law(self.items, self._law)
+
+    def unbiased_pairs(self) -> pair_laws.Moments:
+        """For every length: the order and the distance of two positions span an invariant plane."""
+        return pair_laws.reinsertion_pairs(self.items, self._law)
+
+    def unbiased_ranks(self) -> pair_laws.Moments:
+        """For every length: the mean position is affine in the original one."""
+        return pair_laws.reinsertion_ranks(self.items, self._law)
 
 
 @lru_cache(maxsize=16)

@@ -29,6 +29,7 @@ from rankdp.mechanisms.base import Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.exact import exp_bounds
 from rankdp.privacy.tables import CutTable, Weights, integer_weights
+from rankdp.theory.pair_laws import PairLaw, from_cells, pairs
 
 EXACT_UP_TO = 10
 _SIMULATED_ROWS = 1 << 17
@@ -44,6 +45,8 @@ class Ulam(RankingMechanism):
 
     name: ClassVar[str] = "ulam"
     most_items: ClassVar[int | None] = 60
+    position_law_up_to: ClassVar[int | None] = EXACT_UP_TO
+    pair_law_up_to: ClassVar[int] = EXACT_UP_TO
 
     def local_epsilon(self) -> Fraction:
         """eps (m-1), exactly."""
@@ -105,6 +108,13 @@ class Ulam(RankingMechanism):
         """Exact up to 10 items, estimated above."""
         return self._public[0].copy()
 
+    def _pair_law(self) -> PairLaw:
+        """From all m! permutations, counted by their longest increasing subsequence."""
+        counts = _pair_tallies(self.items)
+        weights = np.exp(-float(self.epsilon) * (self.items - np.arange(self.items + 1)))
+        law = np.tensordot(weights, counts, 1)
+        return from_cells(law / law[0, 1].sum())
+
     def expected_concordance(self) -> float:
         """Exact up to 10 items, estimated above."""
         return float(np.triu(self._public[1], 1).sum() / math.comb(self.items, 2))
@@ -163,6 +173,30 @@ def _tallies(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     landed, kept = tally_by_longest_increasing(items)
     return landed, kept
+
+
+@lru_cache(maxsize=EXACT_UP_TO)
+def _pair_tallies(items: int) -> NDArray[np.int64]:
+    """counts[l, b1, b2, a1, a2]: the permutations with longest increasing subsequence l and a1 at b1 < b2, a2 there."""
+    from rankdp.mechanisms.kernels import longest_increasing
+
+    counts = np.zeros((items + 1, items, items, items * items), dtype=np.int64)
+    cells = (items + 1) * items * items
+    for begun in _in_parts(items):
+        longest = longest_increasing(begun) * (items * items)
+        for b1, b2 in zip(*pairs(items), strict=True):
+            found = np.bincount(longest + begun[:, b1] * items + begun[:, b2], minlength=cells)
+            counts[:, b1, b2] += found.reshape(items + 1, -1)
+    return counts.reshape((items + 1,) + (items,) * 4)
+
+
+def _in_parts(items: int) -> Iterator[Orders]:
+    """All permutations, those with the same first element together."""
+    rest = np.zeros((1, 1), dtype=np.int32)
+    for size in range(2, items):  # one element more: the new first one, the others stepping over it
+        rest = np.concatenate([np.insert(rest + (rest >= first), 0, first, axis=1) for first in range(size)])
+    for first in range(items):
+        yield np.insert(rest + (rest >= first), 0, first, axis=1).astype(np.int32)
 
 
 def _from_draws(draws: Orders) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -19,6 +19,8 @@ from rankdp.privacy.exact import upwards
 # item
 ITEM_POSITION = "one item's position in one ranking"
 WHOLE_RANKING = "one whole ranking"
+#: the unit of a vector of scores (Jeong, Definition 2.1): two vectors are neighbours when they differ in one score
+ONE_SCORE = "one score"
 
 _LARGEST_FACTOR = 14  # e^14 is about a million
 
@@ -30,7 +32,9 @@ class Guarantee:
     ``epsilon`` holds for one change of ``protects``. ``local`` says that every person's data are protected
     before anyone else sees them (otherwise a trusted curator holds them). ``whole_ranking_epsilon``, for
     ranking DP, is the classical local-DP epsilon of the same release: the worst case over *any* two rankings
-    and not only neighbours.
+    and not only neighbours. ``renyi`` holds points (order, epsilon) of the Rényi curve, rounded up. ``idealized``
+    says that the noise was drawn in floating point and the promise holds for the real numbers behind it. epsilon may
+    be 0 only where delta is not: the release is then the same whatever the secret is, except with probability delta.
     """
 
     protects: str
@@ -42,9 +46,11 @@ class Guarantee:
     personal: bool = False
     listed_items_public: bool = False
     rho: float | None = None
+    renyi: tuple[tuple[float, float], ...] = ()
+    idealized: bool = False
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0:
+        if self.epsilon < 0 or (self.epsilon == 0 and self.delta == 0):
             raise InputError(f"epsilon must be a finite number above 0, got {self.epsilon}")
         if not 0 <= self.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {self.delta}")
@@ -68,6 +74,8 @@ class Guarantee:
                 personal=total.personal or other.personal,
                 listed_items_public=total.listed_items_public or other.listed_items_public,
                 rho=None if total.rho is None or other.rho is None else math.nextafter(total.rho + other.rho, math.inf),
+                renyi=_add_curves(total.renyi, other.renyi),
+                idealized=total.idealized or other.idealized,
             )
         return total
 
@@ -89,14 +97,9 @@ class Guarantee:
 
     def explain(self) -> str:
         """Two or three sentences for a person outside the field."""
-        odds = _factor(self.epsilon)
         many = "" if self.releases == 1 else f" after all {self.releases} releases"
-        whose = "each person's own epsilon, at most " if self.personal else "epsilon "
         sentences = [
-            f"Protects {self.protects}{many}: whoever sees the release, whatever else they know, can change their odds "
-            f"on it by a factor of at most {odds} ({whose}{_number(self.epsilon)}"
-            + (f", except with probability {_number(self.delta)}" if self.delta else "")
-            + ")."
+            f"Protects {self.protects}{many}: whoever sees the release, whatever else they know, {self._odds()}"
         ]
         if self.protects == ITEM_POSITION and self.whole_ranking_epsilon is not None:
             sentences.append(
@@ -105,7 +108,27 @@ class Guarantee:
             )
         if self.listed_items_public:
             sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
+        if self.idealized:
+            sentences.append(
+                "Idealized: the noise was drawn with floating-point numbers, and the promise is proved for the real "
+                "numbers that they stand for."
+            )
         return " ".join(sentences)
+
+    def _odds(self) -> str:
+        """What an observer can and cannot do, to the end of the sentence."""
+        if self.epsilon == 0:
+            return (
+                f"learns nothing about it (epsilon 0), except with probability at most {_number(self.delta)}: then the "
+                "release can rule some of its values out with certainty."
+            )
+        whose = "each person's own epsilon, at most " if self.personal else "epsilon "
+        return (
+            f"can change their odds on it by a factor of at most {_factor(self.epsilon)} "
+            f"({whose}{_number(self.epsilon)}"
+            + (f", except with probability {_number(self.delta)}" if self.delta else "")
+            + ")."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a JSON sidecar: exact epsilons as text, and the words."""
@@ -120,6 +143,8 @@ class Guarantee:
             "personal": self.personal,
             "listed_items_public": self.listed_items_public,
             "rho": self.rho,
+            "renyi": [list(point) for point in self.renyi],
+            "idealized": self.idealized,
             "explanation": self.explain(),
         }
 
@@ -138,6 +163,8 @@ class Guarantee:
                 personal=bool(data["personal"]),
                 listed_items_public=bool(data["listed_items_public"]),
                 rho=data.get("rho"),
+                renyi=tuple((float(order), float(epsilon)) for order, epsilon in data.get("renyi", ())),
+                idealized=bool(data.get("idealized", False)),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
             raise InputError(f"a guarantee must state protects, epsilon, delta and model: {problem!r}") from None
@@ -147,6 +174,16 @@ def _add_up(first: Fraction | float, second: Fraction | float) -> Fraction | flo
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return first + second
     return math.nextafter(float(first) + float(second), math.inf)
+
+
+def _add_curves(
+    first: tuple[tuple[float, float], ...], second: tuple[tuple[float, float], ...]
+) -> tuple[tuple[float, float], ...]:
+    """The sum of two Rényi curves at the orders that both know."""
+    known = dict(second)
+    return tuple(
+        (order, math.nextafter(epsilon + known[order], math.inf)) for order, epsilon in first if order in known
+    )
 
 
 def _number(value: Fraction | float) -> str:

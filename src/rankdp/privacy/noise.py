@@ -1,7 +1,7 @@
 """Exact discrete noise on secure bits: every function draws from the very law its formula states.
 
 All of them stand on cut points (see ``tables``): integer arithmetic, no floating point on the way to a
-decision except in ``_below_exp``, whose float only *proposes* and is overruled by exact arithmetic wherever
+decision except in ``below_exp``, whose float only *proposes* and is overruled by exact arithmetic wherever
 its error could matter.
 
 - A geometric variable G with P(k) = (1-r) r^k has independent digits: for any base B, G mod B and G div B are
@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -31,11 +31,14 @@ from rankdp.privacy.tables import WORD, CutTable, Weights, geometric_weights, in
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: bounds of a real number, as close as a number of bits asks for
+Enclosure: TypeAlias = Callable[[int], tuple[Fraction, Fraction]]
+
 _BASE = 1 << 10
 _SLOWEST = Fraction(1, 64)  # the smallest rate at which the untruncated table stays small
 _LARGEST_SCALE = 1 << 56  # exp(-2^63 / 2^56) = exp(-128): 64-bit integers hold every draw of practical probability
 _LARGEST_TABLE_SIGMA = 64
-_FLOAT_DOUBT = 2.0**-36  # far above the error of the float proposal in _below_exp, of about 2^-45
+_FLOAT_DOUBT = 2.0**-36  # far above the error of the float proposal in below_exp, of about 2^-45
 
 
 def _count(count: int) -> int:
@@ -149,7 +152,7 @@ def discrete_gaussian(sigma: Real, count: int, bits: Bits) -> NDArray[np.int64]:
             return (abs(int(proposal[index])) - variance / scale) ** 2 / (2 * variance)
 
         distance = np.abs(proposal) - float(variance / scale)
-        kept = _below_exp(distance**2 / float(2 * variance), exponent, bits)
+        kept = below_exp(distance**2 / float(2 * variance), exponent, bits)
         drawn[pending[kept]] = proposal[kept]
         pending = pending[~kept]
     return drawn
@@ -176,29 +179,41 @@ def _gaussian_table(variance: Fraction) -> CutTable:
     return CutTable(weights)
 
 
-def _below_exp(proposed: NDArray[np.float64], exponent: Callable[[int], Fraction], bits: Bits) -> NDArray[np.bool_]:
+def below_exp(
+    proposed: NDArray[np.float64],
+    exponent: Callable[[int], Fraction | Enclosure],
+    bits: Bits,
+    doubt: NDArray[np.float64] | None = None,
+) -> NDArray[np.bool_]:
     """For each i, True with probability exp(-x_i): x_i = exponent(i) exactly, ``proposed[i]`` in floating point.
 
     A uniform number whose first 64 digits are a word is compared with exp(-proposed). Only where the two are
-    closer than the doubt is the exact exponent asked, with as many more digits as it takes.
+    closer than the doubt is the exact exponent asked, with as many more digits as it takes. An exponent that is
+    not rational is given as a function of a number of bits that encloses it more and more closely.
     """
     words = bits.words(len(proposed))
     difference = words.astype(np.float64) * 2.0**-WORD - np.exp(-proposed)
     kept: NDArray[np.bool_] = difference < 0
-    for index in np.flatnonzero(np.abs(difference) <= _FLOAT_DOUBT):
-        kept[index] = _settle_below_exp(int(words[index]), exponent(int(index)), bits)
+    for index in np.flatnonzero(np.abs(difference) <= (_FLOAT_DOUBT if doubt is None else doubt)):
+        kept[index] = settle_below_exp(int(words[index]), exponent(int(index)), bits)
     return kept
 
 
-def _settle_below_exp(word: int, x: Fraction, bits: Bits) -> bool:
+def settle_below_exp(word: int, x: Fraction | Enclosure, bits: Bits) -> bool:
+    """Whether the uniform number that begins with ``word`` lies below exp(-x), with as many more digits as it takes."""
     digits, length = word, WORD
     while True:
-        low, high = exp_bounds(x, length)
+        low, high = exp_bounds(x, length) if isinstance(x, Fraction) else exp_enclosure(*x(length), length)
         if digits < low:
             return True
         if digits >= high:
             return False
         digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
+
+
+def exp_enclosure(low: Fraction, high: Fraction, bits: int) -> tuple[int, int]:
+    """Integers around 2**bits * exp(-x) for every x >= 0 between ``low`` and ``high``."""
+    return exp_bounds(max(high, Fraction(0)), bits)[0], exp_bounds(max(low, Fraction(0)), bits)[1]
 
 
 class TruncatedGeometrics:

@@ -61,22 +61,23 @@ def reinsertion_keep(gap: NDArray[np.int64], items: int, law: NDArray[np.float64
     return np.asarray(level + tilt * (gap - 1) / 2)
 
 
-def reinsertion_position_matrix(items: int, law: NDArray[np.float64]) -> NDArray[np.float64]:
+def reinsertion_position_matrix(items: int, law: NDArray[np.float64], first: int | None = None) -> NDArray[np.float64]:
     """M[a, b] = P(original position a lands at b): a removed item lands anywhere, a kept one as the q-th of s.
 
     The q-th kept item comes from position a with hypergeometric probability A_s[a,q] = C(a,q) C(m-1-a, s-1-q)
     / C(m,s) and goes to position b with the same (q from 0), so M = sum over s of law[m-s] (d/m^2 + A_s
-    A_s^T).
+    A_s^T). ``first`` asks for the corner of so many positions alone.
     """
-    matrix = np.zeros((items, items))
+    size = items if first is None else first
+    matrix = np.zeros((size, size))
     log_factorial = _log_factorials(items)
-    position = np.arange(items)[:, None]
+    position = np.arange(size)[:, None]
     for s in range(items + 1):
         share = law[items - s]
         matrix += share * (items - s) / items**2
         if s == 0 or share < 1e-18:
             continue
-        q = np.arange(s)[None, :]
+        q = np.arange(min(s, size))[None, :]
         choose_all = log_factorial[items] - log_factorial[s] - log_factorial[items - s]
         before, after = (
             _log_choose(position, q, log_factorial),

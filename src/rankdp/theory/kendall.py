@@ -69,24 +69,28 @@ def preference_bounds(items: int, epsilon: float) -> tuple[float, float]:
     return math.tanh(x / 2), math.tanh((2 * items - 3) * x / 2)
 
 
-def position_matrix(items: int, epsilon: float) -> NDArray[np.float64]:
+def position_matrix(items: int, epsilon: float, first: int | None = None) -> NDArray[np.float64]:
     """M[a, b] = P(the item of original position a lands at b), by following each item while later ones join: O(m^3).
 
     When item t (0-based) joins the t before it, it pushes the item at position p back by one if at least t -
-    p of them stay behind it: with probability (r^(t-p) - r^(t+1)) / (1 - r^(t+1)).
+    p of them stay behind it: with probability (r^(t-p) - r^(t+1)) / (1 - r^(t+1)). Nothing ever moves forward again, so
+    the corner of the ``first`` k positions alone takes O(m k^2).
     """
     x = rate(items, epsilon)
-    matrix = np.zeros((items, items))
+    size = items if first is None else first
+    matrix = np.zeros((size, size))
     matrix[0, 0] = 1
     for t in range(1, items):
-        whole = -math.expm1(-(t + 1) * x)
-        behind = t - np.arange(t)
+        whole, known = -math.expm1(-(t + 1) * x), min(t, size)
+        behind = t - np.arange(known)
         pushed = np.exp(-behind * x) * -np.expm1(-(t + 1 - behind) * x) / whole
-        moving = matrix[:t, :t] * pushed
-        matrix[:t, :t] -= moving
-        matrix[:t, 1 : t + 1] += moving
-        landing = t - np.arange(t + 1)  # items left behind the new one when it lands at 0, 1, …, t
-        matrix[t, : t + 1] = np.exp(-landing * x) * -math.expm1(-x) / whole
+        moving = matrix[:known, :known] * pushed
+        matrix[:known, :known] -= moving
+        stays = min(known, size - 1)
+        matrix[:known, 1 : stays + 1] += moving[:, :stays]
+        if t < size:
+            landing = t - np.arange(t + 1)  # items left behind the new one when it lands at 0, 1, …, t
+            matrix[t, : t + 1] = np.exp(-landing * x) * -math.expm1(-x) / whole
     return matrix
 
 

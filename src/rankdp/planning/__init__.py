@@ -1,0 +1,1 @@
+"""Planning: which epsilon, from public numbers only."""

@@ -1,0 +1,258 @@
+"""Plan: what accuracy an epsilon buys, or which epsilon an accuracy needs, from public numbers, unsimulated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankdp.errors import InputError
+from rankdp.planning.base import (
+    EVERYDAY,
+    LEAST,
+    MEASURES,
+    MOST,
+    PAIRS,
+    TOP,
+    Measure,
+    Request,
+    Situation,
+    needed_epsilon,
+)
+from rankdp.planning.comparisons import ManyComparisons
+from rankdp.planning.rankings import OneRanking
+from rankdp.planning.scores import ScoreVector
+from rankdp.privacy.exact import Real, positive
+
+SITUATIONS: dict[str, type[Situation]] = {
+    "ranking": OneRanking,
+    "comparisons": ManyComparisons,
+    "scores": ScoreVector,
+}
+_CURVE_POINTS = 17
+_WORTH_PUBLISHING = 0.8  # of a top list's members that belong there
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One option: the epsilon it needs (or was given) and what it delivers at the plan's epsilon."""
+
+    name: str
+    epsilon: float
+    accuracy: dict[str, float]
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The answer: the recommended option at ``epsilon``, the alternatives, a curve and a plain sentence."""
+
+    situation: Situation
+    request: Request
+    measure: Measure
+    target: float | None
+    epsilon: float
+    choices: tuple[Choice, ...]
+    epsilons: tuple[float, ...]
+    curves: dict[str, tuple[float, ...]]
+    sentences: tuple[str, ...]
+
+    @property
+    def recommended(self) -> Choice:
+        """The best option for the measure that was asked for."""
+        return self.choices[0]
+
+    def explain(self) -> str:
+        """What to do, in plain words."""
+        return " ".join(self.sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; numbers that are not known are null."""
+        return {
+            "subject": self.situation.subject,
+            "protects": self.situation.protects,
+            "measure": self.measure.name,
+            "top": self.request.top,
+            "level": self.request.level,
+            "target": self.target,
+            "epsilon": _finite(self.epsilon),
+            "recommended": self.recommended.name,
+            "choices": [
+                {
+                    "name": one.name,
+                    "epsilon": _finite(one.epsilon),
+                    **{name: _finite(value) for name, value in one.accuracy.items()},
+                    "detail": {key: _finite(value) for key, value in one.detail.items()},
+                }
+                for one in self.choices
+            ],
+            "curve": {
+                "epsilon": list(self.epsilons),
+                **{name: [_finite(value) for value in values] for name, values in self.curves.items()},
+            },
+            "assumptions": list(self.situation.assumptions),
+            "explanation": self.explain(),
+        }
+
+
+def plan(
+    situation: str,
+    *,
+    epsilon: Real | None = None,
+    pairs: float | None = None,
+    exact: float | None = None,
+    overlap: float | None = None,
+    half_width: float | None = None,
+    top: int | None = None,
+    level: float = 0.95,
+    **public: Any,
+) -> Plan:
+    """What accuracy ``epsilon`` buys, or which epsilon an accuracy needs.
+
+    ``situation`` is "ranking" (``items``), "comparisons" (``items, comparisons, protect``, perhaps ``max_per_voter,
+    delta, spread``) or "scores" (``items, bounds``, perhaps ``law, delta``): public numbers only. Give ``epsilon``, or
+    one of ``pairs`` (share of pairs in order), ``exact`` (probability of the exact order), ``overlap`` (share of the
+    true ``top`` k among the released) and ``half_width`` (of an interval for a score, at ``level``).
+    """
+    if situation not in SITUATIONS:
+        raise InputError(f"situation must be one of {', '.join(SITUATIONS)}, got {situation!r}")
+    targets = {"pairs": pairs, "exact": exact, "overlap": overlap, "half_width": half_width}
+    asked = [name for name, value in targets.items() if value is not None]
+    if len(asked) + (epsilon is not None) != 1:
+        raise InputError(f"give epsilon or one of {', '.join(targets)}, got {', '.join(asked) or 'none of them'}")
+    try:
+        described = SITUATIONS[situation](**public)
+    except TypeError as problem:
+        raise InputError(f"a plan for {situation}: {str(problem).partition('__init__() ')[2]}") from None
+    request = _request(described, top, level)
+    if epsilon is not None:
+        return _what_epsilon_buys(described, request, float(positive(epsilon)), PAIRS if top is None else TOP)
+    measure = MEASURES[asked[0]]
+    if measure not in described.measures:
+        known = ", ".join(one.name for one in described.measures)
+        raise InputError(f"a plan for {situation} can be asked for {known}, got {measure.name}")
+    return _what_accuracy_needs(described, request, measure, measure.check(targets[asked[0]]))  # type: ignore[arg-type]
+
+
+def _request(situation: Situation, top: int | None, level: float) -> Request:
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top < situation.items):
+        raise InputError(f"top must be a whole number from 1 to {situation.items - 1}, got {top!r}")
+    if not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level must be a number above 0 and below 1, got {level!r}")
+    return Request(top or min(3, situation.items - 1), float(level))
+
+
+def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, measure: Measure) -> Plan:
+    if not LEAST <= epsilon <= MOST:
+        raise InputError(f"epsilon must be between {LEAST:g} and {MOST:g} for a plan, got {epsilon:g}")
+    choices = _choices(situation, request, measure, epsilon, dict.fromkeys(situation.options, epsilon))
+    best = choices[0]
+    told = [
+        request.phrase(one, best.accuracy[one.name])
+        for one in situation.measures
+        if not math.isnan(best.accuracy[one.name])
+    ]
+    sentences = [
+        f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives {', '.join(told[:-1])} and {told[-1]}."
+    ]
+    return _finish(situation, request, measure, None, epsilon, choices, sentences)
+
+
+def _what_accuracy_needs(situation: Situation, request: Request, measure: Measure, target: float) -> Plan:
+    needs = {name: needed_epsilon(situation, name, measure, target, request) for name in situation.options}
+    least = min(needs.values())
+    shown = request.phrase(measure, target)
+    if math.isinf(least):
+        choices = _choices(situation, request, measure, EVERYDAY, needs)
+        sentences = [f"For {situation.subject}, no epsilon up to {MOST:,.0f} gives {shown}."]
+        sentences += _reachable(situation, request, choices[0].name)
+        return _finish(situation, request, measure, target, EVERYDAY, choices, sentences)
+    choices = _choices(situation, request, measure, least, needs)
+    known = [one for one in choices if not math.isnan(one.accuracy[measure.name])]
+    others = ", ".join(f"{one.name} {short(one.epsilon)}" for one in known[1:])
+    sentences = [
+        f"For {situation.subject}, {shown} needs an epsilon of about {short(least)} with {choices[0].name}"
+        + (f" ({others})." if others else ".")
+    ]
+    if least > 2 * EVERYDAY:
+        sentences.append(f"An epsilon of {short(least)} protects {situation.protects} hardly at all.")
+        sentences += _reachable(situation, request, choices[0].name)
+    return _finish(situation, request, measure, target, least, choices, sentences)
+
+
+def _choices(
+    situation: Situation, request: Request, measure: Measure, epsilon: float, needs: dict[str, float]
+) -> tuple[Choice, ...]:
+    """All options with what they deliver at ``epsilon``, the best first; simple ones first among equals."""
+    found = [
+        Choice(
+            name,
+            needs[name],
+            {one.name: situation.accuracy(name, one, epsilon, request) for one in situation.measures},
+            dict(situation.detail(name, epsilon)),
+        )
+        for name in situation.options
+    ]
+
+    def rank(one: Choice) -> tuple[float, float]:
+        value = one.accuracy[measure.name]
+        merit = -math.inf if math.isnan(value) else round(value if measure.share else -value, 9)
+        return round(one.epsilon, 9), -merit
+
+    return tuple(sorted(found, key=rank))
+
+
+def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
+    """What an everyday epsilon does give: pairs, and the longest top list that mostly holds."""
+    best = max(
+        (one for one in situation.options),
+        key=lambda option: (situation.accuracy(option, PAIRS, EVERYDAY, request), option == name),
+    )
+    pairs = situation.accuracy(best, PAIRS, EVERYDAY, request)
+    said = f"At epsilon {EVERYDAY:g} expect {request.phrase(PAIRS, pairs)} with {best}"
+    lists = {
+        k: situation.accuracy(best, TOP, EVERYDAY, Request(k, request.level))
+        for k in range(1, max(1, min(10, situation.items // 4)) + 1)
+    }
+    good = [k for k, kept in lists.items() if kept >= _WORTH_PUBLISHING]
+    if good:
+        k = max(good)
+        return [f"{said}; consider publishing only the top {k}, of which {lists[k]:.0%} would belong there."]
+    k = max(lists, key=lambda one: lists[one] if not math.isnan(lists[one]) else -1)
+    return [f"{said}; a published top {k} would hold {lists[k]:.0%} of the true one."]
+
+
+def _finish(
+    situation: Situation,
+    request: Request,
+    measure: Measure,
+    target: float | None,
+    epsilon: float,
+    choices: tuple[Choice, ...],
+    sentences: list[str],
+) -> Plan:
+    """Add the curve, from well below the smallest to a few times the largest epsilon that matter."""
+    finite = [one.epsilon for one in choices if math.isfinite(one.epsilon)] or [epsilon]
+    low, high = min(*finite, EVERYDAY) / 50, min(max(*finite, EVERYDAY) * 3, MOST)
+    knots = [near * one for one in finite for near in (0.5, 0.7, 1, 1.4)]  # where curves are steep
+    grid = np.geomspace(max(low, LEAST), high, _CURVE_POINTS).tolist()
+    epsilons = tuple(sorted({*grid, *(knot for knot in knots if grid[0] < knot < high)}))
+    curves = {
+        one.name: tuple(situation.accuracy(one.name, measure, value, request) for value in epsilons) for one in choices
+    }
+    return Plan(
+        situation, request, measure, target, epsilon, choices, epsilons, curves, (*sentences, *situation.assumptions)
+    )
+
+
+def short(epsilon: float) -> str:
+    """Three digits, no exponent."""
+    if math.isinf(epsilon):
+        return "beyond reach"
+    return f"{float(f'{epsilon:.3g}'):,g}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,47 @@
+"""Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu; NOTES)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.base import RankingMechanism
+from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism
+from rankdp.planning.base import EXACT, PAIRS, TOP, Measure, Request, Situation
+from rankdp.privacy.guarantee import ITEM_POSITION
+
+_MOST_ITEMS = 10_000
+_LAPLACE_TABLES_UP_TO = 12  # its position matrix takes O(m^4), its probabilities are slow at large epsilon
+
+
+class OneRanking(Situation):
+    """One person's ranking of ``items`` items, released as a synthetic ranking."""
+
+    measures = (PAIRS, EXACT, TOP)
+    protects = ITEM_POSITION
+
+    def __init__(self, items: int) -> None:
+        if isinstance(items, bool) or not isinstance(items, int) or not 2 <= items <= _MOST_ITEMS:
+            raise InputError(f"items must be an integer from 2 to {_MOST_ITEMS:,}, got {items!r}")
+        self.items = items
+        self.subject = f"a ranking of {items} items"
+        available = {one.name for one in candidates(items, 1)}
+        self.options = tuple(name for name in MECHANISMS if name in available)
+
+    def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+        """From the mechanism's own public numbers."""
+        built = mechanism(option, self.items, epsilon)
+        assert isinstance(built, RankingMechanism)
+        try:
+            if measure is PAIRS:
+                return built.expected_concordance()
+            if option == "laplace" and self.items > _LAPLACE_TABLES_UP_TO:
+                return math.nan
+            if measure is EXACT:
+                identity = np.arange(self.items)
+                return math.exp(built.log_prob(identity, identity)[0])
+            return float(built.top_block(request.top).sum() / request.top)
+        except Unsupported:
+            return math.nan

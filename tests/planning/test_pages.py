@@ -1,0 +1,93 @@
+"""A plan on paper and on the command line."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from rankdp.cli import cli
+from rankdp.errors import InputError
+from rankdp.planning.pages import check_ending, table_of, to_html, write_plan
+from rankdp.planning.plan import plan
+
+
+@pytest.fixture(scope="module")
+def made():
+    return plan("ranking", items=6, pairs=0.8)
+
+
+def test_the_table_has_a_row_for_each_option(made):
+    heads, rows = table_of(made)
+    assert heads[:2] == ["", "epsilon needed"]
+    assert heads[2].startswith("at epsilon ")
+    assert [row[0] for row in rows] == [one.name for one in made.choices]
+    assert all(len(row) == len(heads) for row in rows)
+    heads, rows = table_of(plan("ranking", items=6, epsilon=1))
+    assert "epsilon needed" not in heads
+    assert all(len(row) == len(heads) for row in rows)
+
+
+def test_html_stands_alone(made):
+    text = to_html(made)
+    assert made.explain().split(".")[0] in text
+    assert text.count("<svg") == 1
+    assert "<script" not in text
+    assert "src=" not in text
+    for one in made.choices:
+        assert f"<td class=text>{one.name}</td>" in text
+
+
+@pytest.mark.parametrize("ending", [".png", ".html", ".json"])
+def test_files(made, tmp_path, ending):
+    path = tmp_path / f"plan{ending}"
+    write_plan(made, path)
+    content = path.read_bytes()
+    if ending == ".png":
+        assert content.startswith(b"\x89PNG")
+    elif ending == ".json":
+        assert json.loads(content)["recommended"] == made.recommended.name
+    else:
+        assert content.startswith(b"<!doctype html>")
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_endings():
+    with pytest.raises(InputError, match=r"the ending must be one of \.png, \.html, \.json, got '.pdf'"):
+        check_ending("plan.pdf")
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["plan", *arguments])
+
+
+def test_on_the_command_line(tmp_path):
+    told = run("ranking", "--items", "8", "--pairs", "0.9", "-o", str(tmp_path / "plan.json"))
+    assert told.exit_code == 0, told.output
+    assert "90.0% of pairs in order needs an epsilon of about" in " ".join(told.output.split())
+    assert json.loads((tmp_path / "plan.json").read_text())["measure"] == "pairs"
+    told = run(
+        "comparisons",
+        "--items",
+        "8",
+        "--comparisons",
+        "900",
+        "--protect",
+        "voter",
+        "--max-per-voter",
+        "5",
+        "-e",
+        "2",
+        "--json",
+    )
+    assert json.loads(told.output)["protects"] == "one voter with at most 5 comparisons"
+    told = run("scores", "--items", "8", "--bounds", "1", "5", "--half-width", "0.5", "--json")
+    assert json.loads(told.output)["subject"] == "8 scores between 1 and 5"
+
+
+def test_refusals_on_the_command_line(tmp_path):
+    path = tmp_path / "plan.pdf"
+    told = run("ranking", "--items", "8", "--pairs", "0.9", "-o", str(path))
+    assert isinstance(told.exception, InputError)
+    assert not path.exists()
+    assert isinstance(run("ranking", "--items", "8").exception, InputError)
+    assert run("ranking").exit_code == 2
