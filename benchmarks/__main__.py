@@ -14,6 +14,7 @@ from benchmarks import (
     counting,
     files,
     imports,
+    kemeny,
     kendall,
     laplace,
     leaderboards,
@@ -33,6 +34,7 @@ def main() -> None:
         "files": files.table,
         "counting": counting.table,
         "solver": solver.table,
+        "kemeny": kemeny.table,
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
     }

@@ -27,6 +27,10 @@ from typing import TYPE_CHECKING, Any
 from rankdp.version import __version__
 
 if TYPE_CHECKING:
+    from rankdp.aggregation.estimates import Aggregate as Aggregate
+    from rankdp.aggregation.estimates import aggregate as aggregate
+    from rankdp.aggregation.estimates import aggregate_file as aggregate_file
+    from rankdp.aggregation.respondents import required_voters as required_voters
     from rankdp.data.comparisons import Comparisons as Comparisons
     from rankdp.data.rankings import Rankings as Rankings
     from rankdp.errors import InputError as InputError
@@ -48,6 +52,10 @@ if TYPE_CHECKING:
     from rankdp.scoring import privatize_scores_file as privatize_scores_file
 
 _WHERE = {
+    "Aggregate": "aggregation.estimates",
+    "aggregate": "aggregation.estimates",
+    "aggregate_file": "aggregation.estimates",
+    "required_voters": "aggregation.respondents",
     "Comparisons": "data.comparisons",
     "Rankings": "data.rankings",
     "InputError": "errors",

@@ -333,6 +333,71 @@ def _demo_table(shown: Any) -> None:
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
 
+@cli.command()
+@click.argument("synthetic", metavar="SYNTHETIC", type=click.Path(path_type=Path))
+@click.option("--mechanism", type=click.Choice(_MECHANISM_NAMES[1:]), help="What made the rankings, without a sidecar.")
+@click.option("--epsilon", "-e", metavar="NUMBER", help="At which epsilon, without a sidecar.")
+@click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon.")
+@click.option(
+    "--method",
+    type=click.Choice(["borda", "copeland", "bradley-terry", "kemeny"]),
+    default="borda",
+    show_default=True,
+    help="What orders the items.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
+@click.option("--bias", type=float, default=0.0, metavar="SHARE", help="Allow this much bias where it saves variance.")
+@click.option(
+    "--combine",
+    type=click.Choice(["precision", "voters"]),
+    default="precision",
+    show_default=True,
+    help="Weigh voters of different epsilons by one over the noise's variance, or all alike.",
+)
+@click.option(
+    "--items", "items_file", type=click.Path(path_type=Path), help="File with the public item names, one a line."
+)
+@click.option(
+    "--output",
+    "-o",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="table.csv, .json, .html or .png; may be repeated.",
+)
+@click.option("--title", default="Aggregate", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the aggregate as JSON.")
+def aggregate(
+    synthetic: Path,
+    method: str,
+    level: float,
+    items_file: Path | None,
+    outputs: tuple[Path, ...],
+    title: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """The collective order behind privatized rankings, without the bias of the noise.
+
+    SYNTHETIC is a file from `rankdp privatize`, whose sidecar says how it was made, or any file of rankings made with
+    a stated mechanism and epsilon. Costs no privacy.
+    """
+    from rankdp.aggregation.estimates import aggregate_file
+    from rankdp.aggregation.pages import check_ending, origin, table_of, to_dict, write_aggregate
+    from rankdp.data.comparisons import listed_items
+
+    for path in outputs:
+        check_ending(path)
+    found = aggregate_file(synthetic, items=listed_items(items_file) if items_file else None, **options)
+    for path in outputs:
+        write_aggregate(found, path, method, level, title)
+    if as_json:
+        click.echo(json.dumps(to_dict(found, method, level), indent=2))
+        return
+    _table(title, *table_of(found, method, level), texts=2)
+    _say(origin(found, method))
+
+
 @cli.group()
 def plan() -> None:
     """Which epsilon? What accuracy it buys, or which one an accuracy needs.
@@ -411,6 +476,32 @@ def plan_scores(**options: Any) -> None:
     _plan("scores", **options)
 
 
+@plan.command("respondents")
+@click.option("--items", type=int, required=True, help="How many items are ranked.")
+@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of every ranking.")
+@click.option("--half-width", type=float, required=True, metavar="SHARE", help="Of every win rate: 0.03 is 3 points.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of each interval.")
+@click.option("--every", is_flag=True, help="All intervals hold together at that confidence.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def plan_respondents(items: int, epsilon: str, half_width: float, level: float, every: bool, as_json: bool) -> None:
+    """How many privatized rankings make every win rate as sure as asked (rankdp aggregate)."""
+    from rankdp.aggregation.respondents import compare
+
+    needed = compare(items, epsilon, half_width, level, every=every)
+    if as_json:
+        click.echo(json.dumps({"respondents": dict(needed), "recommended": needed[0][0]}, indent=2))
+        return
+    _table(
+        f"Respondents for +-{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
+        ["mechanism", "respondents"],
+        [[name, f"{count:,}"] for name, count in needed],
+    )
+    click.echo(
+        f"\n{needed[0][1]:,} respondents suffice with {needed[0][0]}, whatever they prefer: "
+        f"rankdp privatize --mechanism {needed[0][0]}"
+    )
+
+
 def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: Any) -> None:
     from rankdp.planning.pages import check_ending, table_of, write_plan
     from rankdp.planning.plan import plan as make
@@ -423,17 +514,23 @@ def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: 
     if as_json:
         click.echo(json.dumps(made.to_dict(), indent=2))
         return
+    _table(f"Plan: {made.situation.subject}", *table_of(made))
+    click.echo("\n" + textwrap.fill(made.explain(), 100))
+
+
+def _table(title: str, heads: list[str], rows: list[list[str]], texts: int = 1) -> None:
+    """A table on stdout; the first ``texts`` columns are set as text."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    heads, rows = table_of(made)
-    table = Table(title=f"Plan: {made.situation.subject}", title_justify="left", title_style="bold")
+    table = Table()
     for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if place else "left")
+        table.add_column(head, justify="left" if place < texts else "right")
     for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 110).print(table)
-    click.echo("\n" + textwrap.fill(made.explain(), 100))
+        table.add_row(*(escape(cell) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    console.print(f"[bold]{escape(title)}[/bold]", table, sep="\n")
 
 
 def _say(words: str) -> None:

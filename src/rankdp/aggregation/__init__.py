@@ -1,0 +1,1 @@
+"""What a crowd says together, from rankings that each say little: unbiased statistics of privatized rankings."""

@@ -1,0 +1,353 @@
+"""Aggregate: unbiased shares, mean ranks and win rates from privatized rankings (NOTES, Xu 5 to 7).
+
+Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
+the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth
+(`rankdp.mechanisms.pair_laws`). With w(u) one over the public variance of voter u's mechanism (or 1),
+
+    estimate = sum of w(u) h(u) / sum of w(u),    se^2 = sum of w(u)^2 (h(u) - estimate)^2 / (sum of w(u))^2 · n/(n-1),
+
+n = (sum of w)^2 / sum of w^2 being the effective number of voters. The standard error is that for the population which
+the voters were drawn from: it contains their own differences as well as the noise. Nothing here costs privacy.
+
+Weights by precision suppose that the epsilon that a voter chose says nothing about their preferences;
+``combine="voters"`` supposes nothing and pays in variance. How many items a voter lists does say something: weights are
+scaled so that the voters of each length together count as many as they are, pair by pair.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.aggregation.orders import SCORES
+from rankdp.aggregation.tallies import Choose, Tallies, Tally
+from rankdp.data.checks import natural
+from rankdp.data.files import open_rankings
+from rankdp.data.rankings import Rankings
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.base import RankingMechanism
+from rankdp.mechanisms.pair_laws import rank_estimator, share_estimator
+from rankdp.mechanisms.registry import mechanism as build
+from rankdp.privacy.exact import Real, one_each, positive
+from rankdp.privacy.release import Release
+from rankdp.sidecar import SIDECAR
+
+Floats = NDArray[np.float64]
+Combine = Literal["precision", "voters"]
+"""How groups of voters with different noise are weighed: by one over its variance, or by their number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Unbiased numbers with standard errors, beside what counting the synthetic rankings would say."""
+
+    values: Floats
+    standard_errors: Floats
+    naive: Floats
+    bias: float
+    """The largest bias that is left; 0 but for rounding unless some was allowed or had to be."""
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends of normal intervals, made longer by the bias; they may leave the range of a share."""
+        reach = quantile(level) * self.standard_errors + self.bias
+        return self.values - reach, self.values + reach
+
+
+class Aggregate:
+    """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for."""
+
+    def __init__(self, items: tuple[str, ...], tallies: Sequence[Tally], combine: Combine = "precision") -> None:
+        if combine not in get_args(Combine):
+            raise InputError(f"combine must be one of {', '.join(get_args(Combine))}, got {combine!r}")
+        if not tallies:
+            raise InputError("no ranking lists two items or more: there is nothing to aggregate")
+        self.items, self.combine = items, combine
+        self._tallies = tuple(tallies)
+
+    def __repr__(self) -> str:
+        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, {len(self._tallies)} mechanisms)"
+
+    @property
+    def voters(self) -> int:
+        """The rankings that list at least two items."""
+        return sum(one.voters for one in self._tallies)
+
+    @property
+    def mechanisms(self) -> tuple[RankingMechanism, ...]:
+        """What the rankings went through, one for each length and epsilon."""
+        return tuple(one.mechanism for one in self._tallies)
+
+    @cached_property
+    def win_rates(self) -> Estimate:
+        """Row i, column j: the share of voters who prefer i to j, among those who list both; 1/2 for i = j."""
+        parts, bias, ahead = [], 0.0, np.zeros((len(self.items),) * 2)
+        for one in self._tallies:
+            if one.pairs is None:
+                raise one.refusal or Unsupported("win rates are not known")
+            count, score, square = np.moveaxis(one.cells, 2, 0)
+            weight = self._weight(one.pairs.mean_variance + 0.25)
+            length = one.mechanism.items
+            parts.append(_Part(length, weight, count + count.T, score - score.T, square + square.T))
+            bias, ahead = max(bias, one.pairs.bias), ahead + count
+        values, errors = _weighted(parts)
+        with np.errstate(invalid="ignore"):
+            naive = ahead / (ahead + ahead.T)
+        for table, itself in ((values, 0.0), (errors, 0.0), (naive, 0.5)):
+            np.fill_diagonal(table, itself)
+        return Estimate(values + 0.5, errors, naive, bias)
+
+    @cached_property
+    def mean_ranks(self) -> Estimate:
+        """Each item's mean rank, 1 for the best, among the voters who list it."""
+        length, landed = self._one_length("mean ranks")
+        parts, bias = [], 0.0
+        for one in self._tallies:
+            found = rank_estimator(one.mechanism, one.bias)
+            weight = self._weight(found.mean_variance + (length**2 - 1) / 12)
+            voters, squares = one.landed.sum(axis=1), one.landed @ found.values**2
+            parts.append(_Part(length, weight, voters, one.landed @ found.values, squares))
+            bias = max(bias, found.bias)
+        with np.errstate(invalid="ignore"):
+            naive = landed @ np.arange(1.0, length + 1) / landed.sum(axis=1)
+        return Estimate(*_weighted(parts), naive, bias)
+
+    @cached_property
+    def shares(self) -> Estimate:
+        """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
+        length, landed = self._one_length("shares of positions")
+        parts, bias = [], 0.0
+        for one in self._tallies:
+            found = share_estimator(one.mechanism, one.bias)
+            weight = self._weight(found.mean_variance + (1 - 1 / length) / length)
+            voters = one.landed.sum(axis=1, keepdims=True) + np.zeros(length)
+            parts.append(_Part(length, weight, voters, one.landed @ found.values, one.landed @ found.values**2))
+            bias = max(bias, found.bias)
+        with np.errstate(invalid="ignore"):
+            naive = landed / landed.sum(axis=1, keepdims=True)
+        return Estimate(*_weighted(parts), naive, bias)
+
+    @property
+    def pair_voters(self) -> NDArray[np.int64]:
+        """Row i, column j: how many voters list both."""
+        both = sum((one.cells[:, :, 0] for one in self._tallies if one.pairs), np.zeros((len(self.items),) * 2))
+        return np.rint(both + both.T).astype(np.int64)
+
+    def scores(self, method: str = "borda") -> Floats:
+        """Each item's score by a method of ``rankdp.aggregation.orders``, higher for better."""
+        if method not in SCORES:
+            raise InputError(f"method must be one of {', '.join(SCORES)}, got {method!r}")
+        return SCORES[method](self)
+
+    def order(self, method: str = "borda") -> tuple[str, ...]:
+        """The items from best to worst; equal ones in the order of the items."""
+        return tuple(self.items[place] for place in np.argsort(-self.scores(method), kind="stable"))
+
+    def _weight(self, variance: float) -> float:
+        return 1 / variance if self.combine == "precision" else 1.0
+
+    def _one_length(self, what: str) -> tuple[int, NDArray[np.int64]]:
+        lengths = sorted({one.mechanism.items for one in self._tallies})
+        if len(lengths) > 1:
+            raise Unsupported(
+                f"{what} need rankings of one length, got {lengths[0]} to {lengths[-1]} items listed: use win rates"
+            )
+        return lengths[0], sum((one.landed for one in self._tallies), np.zeros_like(self._tallies[0].landed))
+
+
+class _Part(NamedTuple):
+    """One group: its length and weight; and, cell by cell, its voters, the sum of h and the sum of its squares."""
+
+    length: int
+    weight: float
+    voters: NDArray[Any]
+    sums: Floats
+    squares: Floats
+
+
+def _weighted(parts: Sequence[_Part]) -> tuple[Floats, Floats]:
+    """The weighted mean and its standard error, cell by cell; NaN where nobody (or, for the error, one voter) spoke."""
+    whole = np.zeros(parts[0].sums.shape)
+    mean, total, squared, spread = whole.copy(), whole.copy(), whole.copy(), whole.copy()
+    present = {part.length: whole.copy() for part in parts}
+    weighed = {part.length: whole.copy() for part in parts}
+    for part in parts:
+        present[part.length] += part.voters
+        weighed[part.length] += part.weight * part.voters
+    with np.errstate(invalid="ignore", divide="ignore"):
+        weights = [
+            np.where(part.voters > 0, part.weight * present[part.length] / weighed[part.length], 0.0) for part in parts
+        ]
+        for weight, part in zip(weights, parts, strict=True):
+            mean += weight * part.sums
+            total += weight * part.voters
+            squared += weight**2 * part.voters
+        mean /= total
+        for weight, part in zip(weights, parts, strict=True):
+            spread += weight**2 * (part.squares - 2 * mean * part.sums + part.voters * mean**2)
+        error = np.sqrt(np.maximum(spread, 0) / (total**2 - squared))
+    return mean, np.where(np.isfinite(error), error, np.nan)
+
+
+def quantile(level: float) -> float:
+    """How many standard errors a normal interval of this level reaches to each side."""
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level must be a number between 0 and 1, got {level!r}")
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def aggregate(
+    rankings: Rankings | Release[Rankings],
+    mechanism: str | Sequence[str] | None = None,
+    epsilon: Real | Iterable[Real] | None = None,
+    *,
+    combine: Combine = "precision",
+    bias: float = 0.0,
+) -> Aggregate:
+    """Unbiased statistics of the true rankings behind synthetic ``rankings``.
+
+    ``mechanism`` and ``epsilon`` are those that made them: one for all or one per row; "auto" is the choice that
+    ``privatize`` makes, and an epsilon of None stands for ``rankings.epsilons``. A release from ``privatize`` knows
+    both. A partial ranking of k items went through the mechanism for k items. ``bias`` allows a win rate that much
+    bias (and a mean rank that share of its range) where this saves variance.
+    """
+    if isinstance(rankings, Release):
+        if mechanism is not None or epsilon is not None:
+            raise InputError("a release knows its mechanism and epsilon: give neither")
+        stated = _Stated.read(rankings.provenance.parameters, "the release")
+        table, choose, one = rankings.value, stated.choose, stated.epsilon
+        if not isinstance(table, Rankings):
+            raise InputError(f"the release must hold a rankdp.Rankings, got {type(table).__name__}")
+        return _finish(_counted([(table, None)], choose, one, bias), table.items, combine)
+    if not isinstance(rankings, Rankings):
+        raise InputError(f"rankings must be a rankdp.Rankings or a release of one, got {type(rankings).__name__}")
+    if mechanism is None:
+        raise InputError("mechanism must be given: rankings alone do not say what they went through")
+    names, codes = _named(mechanism, len(rankings))
+    if one_each(epsilon):
+        own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
+        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
+        epsilon = None
+    exact = None if epsilon is None else positive(cast(Real, epsilon))
+    return _finish(_counted([(rankings, codes)], _builder(names), exact, bias), rankings.items, combine)
+
+
+def aggregate_file(
+    path: str | os.PathLike[str],
+    mechanism: str | None = None,
+    epsilon: Real | None = None,
+    *,
+    epsilon_column: str | None = None,
+    items: Iterable[Any] | None = None,
+    combine: Combine = "precision",
+    bias: float = 0.0,
+) -> Aggregate:
+    """The same for a file, in memory that does not grow with its length.
+
+    What made the rankings is read from PATH.release.json, which ``privatize_file`` writes, unless ``mechanism`` says
+    it. Where every voter had an epsilon of their own, the file must have it in ``epsilon_column`` ("epsilon" if not
+    given).
+    """
+    choose: Choose
+    if mechanism is None:
+        if epsilon is not None:
+            raise InputError("mechanism must be given with epsilon: the release file knows both")
+        stated = _Stated.beside(path)
+        choose, one = stated.choose, stated.epsilon
+        column = (epsilon_column or "epsilon") if one is None else None
+    else:
+        if (epsilon is None) == (epsilon_column is None):
+            raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
+        choose, column = _builder([mechanism]), epsilon_column
+        one = None if epsilon is None else positive(epsilon)
+    with open_rankings(path, items=items, epsilon_column=column) as reader:
+        found = _counted(((batch, None) for batch in reader), choose, one, bias)
+        names, declared = reader.items, reader.declared_items
+    return _finish(found, names, combine, sort=not declared)
+
+
+def _counted(
+    batches: Iterable[tuple[Rankings, NDArray[np.int64] | None]], choose: Choose, epsilon: Fraction | None, bias: float
+) -> Tallies:
+    found = Tallies(choose, epsilon, bias)
+    for batch, codes in batches:
+        found.add(batch, codes)
+    return found
+
+
+def _finish(found: Tallies, names: tuple[str, ...], combine: Combine, *, sort: bool = False) -> Aggregate:
+    """All groups with all items, in natural order of their names where the file did not say another."""
+    order = sorted(range(len(names)), key=lambda place: natural(names[place])) if sort else list(range(len(names)))
+    tallies = [found.groups[group] for group in sorted(found.groups)]
+    for one in tallies:
+        one.reordered(order)
+    return Aggregate(tuple(names[place] for place in order), tallies, combine)
+
+
+def _builder(names: Sequence[str]) -> Choose:
+    """Mechanisms by name, ``names[code]``; an unknown name is refused here."""
+    for name in names:
+        build(name, 2, 1)
+
+    def choose(length: int, epsilon: Fraction, code: int) -> RankingMechanism:
+        return cast(RankingMechanism, build(names[code], length, epsilon))
+
+    return choose
+
+
+def _named(mechanism: str | Sequence[str], rows: int) -> tuple[list[str], NDArray[np.int64] | None]:
+    if isinstance(mechanism, str):
+        return [mechanism], None
+    each = list(mechanism)
+    if len(each) != rows:
+        raise InputError(f"mechanism must be one name or one for each of the {rows} rankings, got {len(each)}")
+    code: dict[str, int] = {}
+    codes = np.array([code.setdefault(name, len(code)) for name in each], dtype=np.int64)
+    return list(code), codes
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What a release says about itself: the mechanism of each (items, epsilon), and the one epsilon if there is one."""
+
+    choices: Mapping[tuple[int, Fraction], str]
+    epsilon: Fraction | None
+    where: str
+
+    @classmethod
+    def read(cls, parameters: Any, where: str) -> _Stated:
+        try:
+            choices = {
+                (int(choice["items"]), Fraction(choice["epsilon"])): str(choice["mechanism"])
+                for choice in parameters["choices"]
+            }
+            stated = str(parameters["epsilon"])
+            return cls(choices, None if stated == "each voter's own" else positive(stated), where)
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{where} does not say which mechanism made its rankings") from None
+
+    @classmethod
+    def beside(cls, path: str | os.PathLike[str]) -> _Stated:
+        name = os.fspath(path) + SIDECAR
+        try:
+            facts = json.loads(Path(name).read_text("utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{name} is missing: say which mechanism and epsilon made the rankings") from None
+        except (OSError, ValueError) as problem:
+            raise InputError(f"{name} cannot be read: {problem}") from None
+        return cls.read(facts.get("parameters") if isinstance(facts, dict) else None, name)
+
+    def choose(self, length: int, epsilon: Fraction, _: int) -> RankingMechanism:
+        """The mechanism that this voter's ranking went through."""
+        if (length, epsilon) not in self.choices:
+            raise InputError(f"{self.where} names no mechanism for {length} items at epsilon {float(epsilon):g}")
+        return cast(RankingMechanism, build(self.choices[length, epsilon], length, epsilon))

@@ -1,0 +1,116 @@
+"""Orders from unbiased statistics, and what people see of an aggregate."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rankdp
+from rankdp.aggregation.orders import SCORES
+from rankdp.aggregation.pages import check_ending, rows_of, table_of, to_dict, write_aggregate
+from rankdp.aggregation.respondents import compare, required_voters
+from rankdp.cli import cli
+from rankdp.errors import InputError
+from rankdp.rankers.bradley_terry import fit
+from rankdp.rankers.kemeny import kemeny
+
+ITEMS = ("a", "b", "c", "d")
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Clear preferences at a large epsilon: a, b, c, d."""
+    random = np.random.default_rng(3)
+    noisy = np.arange(4) + random.normal(0, 1.2, (4000, 4))
+    poll = rankdp.Rankings.from_orders([[ITEMS[i] for i in row] for row in np.argsort(noisy, axis=1)], ITEMS)
+    return rankdp.aggregate(rankdp.privatize(poll, 6, mechanism="reinsertion", bits=rankdp.SeededBits(2)))
+
+
+@pytest.mark.parametrize("method", list(SCORES))
+def test_every_method_finds_the_order(found, method):
+    assert found.order(method) == ITEMS
+    assert np.all(np.diff(found.scores(method)) < 0)
+
+
+def test_kemeny_is_that_of_the_win_rates(found):
+    best = kemeny(found.win_rates.values)
+    assert found.order("kemeny") == tuple(ITEMS[place] for place in best.order)
+
+
+def test_bradley_terry_is_the_fit_to_the_wins(found):
+    """Away from the edges a ridge of one comparison in thousands hardly moves the maximum likelihood."""
+    strengths = found.scores("bradley-terry")
+    assert strengths.mean() == pytest.approx(0, abs=1e-9)
+    wins = np.rint(found.win_rates.values * found.pair_voters) * (1 - np.eye(4))
+    plain = fit(rankdp.data.counts.PairCounts.from_dense(wins, ITEMS), ridge=1.0).theta
+    np.testing.assert_allclose(strengths, plain - plain.mean(), atol=1e-3)
+
+
+def test_copeland_counts_majorities(found):
+    assert found.scores("copeland").tolist() == [3, 2, 1, 0]
+
+
+def test_pairs_that_nobody_lists_have_no_order():
+    poll = rankdp.Rankings.from_orders([["a", "b"], ["c", "d"]], ITEMS)
+    table = rankdp.aggregate(poll, "reinsertion", 1)
+    with pytest.raises(InputError, match="no voter lists both 'a' and 'c'"):
+        table.order("copeland")
+
+
+def test_rows_have_the_naive_numbers_beside_them(found):
+    rows = rows_of(found, "kemeny", 0.9)
+    assert [row["item"] for row in rows] == list(ITEMS)
+    assert [row["place"] for row in rows] == [1, 2, 3, 4]
+    for row in rows:
+        assert row["low"] < row["mean_rank"] < row["high"]
+        assert abs(row["naive_mean_rank"] - 2.5) < abs(row["mean_rank"] - 2.5)  # drawn to the middle
+    heads, lines = table_of(found, "kemeny", 0.9)
+    assert all(len(line) == len(heads) for line in lines)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".html", ".png"])
+def test_files(found, tmp_path, ending):
+    path = tmp_path / f"result{ending}"
+    write_aggregate(found, path, title="Drinks & <b>more</b>")
+    content = path.read_bytes()
+    if ending == ".csv":
+        assert content.decode().splitlines()[0].startswith("item,place,score,mean_rank,low,high,naive_mean_rank")
+    elif ending == ".json":
+        assert json.loads(content) == json.loads(json.dumps(to_dict(found), allow_nan=False))
+    elif ending == ".html":
+        assert b"Drinks &amp; &lt;b&gt;more&lt;/b&gt;</h1>" in content
+    else:
+        assert content.startswith(b"\x89PNG")
+
+
+def test_endings():
+    with pytest.raises(InputError, match="the ending must be one of"):
+        check_ending("result.pdf")
+
+
+def test_respondents_are_compared():
+    needed = compare(6, 2, 0.03)
+    assert [count for _, count in needed] == sorted(count for _, count in needed)
+    assert dict(needed)["kendall"] > 10 * needed[0][1]
+    assert needed[0][1] == required_voters(6, 2, 0.03, needed[0][0])
+    assert [name for name, _ in compare(60, 2, 0.03)] == ["reinsertion"]
+    assert dict(compare(6, 2, 0.03, every=True))["ulam"] > dict(needed)["ulam"]
+
+
+def test_on_the_command_line(tmp_path):
+    poll, private = tmp_path / "poll.csv", tmp_path / "private.csv"
+    poll.write_text("voter,rank_1,rank_2,rank_3\n" + "".join(f"{voter},x,y,z\n" for voter in range(300)))
+    run = CliRunner()
+    told = run.invoke(cli, ["privatize", str(poll), str(private), "-e", "3", "--objective", "aggregate"])
+    assert told.exit_code == 0, told.output
+    assert "needs the fewest respondents for 3 items at epsilon 3" in told.output
+    told = run.invoke(cli, ["aggregate", str(private), "--json"])
+    assert [row["item"] for row in json.loads(told.output)["items"]] == ["x", "y", "z"]
+    told = run.invoke(cli, ["aggregate", str(private), "-o", str(tmp_path / "out.csv")])
+    assert "300 privatized rankings" in told.output
+    assert (tmp_path / "out.csv").exists()
+    told = run.invoke(cli, ["plan", "respondents", "--items", "5", "-e", "2", "--half-width", "0.05"])
+    assert "respondents suffice with" in told.output
+    told = run.invoke(cli, ["plan", "respondents", "--items", "5", "-e", "2", "--half-width", "0.05", "--json"])
+    assert json.loads(told.output)["recommended"] in rankdp.mechanisms.MECHANISMS
