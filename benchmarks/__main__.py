@@ -18,6 +18,7 @@ from benchmarks import (
     kendall,
     laplace,
     leaderboards,
+    learning,
     reinsertion,
     report,
     solver,
@@ -35,6 +36,7 @@ def main() -> None:
         "counting": counting.table,
         "solver": solver.table,
         "kemeny": kemeny.table,
+        "learning": learning.table,
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
     }

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 HEAVY = {"numba", "scipy", "pyarrow", "pandas", "matplotlib"}
-LOCKS = ["run", "dev"]
+LOCKS = ["run", "dev", "torch"]
 
 # In pieces, so that this file passes its own test.
 HOSTS = ["py" + "pi.org", "python" + "hosted.org", "npm" + "js.", "debian" + ".org", "crates" + ".io"]

@@ -76,7 +76,11 @@ _WHERE = {
     "privatize_scores": "scoring",
     "privatize_scores_file": "scoring",
 }
-_PACKAGES = ("data", "errors", "mechanisms", "planning", "plots", "privacy", "rankers", "theory")
+_PACKAGES = {
+    **{name: name for name in ("data", "errors", "mechanisms", "planning", "plots", "privacy", "rankers", "theory")},
+    "attack": "attacking",
+    "learn": "learning",
+}
 
 __all__ = ["__version__", *_WHERE]
 
@@ -85,7 +89,7 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         value = getattr(import_module(f"rankdp.{_WHERE[name]}"), name)
     elif name in _PACKAGES:
-        value = import_module(f"rankdp.{name}")
+        value = import_module(f"rankdp.{_PACKAGES[name]}")
     else:
         raise AttributeError(f"module 'rankdp' has no attribute {name!r}")
     globals()[name] = value

@@ -1,1 +1,14 @@
 """Attack: what somebody who means ill learns from a release. Trust is earned by attacking oneself."""
+
+from rankdp.attacking.inference import infer, success_curve, success_probability
+from rankdp.attacking.position import position_attack
+from rankdp.attacking.votes import membership_experiment, score_attack
+
+__all__ = [
+    "infer",
+    "membership_experiment",
+    "position_attack",
+    "score_attack",
+    "success_curve",
+    "success_probability",
+]
