@@ -19,6 +19,7 @@ from benchmarks import (
     laplace,
     leaderboards,
     learning,
+    ledger,
     reinsertion,
     report,
     solver,
@@ -37,6 +38,7 @@ def main() -> None:
         "solver": solver.table,
         "kemeny": kemeny.table,
         "learning": learning.table,
+        "ledger": ledger.table,
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
     }

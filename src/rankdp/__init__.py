@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rankdp.aggregation.respondents import required_voters as required_voters
     from rankdp.data.comparisons import Comparisons as Comparisons
     from rankdp.data.rankings import Rankings as Rankings
+    from rankdp.errors import BudgetExceeded as BudgetExceeded
     from rankdp.errors import InputError as InputError
     from rankdp.errors import RankdpError as RankdpError
     from rankdp.errors import Unsupported as Unsupported
@@ -40,9 +41,11 @@ if TYPE_CHECKING:
     from rankdp.mechanisms.registry import mechanism as mechanism
     from rankdp.mechanisms.scores import score_mechanism as score_mechanism
     from rankdp.planning.plan import plan as plan
+    from rankdp.privacy.answers import AnswerStore as AnswerStore
     from rankdp.privacy.bits import SecureBits as SecureBits
     from rankdp.privacy.bits import SeededBits as SeededBits
     from rankdp.privacy.guarantee import Guarantee as Guarantee
+    from rankdp.privacy.ledger import Ledger as Ledger
     from rankdp.privacy.release import Release as Release
     from rankdp.privatizing import privatize as privatize
     from rankdp.privatizing import privatize_file as privatize_file
@@ -58,6 +61,7 @@ _WHERE = {
     "required_voters": "aggregation.respondents",
     "Comparisons": "data.comparisons",
     "Rankings": "data.rankings",
+    "BudgetExceeded": "errors",
     "InputError": "errors",
     "RankdpError": "errors",
     "Unsupported": "errors",
@@ -65,9 +69,11 @@ _WHERE = {
     "mechanism": "mechanisms.registry",
     "score_mechanism": "mechanisms.scores",
     "plan": "planning.plan",
+    "AnswerStore": "privacy.answers",
     "SecureBits": "privacy.bits",
     "SeededBits": "privacy.bits",
     "Guarantee": "privacy.guarantee",
+    "Ledger": "privacy.ledger",
     "Release": "privacy.release",
     "privatize": "privatizing",
     "privatize_file": "privatizing",

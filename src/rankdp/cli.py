@@ -22,6 +22,7 @@ from rankdp.errors import RankdpError
 from rankdp.version import __version__
 
 if TYPE_CHECKING:
+    from rankdp.privacy.ledger import Ledger
     from rankdp.privacy.release import Release
 
 _MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "laplace", "optimal")
@@ -32,6 +33,22 @@ _NOISE_NAMES = ("laplace", "gaussian", "generalized-normal", "staircase", "ball"
 @click.version_option(__version__, prog_name="rankdp")
 def cli() -> None:
     """Publish rankings without publishing the people behind them."""
+
+
+def _charged(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of every command that spends."""
+    for option in (
+        click.option("--dataset", metavar="NAME", help="Whose budget, where the ledger has several."),
+        click.option(
+            "--ledger",
+            "ledger_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Charge the budget in FILE first (rankdp budget).",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @cli.command()
@@ -60,6 +77,15 @@ def cli() -> None:
 @click.option(
     "--items", "items_file", type=click.Path(path_type=Path), help="File with the public item names, one a line."
 )
+@click.option(
+    "--answers",
+    "answers_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keep every answer in FILE: who is asked again gives the same one, at no cost.",
+)
+@click.option("--wave", default="", metavar="NAME", help="With --answers: the data are new.")
+@_charged
 @click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def privatize(
@@ -72,6 +98,10 @@ def privatize(
     listed_items_public: bool,
     ties: Any,
     items_file: Path | None,
+    answers_file: Path | None,
+    wave: str,
+    ledger_file: Path | None,
+    dataset: str | None,
     seed: int | None,
     as_json: bool,
 ) -> None:
@@ -80,6 +110,7 @@ def privatize(
     CSV, Parquet and PrefLib files, by their endings. OUT.release.json states the guarantee.
     """
     from rankdp.data.comparisons import listed_items
+    from rankdp.privacy.answers import AnswerStore
     from rankdp.privacy.bits import SeededBits
     from rankdp.privatizing import privatize_file
 
@@ -97,6 +128,9 @@ def privatize(
             listed_items_public=listed_items_public,
             ties=ties,
             items=listed_items(items_file) if items_file else None,
+            ledger=_ledger(ledger_file, dataset),
+            answers=AnswerStore(answers_file) if answers_file else None,
+            wave=wave,
             bits=None if seed is None else SeededBits(seed),
             progress=progress,
         )
@@ -161,6 +195,7 @@ def _say_choice(release: Release[Any]) -> None:
     help="board.csv, .json, .html or .png; may be repeated.",
 )
 @click.option("--title", default="Leaderboard", show_default=True)
+@_charged
 @click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
 @click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
 def rank(
@@ -169,6 +204,8 @@ def rank(
     items_file: Path | None,
     outputs: tuple[Path, ...],
     title: str,
+    ledger_file: Path | None,
+    dataset: str | None,
     seed: int | None,
     as_json: bool,
     **options: Any,
@@ -191,7 +228,13 @@ def rank(
     }
     comparisons = Comparisons.read(votes, items=items_file, **reading)
     _say(comparisons.recognised)
-    release = publish(comparisons, epsilon, bits=None if seed is None else SeededBits(seed), **options)
+    release = publish(
+        comparisons,
+        epsilon,
+        ledger=_ledger(ledger_file, dataset),
+        bits=None if seed is None else SeededBits(seed),
+        **options,
+    )
     for path in outputs:
         write_board(release, path, title)
     if as_json:
@@ -254,9 +297,18 @@ def _board_table(board: Any, title: str) -> None:
 @click.option("--clamp-output", is_flag=True, help="Move noisy scores back into the bounds (costs no privacy).")
 @click.option("--item-column", metavar="NAME", help="Column with the names, where it is not item, name or id.")
 @click.option("--score-column", metavar="NAME", help="Column with the scores, where it is not score or value.")
+@_charged
 @click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
-def scores(source: Path, target: Path, seed: int | None, as_json: bool, **options: Any) -> None:
+def scores(
+    source: Path,
+    target: Path,
+    ledger_file: Path | None,
+    dataset: str | None,
+    seed: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Add noise to every score in IN, each one protected, and write them to OUT.
 
     CSV or Parquet in; CSV, Parquet or JSON out, by their endings. OUT.release.json states the guarantee.
@@ -264,7 +316,13 @@ def scores(source: Path, target: Path, seed: int | None, as_json: bool, **option
     from rankdp.privacy.bits import SeededBits
     from rankdp.scoring import privatize_scores_file
 
-    release = privatize_scores_file(source, target, bits=None if seed is None else SeededBits(seed), **options)
+    release = privatize_scores_file(
+        source,
+        target,
+        ledger=_ledger(ledger_file, dataset),
+        bits=None if seed is None else SeededBits(seed),
+        **options,
+    )
     facts = release.provenance.parameters
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))
@@ -455,6 +513,146 @@ def learn(
     for note in done.report.notes:
         _say(note)
     _say(f"{target}: {len(done.report.history)} epochs, {done.report.history.stopped}; see report.html")
+
+
+_UNIT_HELP = "comparison, outcome, voter (with --max-per-voter), position, ranking, score, or a guarantee's own words."
+
+
+def _ledger(path: Path | None, dataset: str | None) -> Ledger | None:
+    """The ledger that a command charges, None where none was asked for."""
+    if path is None:
+        if dataset is not None:
+            raise click.UsageError("--dataset goes with --ledger.")
+        return None
+    from rankdp.privacy.ledger import Ledger
+
+    return Ledger.open(path, dataset)
+
+
+@cli.group()
+def budget() -> None:
+    """Keep a budget of epsilon for a data set: create, show, verify, export, spend."""
+
+
+def _unit(protects: str, max_per_voter: int | None) -> str:
+    """A unit by its short name, or in the words of the guarantees."""
+    from rankdp.mechanisms.units import PROTECT, Protection
+    from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING
+
+    if protects in PROTECT:
+        return Protection.of(protects, max_per_voter).protects
+    if max_per_voter is not None:
+        raise click.UsageError("--max-per-voter goes with --protects voter.")
+    return {"position": ITEM_POSITION, "ranking": WHOLE_RANKING, "score": ONE_SCORE}.get(protects, protects)
+
+
+@budget.command("create")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--dataset", required=True, metavar="NAME", help="Whose budget it is: one name for the same people.")
+@click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
+@click.option("--max-per-voter", type=int, metavar="C", help="With --protects voter.")
+@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="All that may ever be spent.")
+@click.option("--delta", default="0", metavar="NUMBER", show_default=True)
+@click.option(
+    "--accounting",
+    type=click.Choice(["auto", "basic", "renyi"]),
+    default="auto",
+    show_default=True,
+    help="With a delta: add up, or count by Rényi divergences (better for many Gaussian releases).",
+)
+def budget_create(
+    file: Path, dataset: str, protects: str, max_per_voter: int | None, epsilon: str, delta: str, accounting: Any
+) -> None:
+    """Add a budget to FILE, which is made if need be."""
+    from rankdp.privacy.ledger import Ledger
+
+    made = Ledger.create(file, dataset, _unit(protects, max_per_voter), epsilon, delta, accounting=accounting)
+    _say(f"{file}: {dataset} may spend epsilon {epsilon}" + (f" and delta {delta}" if delta != "0" else ""))
+    _say(f"head {made.verify().head} (note it elsewhere; rankdp budget verify --head asks for it)")
+
+
+@budget.command("show")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also plot spending over time: .png, .pdf, .svg.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def budget_show(file: Path, dataset: str | None, output: Path | None, as_json: bool) -> None:
+    """What is spent, what is left, and on what."""
+    from rankdp.budget.reports import budget_table, check_ending, history_table, save_plot, to_dict
+    from rankdp.privacy.ledger import Ledger
+
+    if output is not None:
+        check_ending(output)
+    ledger = Ledger.open(file, dataset)
+    if output is not None:
+        save_plot(ledger, output)
+    if as_json:
+        click.echo(json.dumps(to_dict(ledger), indent=2))
+        return
+    _table(f"Budget of {ledger.dataset}", *budget_table(ledger))
+    heads, rows = history_table(ledger)
+    if rows:
+        _table("Charges", heads, rows, texts=4)
+    if output is not None:
+        _say(f"Plot: {output}")
+
+
+@budget.command("verify")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="NAME", help="Any of those in FILE: the whole file is checked.")
+@click.option("--head", metavar="HASH", help="A head that was noted before: it must be in the chain.")
+def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
+    """Check the chain of entries and all totals; the first broken entry is named."""
+    from rankdp.privacy.ledger import verify_file
+
+    found = verify_file(file, head)
+    _say(f"{file}: {found.entries:,} entries, every hash and every total holds")
+    click.echo(found.head)
+
+
+@budget.command("export")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT.csv", type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
+def budget_export(file: Path, target: Path, dataset: str | None) -> None:
+    """Write one line for each charge, exact numbers as fractions."""
+    from rankdp.budget.reports import export_csv
+    from rankdp.privacy.ledger import Ledger
+
+    _say(f"{target}: {export_csv(Ledger.open(file, dataset), target):,} charges")
+
+
+@budget.command("spend")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
+@click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
+@click.option("--max-per-voter", type=int, metavar="C", help="With --protects voter.")
+@click.option("--epsilon", "-e", required=True, metavar="NUMBER")
+@click.option("--delta", default="0", metavar="NUMBER", show_default=True)
+@click.option("--partition", metavar="NAME", help="With --part: the release is about one part of the voters only.")
+@click.option("--part", metavar="NAME")
+@click.option("--convert", is_flag=True, help="Pay for a release that protects another unit, at its price.")
+@click.argument("what", metavar="WHAT")
+def budget_spend(
+    file: Path,
+    dataset: str | None,
+    protects: str,
+    max_per_voter: int | None,
+    epsilon: str,
+    delta: str,
+    what: str,
+    **options: Any,
+) -> None:
+    """Charge a release that another tool is about to make."""
+    from rankdp.privacy.exact import positive, rational
+    from rankdp.privacy.guarantee import Guarantee
+    from rankdp.privacy.ledger import Ledger
+
+    guarantee = Guarantee(_unit(protects, max_per_voter), positive(epsilon), rational(delta, "delta"), local=False)
+    entry = Ledger.open(file, dataset).spend(guarantee, what, **options)
+    _say(f"entry {entry.number}: charged; release now")
+    for words in filter(None, entry.converted):
+        _say(f"converted: {words}")
 
 
 @cli.group()

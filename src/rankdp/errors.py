@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 
 class RankdpError(Exception):
     """A refusal that is meant to be read by a person; the command line prints it and exits with 1."""
@@ -13,3 +15,14 @@ class InputError(RankdpError, ValueError):
 
 class Unsupported(RankdpError, NotImplementedError):
     """Nothing is wrong with the input, but no exact method or no guarantee is known for it."""
+
+
+class BudgetExceeded(RankdpError):
+    """A release does not fit its budget. All numbers are epsilons, exact; ``fits`` is the largest that still would."""
+
+    def __init__(
+        self, words: str, requested: Fraction, spent: Fraction, remaining: Fraction, short_by: Fraction, fits: Fraction
+    ) -> None:
+        super().__init__(words)
+        self.requested, self.spent, self.remaining = requested, spent, remaining
+        self.short_by, self.fits = short_by, fits

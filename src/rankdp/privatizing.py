@@ -24,12 +24,14 @@ from numpy.typing import NDArray
 
 from rankdp.data.files import open_rankings, open_writer
 from rankdp.data.rankings import Rankings, Ties
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.base import Orders, RankingMechanism
 from rankdp.mechanisms.registry import MECHANISMS, Objective, mechanism
+from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, one_each, positive
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release
 from rankdp.sidecar import Sidecar
 
@@ -43,6 +45,9 @@ def privatize(
     mechanism: str = "auto",
     objective: Objective = "concordance",
     listed_items_public: bool = False,
+    ledger: Ledger | None = None,
+    answers: AnswerStore | None = None,
+    wave: str = "",
     bits: Bits | None = None,
 ) -> Release[Rankings]:
     """A synthetic copy of ``rankings``: the same voters and items, every order drawn anew around the true one.
@@ -50,6 +55,9 @@ def privatize(
     ``epsilon`` is one number for all, one per row, or None to use ``rankings.epsilons``. ``mechanism="auto"``
     takes the one that keeps most pairs in order, or with ``objective="aggregate"`` the one from which ``aggregate``
     learns most. With ``bits=SeededBits(seed)`` the result is a rehearsal without a guarantee.
+
+    ``ledger`` is charged before anything is drawn. With ``answers`` whoever was asked the same question before gets the
+    stored synthetic ranking again, at no cost; another ``wave`` says that the data are new.
     """
     if not isinstance(rankings, Rankings):
         raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
@@ -58,7 +66,14 @@ def privatize(
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
     job = _Job(mechanism, cast("Real | None", epsilon), listed_items_public, bits or SecureBits(), objective)
-    return job.release(job.admit(rankings, job.bits.spawn()).run(workers=os.cpu_count() or 1))
+    task = job.admit(rankings, job.bits.spawn())
+    if answers is not None:
+        return job.permanent(task, answers, wave, ledger)
+    with spending(ledger, job.guarantee(), "privatize", job.bits) as charge:
+        release = job.release(task.run(workers=os.cpu_count() or 1))
+        if charge:
+            charge.commit(release.provenance)
+    return release
 
 
 def privatize_file(
@@ -72,6 +87,9 @@ def privatize_file(
     listed_items_public: bool = False,
     ties: Ties = "refuse",
     items: Iterable[str] | None = None,
+    ledger: Ledger | None = None,
+    answers: AnswerStore | None = None,
+    wave: str = "",
     bits: Bits | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Release[Path]:
@@ -83,13 +101,29 @@ def privatize_file(
     """
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
+    if ledger is not None and epsilon is None:
+        raise Unsupported("a ledger charges before the file is read: give one epsilon for everyone, not epsilon_column")
     job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits(), objective)
+    if answers is not None:
+        with open_rankings(source, items=items, ties=ties) as reader:
+            left_out = list(reader.ignored_columns)
+        table = Rankings.read(source, items=items, ties=ties)
+        kept = job.permanent(job.admit(table, job.bits), answers, wave, ledger, columns_left_out=left_out)
+        with Sidecar(target) as sidecar:
+            sidecar.write(kept)
+            kept.value.write(target)
+        if progress:
+            progress(len(table), len(table))
+        return Release(Path(target), kept.guarantee, kept.provenance)
     with (
         Sidecar(target) as sidecar,
         open_rankings(source, items=items, ties=ties, epsilon_column=epsilon_column) as reader,
         open_writer(target, like=reader) as writer,
         ThreadPoolExecutor(1) as reading,
         ThreadPoolExecutor(os.cpu_count()) as drawing,
+        spending(
+            ledger, Guarantee(ITEM_POSITION, job.epsilon or Fraction(1)), f"privatize {target}", job.bits
+        ) as charge,
     ):
         rows = 0
         batches = _prefetched(reading, reader.unfinished())
@@ -100,6 +134,8 @@ def privatize_file(
                 progress(rows, reader.rows)
         release = job.release(Path(target), columns_left_out=list(reader.ignored_columns))
         sidecar.write(release)
+        if charge:
+            charge.commit(release.provenance)
     return release
 
 
@@ -203,19 +239,47 @@ class _Job:
             if length > 1:
                 yield int(length), self.epsilon or positive(value), np.flatnonzero(kind == place)
 
-    def release(self, value: Any, **facts: Any) -> Release[Any]:
-        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+    def permanent(
+        self, task: _Task, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
+    ) -> Release[Rankings]:
+        """Stored answers where there are any, drawn ones elsewhere; charged when the question is new."""
+        batch = task.batch
+        if batch.voters is None or self.epsilon is None or not batch.complete or self.bits.seed is not None:
+            raise InputError(
+                "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "
+                "only then is the same question the same"
+            )
+        ((_, one),) = task.groups
+        names = sorted(batch.items)
+        place = np.array([names.index(item) for item in batch.items], dtype=np.int32)  # in the question's own order
+
+        def charge() -> None:
+            if ledger is not None:
+                ledger.spend(self.guarantee(), f"privatize, answers kept{f', wave {wave}' if wave else ''}")
+
+        asked = Question(self.epsilon, one.name, tuple(names), wave)
+        stored = answers.answers(
+            asked, batch.voters, lambda rows: place[one.sample(batch.orders[rows], task.bits)], charge
+        )
+        orders = np.argsort(place).astype(np.int32)[stored]
+        return self.release(batch.with_orders(orders), answers="kept", wave=wave, **facts)
+
+    def guarantee(self) -> Guarantee:
+        """The weakest of the guarantees of all rows admitted so far."""
         if not self.used:
             raise InputError("no ranking lists two items or more: there is no order to protect")
-        personal = self.epsilon is None
         strongest = [one.guarantee for one in self.used.values()]
-        guarantee: Guarantee = replace(
+        return replace(
             strongest[0],
             epsilon=max(one.epsilon for one in strongest),
             whole_ranking_epsilon=max(one.whole_ranking_epsilon or 0 for one in strongest),
-            personal=personal,
+            personal=self.epsilon is None,
             listed_items_public=self.partial,
         )
+
+    def release(self, value: Any, **facts: Any) -> Release[Any]:
+        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+        guarantee, personal = self.guarantee(), self.epsilon is None
         names = [name for name in MECHANISMS if any(one.name == name for one in self.used.values())]
         parameters = {
             "asked_for": self.name,

@@ -37,6 +37,7 @@ from rankdp.mechanisms.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.privacy.release import Provenance, Release
 from rankdp.rankers.bradley_terry import fit_wins
@@ -79,6 +80,7 @@ def rank(
     link: str = "logistic",
     calibration: str = "tight",
     level: float = 0.95,
+    ledger: Ledger | None = None,
     bits: Bits | None = None,
     **reading: Any,
 ) -> Release[Leaderboard]:
@@ -119,45 +121,64 @@ def rank(
         )
     if protect == "voter":
         comparisons = comparisons.bound(protection.moved)
-    if method == "copeland" and not protection.design_public:
-        half_wins = comparisons.half_wins()
-        public, spent = _size(comparisons.items, int(half_wins.sum()) // 2, protection, exact, bits)
-        drawn = _copeland(half_wins, public, NoisyWins(protection, exact - spent, loss), bits)
-    else:
-        counts = comparisons.count()
-        public, spent = _size(counts.items, int(counts.halves.sum()) // 2, protection, exact, bits)
-        if protection.design_public:
-            public = replace(public, design=counts)
-        if method == "copeland":
-            drawn = _copeland(counts.half_wins, public, NoisyWins(protection, exact, loss), bits)
-        elif protection.design_public:
-            drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, chosen_link, bits)
+    wins_only = method == "copeland" and not protection.design_public
+    half_wins = (
+        comparisons.half_wins() if wins_only else None
+    )  # votes that cannot be counted are refused here, uncharged
+    counts = None if wins_only else comparisons.count()
+    guarantee = Guarantee(protection.protects, exact, loss, local=False, rho=_rho(protection, exact, loss))
+    with spending(ledger, guarantee, f"rank by {method}", bits) as charge:
+        if half_wins is not None:
+            public, spent = _size(comparisons.items, int(half_wins.sum()) // 2, protection, exact, bits)
+            drawn = _copeland(half_wins, public, NoisyWins(protection, exact - spent, loss), bits)
         else:
-            drawn = _from_objective(counts, public, protection, exact - spent, ridge, chosen_link, calibration, bits)
-    board = leaderboard.build(
-        public.items,
-        drawn.scores,
-        drawn.centres,
-        drawn.errors,
-        level=level,
-        score_name="wins" if method == "copeland" else "score",
-        top=top,
-        spread=_SPREAD * (public.degree / 4) ** 2 + 1 if method == "copeland" else _SPREAD,
-        warnings=[*_design_warnings(public), *drawn.warnings],
-    )
-    parameters = {
-        "protect": protect,
-        "max_per_voter": max_per_voter,
-        "epsilon": str(exact),
-        "delta": str(loss),
-        "items": len(public.items),
-        **({"noisy_comparisons": public.comparisons} if spent else {}),
-        **drawn.parameters,
-    }
-    provenance = Provenance.now(method, parameters, bits)
-    guarantee = Guarantee(protection.protects, exact, loss, local=False)
-    released = board.as_elo() if scale == "elo" else board
-    return Release(released, None if provenance.seed is not None else guarantee, provenance)
+            assert counts is not None
+            public, spent = _size(counts.items, int(counts.halves.sum()) // 2, protection, exact, bits)
+            if protection.design_public:
+                public = replace(public, design=counts)
+            if method == "copeland":
+                drawn = _copeland(counts.half_wins, public, NoisyWins(protection, exact, loss), bits)
+            elif protection.design_public:
+                drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, chosen_link, bits)
+            else:
+                drawn = _from_objective(
+                    counts, public, protection, exact - spent, ridge, chosen_link, calibration, bits
+                )
+        board = leaderboard.build(
+            public.items,
+            drawn.scores,
+            drawn.centres,
+            drawn.errors,
+            level=level,
+            score_name="wins" if method == "copeland" else "score",
+            top=top,
+            spread=_SPREAD * (public.degree / 4) ** 2 + 1 if method == "copeland" else _SPREAD,
+            warnings=[*_design_warnings(public), *drawn.warnings],
+        )
+        parameters = {
+            "protect": protect,
+            "max_per_voter": max_per_voter,
+            "epsilon": str(exact),
+            "delta": str(loss),
+            "items": len(public.items),
+            **({"noisy_comparisons": public.comparisons} if spent else {}),
+            **drawn.parameters,
+        }
+        provenance = Provenance.now(method, parameters, bits)
+        released = board.as_elo() if scale == "elo" else board
+        if charge:
+            charge.commit(provenance)
+        return Release(released, None if provenance.seed is not None else guarantee, provenance)
+
+
+def _rho(protection: Protection, epsilon: Fraction, delta: Fraction) -> float | None:
+    """The zCDP of Gaussian noise on wins and, where there is one, of the noisy count, which is pure: eps^2/2."""
+    if not delta:
+        return None
+    counting = count_cost(protection, epsilon)
+    rho = NoisyWins(protection, epsilon - counting, delta).rho
+    assert rho is not None
+    return math.nextafter(float(rho + counting**2 / 2), math.inf)
 
 
 @dataclass(frozen=True, slots=True)

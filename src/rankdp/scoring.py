@@ -22,6 +22,7 @@ from rankdp.mechanisms.score_grid import ScoreMechanism, check_bounds
 from rankdp.mechanisms.scores import score_mechanism
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real
+from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release
 from rankdp.sidecar import Sidecar
 
@@ -39,6 +40,7 @@ def privatize_scores(
     gamma: Real | None = None,
     outside: Outside = "refuse",
     clamp_output: bool = False,
+    ledger: Ledger | None = None,
     bits: Bits | None = None,
 ) -> Release[Any]:
     """A noisy copy of the scores ``x``: an array from a row of numbers, a dict from a mapping of names to numbers.
@@ -53,9 +55,14 @@ def privatize_scores(
     names = list(x) if isinstance(x, Mapping) else None
     scores = _numbers(list(x.values()) if isinstance(x, Mapping) else x, names)
     job = _job(len(scores), epsilon, bounds, noise, delta, p, gamma)
-    noisy = _draw(job, _within(scores, job, outside, names), clamp_output, bits := bits or SecureBits())
-    value = noisy if names is None else dict(zip(names, noisy.tolist(), strict=True))
-    return _release(job, value, bits, scores=len(scores), outside=outside, clamp_output=clamp_output)
+    inside, bits = _within(scores, job, outside, names), bits or SecureBits()
+    with spending(ledger, job.guarantee, f"{job.name} noise on scores", bits) as charge:
+        noisy = _draw(job, inside, clamp_output, bits)
+        value = noisy if names is None else dict(zip(names, noisy.tolist(), strict=True))
+        release = _release(job, value, bits, scores=len(scores), outside=outside, clamp_output=clamp_output)
+        if charge:
+            charge.commit(release.provenance)
+    return release
 
 
 def privatize_scores_file(
@@ -72,6 +79,7 @@ def privatize_scores_file(
     clamp_output: bool = False,
     item_column: str | None = None,
     score_column: str | None = None,
+    ledger: Ledger | None = None,
     bits: Bits | None = None,
 ) -> Release[Path]:
     """Privatize a file of names and scores (CSV, Parquet) into another (CSV, Parquet, JSON); rows keep their order.
@@ -84,18 +92,22 @@ def privatize_scores_file(
     _check_outside(outside)
     table = read_scores(source, item_column, score_column)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
-    noisy = _draw(job, _within(table.scores, job, outside, table.names), clamp_output, bits := bits or SecureBits())
-    release = _release(
-        job,
-        Path(target),
-        bits,
-        scores=len(table.scores),
-        outside=outside,
-        clamp_output=clamp_output,
-        columns_left_out=list(table.left_out),
-    )
-    with Sidecar(target) as sidecar, scores_written(target, table, noisy, source):
-        sidecar.write(release)
+    inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
+    with spending(ledger, job.guarantee, f"{job.name} noise on scores, {target}", bits) as charge:
+        noisy = _draw(job, inside, clamp_output, bits)
+        release = _release(
+            job,
+            Path(target),
+            bits,
+            scores=len(table.scores),
+            outside=outside,
+            clamp_output=clamp_output,
+            columns_left_out=list(table.left_out),
+        )
+        with Sidecar(target) as sidecar, scores_written(target, table, noisy, source):
+            sidecar.write(release)
+        if charge:
+            charge.commit(release.provenance)
     return release
 
 

@@ -1,0 +1,1 @@
+"""What a ledger says to people: tables, plots and files. Nothing here spends."""

@@ -1,0 +1,357 @@
+"""What several releases cost together, when each was chosen after the answers of those before.
+
+A ledger admits one release after another, and the next may depend on what the last one said. That rules out taking the
+best of many bounds after the fact; what is used here are *filters*, which hold whatever the order and the choices:
+
+- basic: the epsilons add up to at most E and the deltas to at most D (Rogers, Roth, Ullman, Vadhan 2016);
+- Rényi at an order a fixed in advance: the divergences of order a add up to at most t, then all together are (a, t)-RDP
+  (Feldman, Zrnic 2021, Theorem 3.1), which is (eps, delta)-DP with eps = t + log(1 - 1/a) - log(a delta)/(a - 1)
+  (Canonne, Kamath, Steinke 2020, Proposition 12).
+
+*Whichever fits* is no filter with the whole delta for each: on the outcomes that end under filter f the excess over e^E
+is at most that filter's delta, and the outcomes of all filters add up. So delta is split: half for basic composition,
+and a quarter of the other half for each of four orders (1, 2, 4 and 8 times the one that is best for Gaussian noise
+that fills the whole budget; the larger ones serve mixtures with pure releases). Releases without a delta need none of
+basic's half. The split costs about a tenth of epsilon on the Rényi side.
+
+``accounting`` says when it is made. *basic*: never. *renyi*: from the start. *auto*: pure releases add up, and the
+first release with a delta decides: the split if it fits there, else basic composition with all of delta. This is sound
+because what came before is charged its whole epsilon under every filter: given any history of pure releases that cost
+e, what follows is (E - e, D)-DP in either way, and may be chosen. A budget without a delta knows basic composition
+alone.
+
+A divergence that a guarantee does not state is bounded from what it does: a pure epsilon is at most min(eps, a
+eps^2/2), rho-zCDP is a rho, and (a - 1) D_a is convex in a, so that between two points of a curve the chord is above
+it.
+
+Parallel composition: voters in different parts of a partition are affected by their own part's releases only, so a
+partition costs the largest of its parts, in each sum on its own. Everything is a sum of rationals, so that the order of
+adding does not matter and taking back is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, Literal
+
+from rankdp.errors import InputError
+from rankdp.privacy.exact import upwards
+from rankdp.privacy.guarantee import Guarantee
+
+Accounting = Literal["auto", "basic", "renyi"]
+Mode = Literal["open", "basic", "split"]
+ACCOUNTING = ("auto", "basic", "renyi")
+BASIC = "basic"
+_STEPS = (1, 2, 4, 8)
+_GRID = 1 << 40  # divergences are rounded up to multiples of its inverse
+_LONGEST = 4000  # digits that Python still turns into text
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one release adds: epsilon, delta, and its divergence at each order, None where nothing bounds it."""
+
+    epsilon: Fraction
+    delta: Fraction
+    renyi: tuple[Fraction | None, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; rationals as text."""
+        curve = [None if value is None else to_text(value) for value in self.renyi]
+        return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta), "renyi": curve}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Cost:
+        """The cost that ``to_dict`` wrote."""
+        curve = tuple(None if value is None else Fraction(value) for value in data["renyi"])
+        return cls(Fraction(data["epsilon"]), Fraction(data["delta"]), curve)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a budget allows, and how it counts. ``orders`` are those of the Rényi filters, none without a delta."""
+
+    epsilon: Fraction
+    delta: Fraction
+    accounting: Accounting
+    orders: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, accounting: Accounting) -> Terms:
+        """The terms with their orders chosen, from public numbers."""
+        if accounting not in ACCOUNTING:
+            raise InputError(f"accounting must be one of {', '.join(ACCOUNTING)}, got {accounting!r}")
+        if not 0 <= delta < 1:
+            raise InputError(f"delta must be at least 0 and below 1, got {delta}")
+        if delta == 0:
+            if accounting == "renyi":
+                raise InputError("accounting='renyi' needs a budget with a delta above 0, got delta 0")
+            return cls(epsilon, delta, "basic")
+        if accounting == "basic":
+            return cls(epsilon, delta, accounting)
+        candidates = sorted({math.ceil(2 * 1.02**step) for step in range(700)})
+        share, total = delta / (2 * len(_STEPS)), float(epsilon)
+        best = max(candidates, key=lambda order: (total - float(conversion(order, share))) / order)
+        return cls(epsilon, delta, accounting, tuple(best * step for step in _STEPS))
+
+    @property
+    def opening(self) -> Mode:
+        """How a new account counts."""
+        modes: dict[str, Mode] = {"auto": "open", "basic": "basic", "renyi": "split"}
+        return modes[self.accounting]
+
+    @property
+    def share(self) -> Fraction:
+        """The part of delta that each order has after the split."""
+        return self.delta / (2 * len(self.orders))
+
+    def cost(self, guarantee: Guarantee, mode: Mode) -> Cost:
+        """What the release costs while the account counts by ``mode``: before the split, epsilon at every order."""
+        if mode == "open":
+            curve = tuple(guarantee.epsilon if guarantee.delta == 0 else None for _ in self.orders)
+        else:
+            curve = tuple(divergence(guarantee, order) for order in self.orders)
+        return Cost(guarantee.epsilon, guarantee.delta, curve)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The costs of some releases, added up; ``unbounded`` counts those that an order knows no bound for."""
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    renyi: tuple[Fraction, ...] = ()
+    unbounded: tuple[int, ...] = ()
+    releases: int = 0
+
+    def plus(self, cost: Cost, sign: int = 1) -> Sums:
+        """With one release more, or for ``sign`` -1 without one that was added."""
+        renyi = self.renyi or (Fraction(0),) * len(cost.renyi)
+        unbounded = self.unbounded or (0,) * len(cost.renyi)
+        return Sums(
+            self.epsilon + sign * cost.epsilon,
+            self.delta + sign * cost.delta,
+            tuple(sum_ + sign * (value or 0) for sum_, value in zip(renyi, cost.renyi, strict=True)),
+            tuple(count + sign * (value is None) for count, value in zip(unbounded, cost.renyi, strict=True)),
+            self.releases + sign,
+        )
+
+    def and_(self, other: Sums) -> Sums:
+        """Both together; sums that nothing was added to have no orders yet."""
+        if not (self.releases and other.releases):
+            return self if self.releases else other
+        return Sums(
+            self.epsilon + other.epsilon,
+            self.delta + other.delta,
+            tuple(one + more for one, more in zip(self.renyi, other.renyi, strict=True)),
+            tuple(one + more for one, more in zip(self.unbounded, other.unbounded, strict=True)),
+            self.releases + other.releases,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; rationals as text."""
+        return {
+            "epsilon": to_text(self.epsilon),
+            "delta": to_text(self.delta),
+            "renyi": [to_text(value) for value in self.renyi],
+            "unbounded": list(self.unbounded),
+            "releases": self.releases,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sums:
+        """The sums that ``to_dict`` wrote."""
+        return cls(
+            Fraction(data["epsilon"]),
+            Fraction(data["delta"]),
+            tuple(Fraction(value) for value in data["renyi"]),
+            tuple(data["unbounded"]),
+            int(data["releases"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a budget stands: what is spent by the filter that counts least of those that still hold, and which it is.
+
+    ``holds`` is False when the releases exceed the budget by every filter; ``epsilon`` is then the least of them, with
+    basic's where only a delta is exceeded.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    method: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Everything spent from one budget. ``parts[partition][part]`` are sums of their own beside those of ``whole``."""
+
+    terms: Terms
+    mode: Mode
+    whole: Sums = Sums()
+    parts: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
+
+    def charged(self, guarantee: Guarantee, place: tuple[str, str] | None) -> tuple[Account, Cost]:
+        """The account after the release, and its cost; that it holds is for the caller to see."""
+        if self.mode == "open" and guarantee.delta > 0:
+            cost = self.terms.cost(guarantee, "split")
+            after = replace(self, mode="split").plus(cost, place)
+            return (after if after.standing().holds else replace(after, mode="basic")), cost
+        cost = self.terms.cost(guarantee, self.mode)
+        return self.plus(cost, place), cost
+
+    def plus(self, cost: Cost, place: tuple[str, str] | None, sign: int = 1) -> Account:
+        """With a cost added to everybody, or to the voters of a part; ``sign`` -1 takes it back."""
+        if place is None:
+            return replace(self, whole=self.whole.plus(cost, sign))
+        partition, part = place
+        known = self.parts.get(partition, {})
+        one = {**known, part: known.get(part, Sums()).plus(cost, sign)}
+        return replace(self, parts={**self.parts, partition: one})
+
+    def total(self) -> Sums:
+        """The sums for a voter who is, in every partition, in its most expensive part."""
+        total = self.whole
+        for parts in self.parts.values():
+            total = total.and_(_largest(list(parts.values())))
+        return total
+
+    def standing(self) -> Standing:
+        """What is spent, by the filter that counts least."""
+        terms, total = self.terms, self.total()
+        allowed = terms.delta / 2 if self.mode == "split" else terms.delta
+        within = total.delta <= allowed
+        basic = Standing(total.epsilon, total.delta, BASIC, within and total.epsilon <= terms.epsilon)
+        if self.mode != "split" or not total.releases:
+            return basic
+        found = [basic] if within else []
+        for order, spent, unbounded in zip(terms.orders, total.renyi, total.unbounded, strict=True):
+            if not unbounded:
+                epsilon = max(spent + conversion(order, terms.share), Fraction(0))
+                found.append(Standing(epsilon, terms.delta, f"Rényi of order {order}", epsilon <= terms.epsilon))
+        return min(found, key=lambda one: one.epsilon, default=basic)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without the terms."""
+        parts = {
+            partition: {part: sums.to_dict() for part, sums in sorted(parts.items())}
+            for partition, parts in sorted(self.parts.items())
+        }
+        return {"mode": self.mode, "whole": self.whole.to_dict(), "parts": parts}
+
+    @classmethod
+    def from_dict(cls, terms: Terms, data: Mapping[str, Any]) -> Account:
+        """The account that ``to_dict`` wrote."""
+        parts = {
+            partition: {part: Sums.from_dict(sums) for part, sums in parts.items()}
+            for partition, parts in data["parts"].items()
+        }
+        return cls(terms, data["mode"], Sums.from_dict(data["whole"]), parts)
+
+
+def _largest(parts: list[Sums]) -> Sums:
+    """The largest of each sum on its own."""
+    used = [part for part in parts if part.releases]
+    if not used:
+        return Sums()
+    return Sums(
+        max(part.epsilon for part in used),
+        max(part.delta for part in used),
+        tuple(map(max, zip(*(part.renyi for part in used), strict=True))),
+        tuple(map(max, zip(*(part.unbounded for part in used), strict=True))),
+        max(part.releases for part in used),
+    )
+
+
+def divergence(guarantee: Guarantee, order: float) -> Fraction | None:
+    """A bound on the Rényi divergence of this order, rounded up, by the best that the guarantee states."""
+    found: list[Fraction] = []
+    if guarantee.delta == 0:
+        found += [guarantee.epsilon, _rounded(Fraction(order) * guarantee.epsilon**2 / 2)]
+    if guarantee.rho is not None:
+        found.append(_rounded(Fraction(order) * Fraction(guarantee.rho)))
+    below = max((point for point in guarantee.renyi if point[0] <= order), default=None)
+    above = min((point for point in guarantee.renyi if point[0] >= order), default=None)
+    if above is not None:
+        found.append(_rounded(Fraction(above[1])))
+        if below is not None and below[0] < above[0]:
+            found.append(_chord(below, above, order))
+    return min(found, default=None)
+
+
+def _chord(below: tuple[float, float], above: tuple[float, float], order: float) -> Fraction:
+    """The divergence between two known orders: (a - 1) D_a is convex, so the chord bounds it."""
+    (low, first), (high, second), middle = map(Fraction, below), map(Fraction, above), Fraction(order)
+    weight = (middle - low) / (high - low)
+    return _rounded(((1 - weight) * (low - 1) * first + weight * (high - 1) * second) / (middle - 1))
+
+
+def conversion(order: float, delta: Fraction) -> Fraction:
+    """What (order, t)-RDP adds to t to become an epsilon with this delta, rounded up; it may be negative."""
+    value = math.log1p(-1 / order) + (_log_inverse(delta) - math.log(order)) / (order - 1)
+    return _rounded(Fraction(upwards(value) if value > 0 else value * (1 - 1e-12)))
+
+
+def _log_inverse(delta: Fraction) -> float:
+    """log(1/delta), for a delta of any size."""
+    return math.log(delta.denominator) - math.log(delta.numerator)
+
+
+def _rounded(value: Fraction) -> Fraction:
+    return Fraction(math.ceil(value * _GRID), _GRID)
+
+
+def to_text(value: Fraction) -> str:
+    """A rational as text, numerator/denominator; refused where it has thousands of digits."""
+    if max(abs(value.numerator), value.denominator).bit_length() > 3.3 * _LONGEST:
+        raise InputError(f"epsilon must keep the exact total below {_LONGEST:,} digits: round it to a decimal")
+    return str(value)
+
+
+def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarantee, str]:
+    """The guarantee of a list of releases that is fixed before the first of them is seen, and how it was found.
+
+    A fixed list needs no filter: the best of basic composition, of all Rényi orders and, where dp-accounting is
+    installed (``rankdp[accounting]``) and no curve is known, of privacy loss distributions holds with the whole delta.
+    Charge the result once. Later deviations from the list are not covered.
+    """
+    if not guarantees:
+        raise InputError("guarantees must hold at least one release, got none")
+    basic = replace(guarantees[0].compose(*guarantees[1:]), rho=None, renyi=())
+    found = [(basic.epsilon, basic.delta, BASIC)] if basic.delta <= delta else []
+    if delta > 0:
+        for order in sorted({1 + 0.1 * 1.05**step for step in range(300)}):
+            curve = [divergence(one, order) for one in guarantees]
+            if None not in curve:
+                epsilon = sum(filter(None, curve), conversion(order, delta))
+                found.append((max(epsilon, Fraction(0)), delta, f"Rényi of order {order:.4g}"))
+        found += _by_loss_distributions(guarantees, delta)
+    if not found:
+        raise InputError(f"delta must be at least {basic.delta}, the sum of those of the releases, got {delta}")
+    epsilon, spent, method = min(found)
+    return replace(basic, epsilon=epsilon, delta=spent), method
+
+
+def _by_loss_distributions(guarantees: Sequence[Guarantee], delta: Fraction) -> list[tuple[Fraction, Fraction, str]]:
+    """The optimal composition of any mechanisms with these epsilons and deltas, on dp-accounting's pessimistic grid."""
+    try:
+        common = import_module("dp_accounting.pld.common")
+        losses = import_module("dp_accounting.pld.privacy_loss_distribution")
+    except ImportError:
+        return []
+    total = None
+    for one, times in Counter((float(one.epsilon), float(one.delta)) for one in guarantees).items():
+        parameters = common.DifferentialPrivacyParameters(upwards(one[0]), upwards(one[1]) if one[1] else 0.0)
+        law = losses.from_privacy_parameters(parameters, value_discretization_interval=1e-4)
+        total = law.self_compose(times) if total is None else total.compose(law.self_compose(times))
+    assert total is not None
+    epsilon = total.get_epsilon_for_delta(float(delta) * (1 - 1e-9))
+    exact = _rounded(Fraction(epsilon)) if math.isfinite(epsilon) else None
+    return [] if exact is None else [(exact, delta, "privacy loss distributions (dp-accounting)")]

@@ -1,0 +1,317 @@
+"""A file that only grows: hash-chained events in SQLite, each on disk before the call that wrote it returns.
+
+Event k is a line of canonical JSON and SHA-256(hash of event k - 1, that line). Nothing is changed in place but what
+can be computed from the events: the accounts, the charges not yet finished, and the head (how many events, and the
+last hash), which also tells a tail that was cut off. ``walk`` names the first event that does not fit. Whoever may
+rewrite the whole file can rewrite the whole chain, and an old copy of the file is a good chain: note the head
+somewhere else and ask for it later.
+
+Durability: write-ahead log, ``synchronous=FULL`` (one fsync before a commit returns), ``BEGIN IMMEDIATE`` (the writer's
+lock comes first, so that nothing read has changed when it is written). What may be lost without harm, the note that a
+charge was finished, does without the fsync. A lock that others hold is waited for, in short random naps, up to a
+deadline. SQLite's locks do not survive a fork, so that connections are closed before one and made anew on either side.
+The write-ahead log needs a file system of this machine: network file systems are not for ledgers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rankdp.errors import InputError
+
+T = TypeVar("T")
+
+START = "0" * 64
+_APPLICATION = 0x524B4450  # "RKDP"
+_SHORTEST_NAP, _LONGEST_NAP = 0.0002, 0.02
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "the file or its directory is read-only",
+    sqlite3.SQLITE_IOERR: "the disk does not take it: it is full, at its limit or failing",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_NOTADB: "it is not a ledger",
+    sqlite3.SQLITE_CORRUPT: "it is damaged",
+    sqlite3.SQLITE_PERM: "permission is denied",
+}
+_TABLES = """
+CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS accounts (budget INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS unfinished (charge INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS head (one INTEGER PRIMARY KEY CHECK (one = 1), events INTEGER NOT NULL, hash TEXT NOT NULL)
+"""
+
+
+class LedgerBroken(InputError):
+    """The chain of entries does not hold; the sentence names the first one that is wrong."""
+
+
+def canonical(data: Any) -> str:
+    """JSON of which there is one text only."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def link(previous: str, body: str) -> str:
+    """The hash of an event after the one with the hash ``previous``."""
+    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+class Writing:
+    """What may be done inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """The answer to a query."""
+        return self._connection.execute(query, values).fetchall()
+
+    def run(self, statement: str, *values: Any) -> None:
+        """A statement without an answer."""
+        self._connection.execute(statement, values)
+
+    def many(self, statement: str, rows: list[Any]) -> None:
+        """The same statement for many rows."""
+        self._connection.executemany(statement, rows)
+
+    def append(self, data: dict[str, Any]) -> int:
+        """Put an event at the end of the chain; its number."""
+        ((count, previous),) = self.rows("SELECT events, hash FROM head")
+        body = canonical({**data, "number": count + 1})
+        own = link(previous, body)
+        self.run("INSERT INTO events VALUES (?, ?, ?)", count + 1, body, own)
+        self.run("UPDATE head SET events = ?, hash = ?", count + 1, own)
+        return int(count) + 1
+
+    def event(self, number: int) -> dict[str, Any] | None:
+        """One event by its number."""
+        found = self.rows("SELECT body FROM events WHERE number = ?", number)
+        return dict(json.loads(found[0][0])) if found else None
+
+    def walk(self) -> Iterator[dict[str, Any]]:
+        """All events in order; the first that does not fit its chain ends the walk with a sentence."""
+        previous, number = START, 0
+        for place, body, own in self._connection.execute("SELECT number, body, hash FROM events ORDER BY number"):
+            number += 1
+            if place != number:
+                raise LedgerBroken(f"entry {number} is missing: after entry {number - 1} comes entry {place}")
+            if own != link(previous, str(body)):
+                raise LedgerBroken(f"entry {number} is broken: its hash does not fit what it says and what is before")
+            previous = own
+            yield _parsed(body, number)
+        ((count, last),) = self.rows("SELECT events, hash FROM head") or [(0, "nothing")]
+        if (count, last) != (number, previous):
+            raise LedgerBroken(
+                f"entry {min(number, count) + 1} is broken: the head speaks of {count} entries that end with the hash "
+                f"{str(last)[:12]}…, and there are {number} that end with {previous[:12]}…"
+            )
+
+
+def _parsed(body: str, number: int) -> dict[str, Any]:
+    try:
+        data = dict(json.loads(body))
+    except (TypeError, ValueError):
+        data = {}
+    if data.get("number") != number:
+        raise LedgerBroken(f"entry {number} is broken: it is not the JSON of an entry with this number")
+    return data
+
+
+class Store:
+    """A SQLite file that many processes write to. ``wait`` is how many seconds a lock of others is waited for."""
+
+    application, tables, what = _APPLICATION, _TABLES, "ledger"
+
+    def __init__(self, path: str | os.PathLike[str], wait: float = 60.0, create: bool = False) -> None:
+        self.path, self.wait = Path(path), wait
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        _STORES.add(self)
+        if not create and not self.path.is_file():
+            raise InputError(f"{self.path}: there is no {self.what} here; make one first")
+        if create:
+            self._create()
+        with self._lock:
+            self._connected()
+
+    def write(self, work: Callable[[Writing], T], durable: bool = True) -> T:
+        """Do ``work`` in one transaction: all of it is on disk when this returns, or none of it counts.
+
+        Without ``durable`` it survives the process, and a loss of power once something durable comes after it.
+        """
+        return self._transaction("BEGIN IMMEDIATE", work, "written", "FULL" if durable else "NORMAL")
+
+    def read(self, work: Callable[[Writing], T]) -> T:
+        """Do ``work`` on one unchanging view of the file."""
+        return self._transaction("BEGIN", work, "read")
+
+    def close(self) -> None:
+        """Give the file back; a later call opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _transaction(self, begin: str, work: Callable[[Writing], T], doing: str, level: str = "FULL") -> T:
+        with self._lock:
+            connection = self._connected()
+            try:
+                connection.execute(f"PRAGMA synchronous = {level}")
+                self._patiently(lambda: connection.execute(begin))
+                try:
+                    result = work(Writing(connection))
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as problem:
+                raise self._refusal(problem, doing) from None
+            return result
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Try again while others hold the lock; SQLite's own error when the deadline has passed."""
+        deadline, nap = time.monotonic() + self.wait, _SHORTEST_NAP
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as problem:
+                if (problem.sqlite_errorcode & 0xFF) not in _BUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(0, nap))  # of when to try again nothing secret depends
+            nap = min(2 * nap, _LONGEST_NAP)
+
+    def _refusal(self, problem: sqlite3.Error, doing: str) -> InputError:
+        code = getattr(problem, "sqlite_errorcode", None)
+        if code is not None and (code & 0xFF) in _BUSY:
+            reason = f"other processes have kept it locked for {self.wait:g} seconds"
+        else:
+            reason = _REASONS.get(code & 0xFF if code is not None else -1, str(problem))
+        so = "; nothing counts as charged, so nothing is released" if doing == "written" else ""
+        return InputError(f"{self.path}: the {self.what} could not be {doing} ({reason}){so}")
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection, opened when it is first needed; no longer used when another file has taken the path."""
+        if self._connection is not None and self._file != _identity(self.path):
+            raise InputError(
+                f"{self.path}: the {self.what} was removed or replaced while it was open; nothing counts as charged, "
+                "so nothing is released"
+            )
+        if self._connection is None:
+            try:
+                self._connection, self._file = self._patiently(self._connect), _identity(self.path)
+            except sqlite3.Error as problem:
+                raise self._refusal(problem, "opened") from None
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={self._access()}",
+            uri=True,
+            isolation_level=None,
+            timeout=0,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+            self._check_kind(connection, empty=False)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_kind(self, connection: sqlite3.Connection, empty: bool) -> None:
+        """Refuse a file that something else made; an empty one is anybody's."""
+        (kind,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if kind != self.application and (tables or not empty):
+            raise InputError(f"{self.path}: this is not a file of the {self.what} kind")
+
+    def _access(self) -> str:
+        """Read and write; a file in a place that cannot be written can still be shown, when nothing is in its log."""
+        log = self.path.with_name(self.path.name + "-wal")
+        writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        return "rw" if writable or (log.exists() and log.stat().st_size) else "ro&immutable=1"
+
+    def _create(self) -> None:
+        """Make the file and its tables, unless another process was first; a file of another kind is left as it is."""
+        try:
+            connection = sqlite3.connect(self.path, isolation_level=None, timeout=0)
+            try:
+                self._patiently(lambda: self._prepare(connection))
+            finally:
+                connection.close()
+            _sync_directory(self.path.parent)
+        except sqlite3.Error as problem:
+            raise self._refusal(problem, "made") from None
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        self._check_kind(connection, empty=True)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute(f"PRAGMA application_id = {self.application}")
+            for statement in self.tables.split(";"):
+                connection.execute(statement)
+            if self.tables is _TABLES:
+                connection.execute("INSERT OR IGNORE INTO head VALUES (1, 0, ?)", (START,))
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+_FORKING: list[Store] = []
+
+
+def _before_fork() -> None:
+    """Finish what other threads are writing, and close."""
+    _FORKING[:] = list(_STORES)
+    for store in _FORKING:
+        store._lock.acquire()
+        if store._connection is not None and not store._connection.in_transaction:
+            store.close()
+
+
+def _after_fork() -> None:
+    while _FORKING:
+        _FORKING.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file the path names now: charges must not go to one that was removed or replaced."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _sync_directory(directory: Path) -> None:
+    """Put the file's name on disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

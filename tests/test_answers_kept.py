@@ -1,0 +1,125 @@
+"""Asked again, a voter gives the same answer; charged once. And `--ledger` on every command that spends."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rankdp
+from rankdp.cli import cli
+from rankdp.errors import InputError
+from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE
+
+ITEMS = ("a", "b", "c", "d")
+
+
+def poll(seed, items=ITEMS, voters=40):
+    orders = np.random.default_rng(seed).permuted(np.tile(np.arange(4), (voters, 1)), axis=1)
+    listed = [[ITEMS[i] for i in row] for row in orders]
+    return rankdp.Rankings.from_orders(listed, items, voters=[f"v{row}" for row in range(voters)])
+
+
+@pytest.fixture
+def store(tmp_path):
+    return rankdp.AnswerStore(tmp_path / "answers.db")
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 3)
+
+
+def named(release):
+    return [[release.value.items[i] for i in row] for row in release.value.orders]
+
+
+def test_the_same_question_has_the_same_answer_and_costs_once(store, ledger):
+    first = rankdp.privatize(poll(1), 1, answers=store, ledger=ledger)
+    again = rankdp.privatize(poll(2), 1, answers=store, ledger=ledger)  # minds have changed: the answers stay
+    turned = rankdp.privatize(poll(1, items=ITEMS[::-1]), 1, answers=store, ledger=ledger)
+    assert named(first) == named(again) == named(turned)
+    assert [entry.guarantee.epsilon for entry in ledger.history()] == [1]
+    assert first.guarantee.epsilon == 1
+
+
+def test_new_data_and_another_epsilon_cost(store, ledger):
+    first = rankdp.privatize(poll(1), 1, answers=store, ledger=ledger)
+    new = rankdp.privatize(poll(1), 1, answers=store, wave="second", ledger=ledger)
+    assert named(first) != named(new)
+    rankdp.privatize(poll(1), "0.5", answers=store, ledger=ledger)
+    assert sum(entry.guarantee.epsilon for entry in ledger.history()) == rankdp.privacy.exact.rational("2.5")
+    with pytest.raises(rankdp.BudgetExceeded, match=r"remaining 0\.5"):
+        rankdp.privatize(poll(1), 1, answers=store, wave="third", ledger=ledger)
+
+
+def test_the_drawn_answers_are_about_the_voters(store):
+    true = poll(3, voters=500)
+    release = rankdp.privatize(true, 30, answers=store)
+    assert np.mean(release.value.orders == true.orders) > 0.95
+
+
+@pytest.mark.parametrize("wrong", ["no voters", "own epsilons", "partial", "rehearsal"])
+def test_what_is_not_the_same_question_is_refused(store, wrong):
+    table, options = poll(1), {"epsilon": 1, "listed_items_public": True}
+    if wrong == "no voters":
+        table = rankdp.Rankings.from_orders(table.orders, ITEMS)
+    elif wrong == "own epsilons":
+        options["epsilon"] = [1.0] * len(table)
+    elif wrong == "partial":
+        table = rankdp.Rankings.from_orders([["a", "b"], ["c", "d", "a"]], ITEMS, voters=["x", "y"])
+    else:
+        options["bits"] = rankdp.SeededBits(1)
+    with pytest.raises(InputError, match="permanent answers need voters' ids, one epsilon for all, complete rankings"):
+        rankdp.privatize(table, answers=store, **options)
+
+
+def test_files_and_the_command_line(tmp_path):
+    run, budget = CliRunner(), tmp_path / "budget.db"
+
+    def call(*arguments):
+        told = run.invoke(cli, [str(one) for one in arguments])
+        assert told.exception is None, (told.output, told.exception)
+        return told.output
+
+    call("budget", "create", budget, "--dataset", "poll", "--protects", "position", "-e", "3")
+    poll(1).write(tmp_path / "poll.csv")
+    for target in ("one.csv", "two.csv"):
+        call(
+            "privatize",
+            tmp_path / "poll.csv",
+            tmp_path / target,
+            "-e",
+            1,
+            "--ledger",
+            budget,
+            "--answers",
+            tmp_path / "a",
+        )
+    assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
+    assert json.loads((tmp_path / "two.csv.release.json").read_text())["parameters"]["answers"] == "kept"
+    call("privatize", tmp_path / "poll.csv", tmp_path / "three.csv", "-e", 1, "--ledger", budget)
+    shown = json.loads(call("budget", "show", budget, "--json"))
+    assert len(shown["entries"]) == 2
+    over = run.invoke(
+        cli, ["privatize", *map(str, (tmp_path / "poll.csv", tmp_path / "x.csv", "-e", 2, "--ledger", budget))]
+    )
+    assert isinstance(over.exception, rankdp.BudgetExceeded)
+    assert not (tmp_path / "x.csv").exists()
+    assert call("budget", "verify", budget).strip()
+
+
+def test_scores_and_votes_charge_too(tmp_path):
+    run, budget = CliRunner(), tmp_path / "budget.db"
+    rankdp.Ledger.create(budget, "grades", ONE_SCORE, 1)
+    rankdp.Ledger.create(budget, "votes", "one comparison's outcome", 1)
+    (tmp_path / "grades.csv").write_text("name,score\nann,4\nbob,2\n")
+    (tmp_path / "votes.csv").write_text("winner,loser\na,b\nb,c\na,c\n")
+    commands = {
+        "grades": ["scores", tmp_path / "grades.csv", tmp_path / "out.csv", "--bounds", 1, 6],
+        "votes": ["rank", tmp_path / "votes.csv", "--protect", "outcome", "--items-from-data"],
+    }
+    for dataset, command in commands.items():
+        arguments = [str(one) for one in [*command, "-e", "0.6", "--ledger", budget, "--dataset", dataset]]
+        assert run.invoke(cli, arguments).exception is None
+        assert isinstance(run.invoke(cli, arguments).exception, rankdp.BudgetExceeded)
