@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    auditing,
     bits,
     counting,
     files,
@@ -39,6 +40,7 @@ def main() -> None:
         "kemeny": kemeny.table,
         "learning": learning.table,
         "ledger": ledger.table,
+        "auditing": auditing.table,
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
     }

@@ -85,6 +85,7 @@ _WHERE = {
 _PACKAGES = {
     **{name: name for name in ("data", "errors", "mechanisms", "planning", "plots", "privacy", "rankers", "theory")},
     "attack": "attacking",
+    "audit": "auditing",
     "learn": "learning",
 }
 
