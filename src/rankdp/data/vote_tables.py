@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rankdp.data.vote_pages import PageFile
 
 PAGED_ROWS = 1 << 18  # fewer are not worth the compiling of what reads pages
-BATCH_ROWS = 1 << 16  # small enough for the columns of a batch to stay in the cache between two loops
+BATCH_ROWS = 1 << 19  # large enough for threads to meet rarely at the lock of the interpreter
 
 Batch = tuple[int, int, Any]
 """(which file, the number of its first row in that file, an Arrow record batch that lasts until the next one)"""
