@@ -68,6 +68,7 @@ def test_the_most_likely_secret_is_found(name, request):
     drawn = mechanism.sample(np.tile(secret, (60, 1)), SeededBits(1))
     found = infer(drawn, mechanism)
     assert found.exact
+    assert found.gap == 0
     assert found.order.tolist() == secret
     every = [mechanism.log_prob(drawn, one).sum() for one in all_permutations(5)]
     assert found.log_likelihood == pytest.approx(max(every))
@@ -79,6 +80,9 @@ def test_long_rankings_are_climbed_to():
     found = infer(drawn, mechanism)
     assert not found.exact
     assert found.order.tolist() == secret.tolist()
+    identity = mechanism.log_prob(np.arange(12), np.arange(12))[0]
+    assert found.gap == pytest.approx(40 * identity - found.log_likelihood)
+    assert found.gap > 0
 
 
 def test_codes_count_permutations_in_order():

@@ -26,6 +26,7 @@ from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.kemeny import kemeny
 from rankdp.theory import attack as theory
+from rankdp.theory.kendall import rate
 
 EXACT_UP_TO = 7
 _TABLE_UP_TO = 6  # items up to which all pairs of rankings fit a table
@@ -34,11 +35,16 @@ _ROWS_AT_A_TIME = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The ranking that the attacker takes for the secret one; ``exact`` if none is proved to be more likely."""
+    """The ranking that the attacker takes for the secret one.
+
+    No other is more likely by more than ``gap`` in log-likelihood: 0 where the search is ``exact``; else from Kemeny's
+    bound, or from what the releases would have if each were the most likely output.
+    """
 
     order: Orders
     log_likelihood: float
     exact: bool
+    gap: float = 0.0
 
 
 def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
@@ -50,7 +56,8 @@ def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
     if mechanism.name == "kendall" or mechanism.items > EXACT_UP_TO:
         start = kemeny(_preferences(orders))
         if mechanism.name == "kendall":
-            return Inference(start.order, _likelihood(mechanism, seen, counts, start.order), start.exact)
+            gap = 0.0 if start.exact else float(start.gap) * rate(mechanism.items, float(mechanism.epsilon))
+            return Inference(start.order, _likelihood(mechanism, seen, counts, start.order), start.exact, gap)
         return _climb(mechanism, seen, counts, start.order)
     candidates = all_permutations(mechanism.items)
     likelihood = np.array([_likelihood(mechanism, seen, counts, one) for one in candidates])
@@ -75,7 +82,9 @@ def _climb(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.int64],
     while True:
         values = [_likelihood(mechanism, seen, counts, best[step]) for step in steps]
         if max(values) <= value:
-            return Inference(best, value, False)
+            itself = np.arange(mechanism.items)
+            most = int(counts.sum()) * float(mechanism.log_prob(itself, itself)[0])
+            return Inference(best, value, False, most - value)
         best, value = best[steps[int(np.argmax(values))]], max(values)
 
 
