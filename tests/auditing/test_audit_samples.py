@@ -333,7 +333,7 @@ def test_opendp_counts_sorted_into_a_ranking(noisy_counts):
     one_person = [((10, 10, 10), (11, 10, 10)), ((10, 10, 10), (10, 10, 9))]
     found = audit_samples(ranking, one_person, draws=8000, claimed_epsilon=1)
     assert found.holds
-    assert found.epsilon_low > 0.5
+    assert found.epsilon_low > 0.3
     five_votes = [((10, 10, 10), (15, 10, 10))]  # who forgets to bound a person's votes
     assert not audit_samples(ranking, five_votes, draws=4000, claimed_epsilon=1).holds
 
