@@ -41,7 +41,7 @@ def test_keeps_everything_but_the_order(poll: rankdp.Rankings) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "optimal"])
-@pytest.mark.parametrize("items", [2, 10, 17, 130])
+@pytest.mark.parametrize("items", [2, 10, 17, pytest.param(130, marks=pytest.mark.slow)])
 def test_every_row_is_permuted(name: str, items: int) -> None:
     """The released orders are not checked again, so they are checked here; there are enough for several threads."""
     items = min(items, MECHANISMS[name].most_items or items)
