@@ -16,7 +16,7 @@ from rankdp.errors import InputError
 
 EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is said whenever much more is asked for
 LEAST, MOST = 1e-3, 1e6  # where an epsilon is looked for
-_PRECISION = 1e-3  # relative, of a needed epsilon
+_PRECISION = 2e-3  # relative, of a needed epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,15 @@ def needed_epsilon(situation: Situation, option: str, measure: Measure, target: 
     def meets(log_epsilon: float) -> bool:
         return measure.meets(situation.accuracy(option, measure, math.exp(log_epsilon), request), target)
 
-    low, high = math.log(LEAST), math.log(LEAST)
+    low = high = 0.0
     while not meets(high):
         if high >= math.log(MOST):
             return math.inf
         low, high = high, min(high + math.log(8), math.log(MOST))
+    if low == high:  # epsilon 1 is enough: look below
+        low = -math.log(8)
+        while low > math.log(LEAST) and meets(low):
+            low, high = low - math.log(8), low
     while high - low > _PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if meets(middle) else (middle, high)

@@ -31,7 +31,8 @@ SITUATIONS: dict[str, type[Situation]] = {
     "comparisons": ManyComparisons,
     "scores": ScoreVector,
 }
-_CURVE_POINTS = 17
+_CURVE_POINTS = 8
+_NOTHING = 5e-4
 _WORTH_PUBLISHING = 0.8  # of a top list's members that belong there
 
 
@@ -236,15 +237,24 @@ def _finish(
     """Add the curve, from well below the smallest to a few times the largest epsilon that matter."""
     finite = [one.epsilon for one in choices if math.isfinite(one.epsilon)] or [epsilon]
     low, high = min(*finite, EVERYDAY) / 50, min(max(*finite, EVERYDAY) * 3, MOST)
-    knots = [near * one for one in finite for near in (0.5, 0.7, 1, 1.4)]  # where curves are steep
+    knots = [near * one for one in finite for near in (0.6, 1)]  # where curves are steep
     grid = np.geomspace(max(low, LEAST), high, _CURVE_POINTS).tolist()
     epsilons = tuple(sorted({*grid, *(knot for knot in knots if grid[0] < knot < high)}))
-    curves = {
-        one.name: tuple(situation.accuracy(one.name, measure, value, request) for value in epsilons) for one in choices
-    }
+    curves = {one.name: _curve(situation, one.name, measure, epsilons, request) for one in choices}
     return Plan(
         situation, request, measure, target, epsilon, choices, epsilons, curves, (*sentences, *situation.assumptions)
     )
+
+
+def _curve(
+    situation: Situation, option: str, measure: Measure, epsilons: tuple[float, ...], request: Request
+) -> tuple[float, ...]:
+    """From the largest epsilon down; a share that has come to nothing stays there."""
+    values: list[float] = []
+    for epsilon in reversed(epsilons):
+        gone = measure.share and bool(values) and values[-1] < _NOTHING
+        values.append(0.0 if gone else situation.accuracy(option, measure, epsilon, request))
+    return tuple(reversed(values))
 
 
 def short(epsilon: float) -> str:
