@@ -1,0 +1,83 @@
+"""`rankdp audit`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+
+from rankdp.cli.options import MECHANISM_NAMES, outputs_option
+
+
+@click.command()
+@click.argument("mechanism", metavar="[MECHANISM]", type=click.Choice(MECHANISM_NAMES), required=False)
+@click.option("--items", type=int, required=True, help="How many items are ranked.")
+@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="The epsilon that is claimed.")
+@click.option("--exact", is_flag=True, help="Only enumerate all outputs and neighbours (up to 6 items).")
+@click.option("--draws", type=int, default=100_000, show_default=True, help="Draws in all for the statistical audit.")
+@click.option("--level", type=float, default=0.99, show_default=True, help="Confidence of the lower bound.")
+@click.option(
+    "--command",
+    metavar="WORDS",
+    help="Audit a program instead: a command line with {in} and {out} for files of rankings.",
+)
+@click.option("--timeout", type=float, default=60, show_default=True, help="Seconds for each run of --command.")
+@outputs_option("report.html, .png or .json")
+@click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draws.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def audit(
+    mechanism: str | None,
+    items: int,
+    epsilon: str,
+    exact: bool,
+    draws: int,
+    level: float,
+    command: str | None,
+    timeout: float,
+    outputs: tuple[Path, ...],
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Try to prove that MECHANISM, or any program, is less private than claimed.
+
+    Exit code 0 when the claim survives, 1 when it is violated.
+    """
+    from rankdp.auditing import AuditReport, audit_command, audit_mechanism, write_audit
+    from rankdp.auditing.report import check_ending
+    from rankdp.mechanisms.registry import mechanism as build
+    from rankdp.privacy.bits import SeededBits
+
+    if (mechanism is None) == (command is None):
+        raise click.UsageError("Give either MECHANISM or --command.")
+    if exact and command is not None:
+        raise click.UsageError("--exact goes with MECHANISM, not with --command.")
+    for path in outputs:
+        check_ending(path)
+    if command is not None:
+        found = audit_command(
+            shlex.split(command),
+            items=items,
+            draws=draws,
+            claimed_epsilon=epsilon,
+            confidence=level,
+            timeout=timeout,
+        )
+        report = AuditReport(found.subject, found.claimed, (found,))
+    else:
+        report = audit_mechanism(
+            build(mechanism or "auto", items, epsilon),
+            exact=True if exact else None,
+            draws=0 if exact else draws,
+            confidence=level,
+            bits=None if seed is None else SeededBits(seed),
+        )
+    for path in outputs:
+        write_audit(report, path)
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), indent=2))
+    else:
+        click.echo(report.explain())
+    if not report.holds:
+        raise click.exceptions.Exit(1)

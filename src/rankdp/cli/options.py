@@ -1,0 +1,60 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rankdp.privacy.ledger import Ledger
+
+
+MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "laplace", "optimal")
+NOISE_NAMES = ("laplace", "gaussian", "generalized-normal", "staircase", "ball")
+
+items_file_option = click.option(
+    "--items", "items_file", type=click.Path(path_type=Path), help="File with the public item names, one a line."
+)
+rehearse = click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
+
+
+def outputs_option(endings: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """--output, which may be repeated, for files with these endings."""
+    return click.option(
+        "--output",
+        "-o",
+        "outputs",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help=f"{endings}; may be repeated.",
+    )
+
+
+def charged(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of every command that spends."""
+    for option in (
+        click.option("--dataset", metavar="NAME", help="Whose budget, where the ledger has several."),
+        click.option(
+            "--ledger",
+            "ledger_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Charge the budget in FILE first (rankdp budget).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
+    """The ledger that a command charges, None where none was asked for."""
+    if path is None:
+        if dataset is not None:
+            raise click.UsageError("--dataset goes with --ledger.")
+        return None
+    from rankdp.privacy.ledger import Ledger
+
+    return Ledger.open(path, dataset)

@@ -1,0 +1,127 @@
+"""`rankdp plan`."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankdp.cli.options import outputs_option
+from rankdp.cli.words import print_table
+
+
+@click.group()
+def plan() -> None:
+    """Which epsilon? What accuracy it buys, or which one an accuracy needs.
+
+    From public numbers only, without simulation: nothing is read, nothing is spent.
+    """
+
+
+def _planned(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that all plans share: one question, and where the answer goes."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON."),
+        outputs_option("plan.png, .html or .json"),
+        click.option("--top", type=int, metavar="K", help="The length of a top list, for --overlap.  [default: 3]"),
+        click.option("--overlap", type=float, metavar="SHARE", help="Ask for: this share of the true top K kept."),
+        click.option("--exact", type=float, metavar="SHARE", help="Ask for: the exact order with this probability."),
+        click.option("--pairs", type=float, metavar="SHARE", help="Ask for: this share of all pairs in order."),
+        click.option("--epsilon", "-e", metavar="NUMBER", help="Ask what this epsilon buys."),
+    ):
+        command = option(command)
+    return command
+
+
+_interval_options = (
+    click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."),
+    click.option("--half-width", type=float, metavar="NUMBER", help="Ask for: this half-width of a score's interval."),
+)
+
+
+def _with_intervals(command: Callable[..., None]) -> Callable[..., None]:
+    for option in _interval_options:
+        command = option(command)
+    return command
+
+
+@plan.command("ranking")
+@click.option("--items", type=int, required=True, help="How many items are ranked.")
+@_planned
+def plan_ranking(**options: Any) -> None:
+    """One person's ranking, released as a synthetic one (rankdp privatize)."""
+    _plan("ranking", **options)
+
+
+@plan.command("comparisons")
+@click.option("--items", type=int, required=True, help="How many items are compared.")
+@click.option("--comparisons", type=int, required=True, help="How many comparisons there will be, about.")
+@click.option("--protect", type=click.Choice(["comparison", "outcome", "voter"]), required=True)
+@click.option("--max-per-voter", type=int, metavar="C")
+@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins.")
+@click.option("--spread", type=float, default=1.0, show_default=True, help="Log-strengths lie within +-SPREAD.")
+@_with_intervals
+@_planned
+def plan_comparisons(**options: Any) -> None:
+    """A leaderboard from comparisons (rankdp rank)."""
+    _plan("comparisons", **options)
+
+
+@plan.command("scores")
+@click.option("--items", type=int, required=True, help="How many scores are released.")
+@click.option("--bounds", type=float, nargs=2, default=(0.0, 1.0), show_default=True, metavar="LOW HIGH")
+@click.option(
+    "--law", type=click.Choice(["uniform", "normal", "exponential", "beta"]), default="uniform", show_default=True
+)
+@click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise takes part.")
+@_with_intervals
+@_planned
+def plan_scores(**options: Any) -> None:
+    """A vector of scores with noise on each (rankdp scores)."""
+    _plan("scores", **options)
+
+
+@plan.command("respondents")
+@click.option("--items", type=int, required=True, help="How many items are ranked.")
+@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of every ranking.")
+@click.option("--half-width", type=float, required=True, metavar="SHARE", help="Of every win rate: 0.03 is 3 points.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of each interval.")
+@click.option("--every", is_flag=True, help="All intervals hold together at that confidence.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def plan_respondents(items: int, epsilon: str, half_width: float, level: float, every: bool, as_json: bool) -> None:
+    """How many privatized rankings make every win rate as sure as asked (rankdp aggregate)."""
+    from rankdp.aggregation.respondents import compare
+
+    needed = compare(items, epsilon, half_width, level, every=every)
+    if as_json:
+        click.echo(json.dumps({"respondents": dict(needed), "recommended": needed[0][0]}, indent=2))
+        return
+    print_table(
+        f"Respondents for +-{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
+        ["mechanism", "respondents"],
+        [[name, f"{count:,}"] for name, count in needed],
+    )
+    click.echo(
+        f"\n{needed[0][1]:,} respondents suffice with {needed[0][0]}, whatever they prefer: "
+        f"rankdp privatize --mechanism {needed[0][0]}"
+    )
+
+
+def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: Any) -> None:
+    from rankdp.planning.pages import check_ending, table_of, write_plan
+    from rankdp.planning.plan import plan as make
+
+    for path in outputs:
+        check_ending(path)
+    made = make(situation, **question)
+    for path in outputs:
+        write_plan(made, path)
+    if as_json:
+        click.echo(json.dumps(made.to_dict(), indent=2))
+        return
+    print_table(f"Plan: {made.situation.subject}", *table_of(made))
+    click.echo("\n" + textwrap.fill(made.explain(), 100))

@@ -1,0 +1,120 @@
+"""`rankdp rank`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankdp.cli.options import charged, items_file_option, open_ledger, outputs_option, rehearse
+from rankdp.cli.words import say
+
+
+@click.command()
+@click.argument("votes", metavar="VOTES")
+@click.option(
+    "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of the leaderboard: smaller is more private."
+)
+@click.option(
+    "--protect",
+    type=click.Choice(["comparison", "outcome", "voter"]),
+    required=True,
+    help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
+)
+@click.option("--max-per-voter", type=int, metavar="C", help="With --protect voter: use at most C comparisons of each.")
+@click.option("--method", type=click.Choice(["bradley-terry", "copeland"]), default="bradley-terry", show_default=True)
+@items_file_option
+@click.option("--items-from-data", is_flag=True, help="Take the items from the votes, which makes the list public.")
+@click.option("--top", type=int, metavar="K", help="Also say which items are in the top K, and how surely.")
+@click.option("--scale", type=click.Choice(["log-strength", "elo"]), default="log-strength", show_default=True)
+@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins, (epsilon, delta)-DP.")
+@click.option("--ridge", type=float, metavar="NUMBER", help="Instead of the one chosen from public numbers.")
+@click.option("--link", default="logistic", show_default=True, help="Or secant, best-of-three.")
+@click.option("--calibration", type=click.Choice(["tight", "paper"]), default="tight", show_default=True)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
+@click.option("--voter-column", metavar="NAME")
+@click.option("--weight-column", metavar="NAME")
+@click.option("--both-bad", type=click.Choice(["tie", "drop"]), default="tie", show_default=True)
+@click.option("--on-problem", type=click.Choice(["refuse", "drop"]), default="refuse", show_default=True)
+@click.option("--table", metavar="NAME", help="The table of a .duckdb file.")
+@outputs_option("board.csv, .json, .html or .png")
+@click.option("--title", default="Leaderboard", show_default=True)
+@charged
+@rehearse
+@click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
+def rank(
+    votes: str,
+    epsilon: str,
+    items_file: Path | None,
+    outputs: tuple[Path, ...],
+    title: str,
+    ledger_file: Path | None,
+    dataset: str | None,
+    seed: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Publish a leaderboard from a table of VOTES, with every vote protected.
+
+    CSV or Parquet files (patterns too) or a DuckDB table, with columns such as left, right, winner; winner, loser;
+    item_1, item_2, outcome; or model_a, model_b, winner.
+    """
+    from rankdp.data.comparisons import Comparisons
+    from rankdp.privacy.bits import SeededBits
+    from rankdp.ranking import rank as publish
+    from rankdp.reports import check_ending, to_json, write_board
+
+    for path in outputs:
+        check_ending(path)
+    reading = {
+        name: options.pop(name)
+        for name in ("items_from_data", "voter_column", "weight_column", "both_bad", "on_problem", "table")
+    }
+    comparisons = Comparisons.read(votes, items=items_file, **reading)
+    say(comparisons.recognised)
+    release = publish(
+        comparisons,
+        epsilon,
+        ledger=open_ledger(ledger_file, dataset),
+        bits=None if seed is None else SeededBits(seed),
+        **options,
+    )
+    for path in outputs:
+        write_board(release, path, title)
+    if as_json:
+        click.echo(to_json(release))
+    else:
+        _board_table(release.value, title)
+        for warning in release.value.warnings:
+            say(f"note: {warning}")
+        say(release.explain())
+
+
+def _board_table(board: Any, title: str) -> None:
+    from math import isfinite
+
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    table.add_column("item")
+    for head in (board.score_name, f"{board.level:.0%} interval", "rank", "rank interval"):
+        table.add_column(head, justify="right")
+    if board.top is not None:
+        table.add_column(f"in the top {board.top}", justify="right")
+    for row in board.rows():
+        digits = 0 if board.score_name == "elo" else 2
+        cells = [
+            escape(row["item"]),
+            f"{row[board.score_name]:.{digits}f}",
+            " … ".join(f"{end:.{digits}f}" if isfinite(end) else "–" for end in (row["low"], row["high"])),
+            str(row["rank"]),
+            f"{row['rank_low']} – {row['rank_high']}",
+        ]
+        if board.top is not None:
+            cells.append(f"{'yes' if row['in_top'] else 'no'} ({row['top_probability']:.0%})")
+        table.add_row(*cells)
+    Console(width=None if sys.stdout.isatty() else 110).print(table)

@@ -1,0 +1,73 @@
+"""`rankdp scores`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankdp.cli.options import NOISE_NAMES, charged, open_ledger, rehearse
+from rankdp.cli.words import say
+
+
+@click.command()
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every score: smaller is more private.")
+@click.option(
+    "--bounds", nargs=2, metavar="LO HI", help="Two public numbers that every score lies between; never from the data."
+)
+@click.option("--noise", type=click.Choice(NOISE_NAMES), default="laplace", show_default=True)
+@click.option(
+    "--delta", default="0", metavar="NUMBER", help="For gaussian, generalized-normal with p above 1, and ball noise."
+)
+@click.option("--p", "-p", metavar="NUMBER", help="The shape of generalized-normal or ball noise (inf: a cube).")
+@click.option("--gamma", metavar="NUMBER", help="The first stair of staircase noise, as a share of the range.")
+@click.option(
+    "--outside",
+    type=click.Choice(["refuse", "clip"]),
+    default="refuse",
+    show_default=True,
+    help="A score outside the bounds: refuse the file, or move it to the nearest bound.",
+)
+@click.option("--clamp-output", is_flag=True, help="Move noisy scores back into the bounds (costs no privacy).")
+@click.option("--item-column", metavar="NAME", help="Column with the names, where it is not item, name or id.")
+@click.option("--score-column", metavar="NAME", help="Column with the scores, where it is not score or value.")
+@charged
+@rehearse
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+def scores(
+    source: Path,
+    target: Path,
+    ledger_file: Path | None,
+    dataset: str | None,
+    seed: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Add noise to every score in IN, each one protected, and write them to OUT.
+
+    CSV or Parquet in; CSV, Parquet or JSON out, by their endings. OUT.release.json states the guarantee.
+    """
+    from rankdp.privacy.bits import SeededBits
+    from rankdp.scoring import privatize_scores_file
+
+    release = privatize_scores_file(
+        source,
+        target,
+        ledger=open_ledger(ledger_file, dataset),
+        bits=None if seed is None else SeededBits(seed),
+        **options,
+    )
+    facts = release.provenance.parameters
+    if as_json:
+        click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))
+        return
+    say(f"{target}: {facts['scores']:,} scores, {facts['noise']} noise")
+    if left_out := facts["columns_left_out"]:
+        say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
+    low, high = facts["bounds"]
+    say(f"noise of standard deviation {facts['standard_deviation']:.3g} on every score, bounds {low:g} to {high:g}")
+    say(release.explain())

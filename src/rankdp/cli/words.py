@@ -1,0 +1,57 @@
+"""What a person sees: words on stderr, tables on stdout, a bar where somebody watches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+
+def print_table(title: str, heads: list[str], rows: list[list[str]], texts: int = 1) -> None:
+    """A table on stdout; the first ``texts`` columns are set as text."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="left" if place < texts else "right")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    console.print(f"[bold]{escape(title)}[/bold]", table, sep="\n")
+
+
+def say(words: str) -> None:
+    """A line on stderr."""
+    click.echo(words, err=True)
+
+
+class Rows:
+    """Counts rows and passes them on to a progress bar where somebody watches."""
+
+    def __init__(self, show: Callable[[int, int | None], None]) -> None:
+        self.rows = 0
+        self._show = show
+
+    def __call__(self, rows: int, total: int | None) -> None:
+        """Rows done, and how many there are if that is known."""
+        self.rows = rows
+        self._show(rows, total)
+
+
+@contextmanager
+def progress_bar(doing: str) -> Iterator[Rows]:
+    """A bar on a terminal, nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield Rows(lambda rows, total: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("rankings"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+        yield Rows(lambda rows, total: bar.update(task, completed=rows, total=total))
