@@ -11,11 +11,9 @@ import io
 import json
 import math
 from os import PathLike, fspath
-from pathlib import Path
 
 from rankdp import pages
-from rankdp.data.atomic import write_whole
-from rankdp.errors import InputError
+from rankdp.data.atomic import known_ending, write_whole
 from rankdp.leaderboard import Leaderboard
 from rankdp.privacy.release import Release
 
@@ -40,10 +38,7 @@ def write_board(release: Release[Leaderboard], path: str | PathLike[str], title:
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of a leaderboard's file, one of .csv, .json, .html and .png."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return ending
+    return known_ending(path, _FORMATS)
 
 
 def to_csv(board: Leaderboard) -> str:

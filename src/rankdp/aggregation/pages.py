@@ -6,16 +6,14 @@ import csv
 import io
 import json
 import math
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from rankdp import pages
 from rankdp.aggregation.estimates import Aggregate
-from rankdp.data.atomic import write_whole
-from rankdp.errors import InputError
+from rankdp.data.atomic import known_ending, write_whole
 from rankdp.plots import SERIES, new_figure
 
 _FORMATS = (".csv", ".json", ".html", ".png")
@@ -24,10 +22,7 @@ _SHOWN = 60
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of an aggregate's file."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return ending
+    return known_ending(path, _FORMATS)
 
 
 def rows_of(found: Aggregate, method: str = "borda", level: float = 0.95) -> list[dict[str, Any]]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING
 
 from rankdp import pages
 from rankdp.attacking.inference import Success
-from rankdp.data.atomic import write_whole
-from rankdp.errors import InputError
+from rankdp.data.atomic import known_ending, write_whole
 from rankdp.plots import COLOURS, SERIES, new_figure
 
 if TYPE_CHECKING:
@@ -23,10 +21,7 @@ _FORMATS = (".png", ".html")
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of a picture or page."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return ending
+    return known_ending(path, _FORMATS)
 
 
 def write_picture(draw: Callable[[Axes], None], words: str, path: str | PathLike[str], title: str) -> None:

@@ -12,8 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rankdp import pages
@@ -22,7 +21,7 @@ from rankdp.auditing.independence import IndependenceAudit, audit_independence
 from rankdp.auditing.laws import MOST_ITEMS
 from rankdp.auditing.rationals import show
 from rankdp.auditing.statistical import StatisticalAudit, audit_samples, ranking_neighbours, ranking_sampler
-from rankdp.data.atomic import write_whole
+from rankdp.data.atomic import known_ending, write_whole
 from rankdp.errors import InputError
 from rankdp.plots import new_figure
 from rankdp.privacy.bits import Bits
@@ -120,10 +119,7 @@ def mutant_table(rows: Sequence[tuple[str, dict[str, bool]]]) -> str:
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of a report's file."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return ending
+    return known_ending(path, _FORMATS)
 
 
 def write_audit(report: AuditReport, path: str | PathLike[str]) -> None:

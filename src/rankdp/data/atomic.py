@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from rankdp.data.sources import system_problem
+from rankdp.errors import InputError
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -25,3 +27,11 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     finally:
         with suppress(OSError):  # mostly it is not there any more
             temporary.unlink()
+
+
+def known_ending(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
+    """The ending of a file that is to be written, one of ``formats``."""
+    ending = Path(path).suffix.lower()
+    if ending not in formats:
+        raise InputError(f"{os.fspath(path)}: the ending must be one of {', '.join(formats)}, got {ending!r}")
+    return ending

@@ -11,13 +11,12 @@ import io
 import json
 import math
 from dataclasses import dataclass
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 from rankdp import pages
-from rankdp.data.atomic import write_whole
-from rankdp.errors import InputError, Unsupported
+from rankdp.data.atomic import known_ending, write_whole
+from rankdp.errors import Unsupported
 from rankdp.learning.estimator import PairwiseRanker
 from rankdp.learning.training import History
 from rankdp.plots import SERIES, new_figure
@@ -97,10 +96,7 @@ class TrainReport:
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of a report's file."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return ending
+    return known_ending(path, _FORMATS)
 
 
 def train_report(model: PairwiseRanker, notes: tuple[str, ...] = ()) -> TrainReport:

@@ -6,13 +6,11 @@ import io
 import json
 import math
 import textwrap
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING
 
 from rankdp import pages
-from rankdp.data.atomic import write_whole
-from rankdp.errors import InputError
+from rankdp.data.atomic import known_ending, write_whole
 from rankdp.planning.plan import Plan, short
 from rankdp.plots import COLOURS, new_figure
 
@@ -24,10 +22,7 @@ _FORMATS = (".png", ".html", ".json")
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of a plan's file."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return ending
+    return known_ending(path, _FORMATS)
 
 
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
