@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check lint bench docs lock format clean
+.PHONY: help demo test check lint bench papers docs lock format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,6 +35,9 @@ lint: $(DEV)  ## style, types and layers alone
 bench: $(DEV)  ## ours and the peers side by side, as ratios
 	@$(RUN) benchmarks
 
+papers: $(DEV)  ## every figure of the papers anew, into reproduction/ and docs/papers
+	@$(VENV)/bin/rankdp reproduce --markdown docs/papers
+
 docs: $(DEV)  ## build docs/_build/html, warnings are errors
 	@$(RUN) sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html
 
@@ -47,7 +50,7 @@ format: $(DEV)  ## let ruff lay out and repair the code
 	@$(RUN) ruff format --quiet
 
 clean:  ## remove .venv and everything built
-	@rm -rf $(VENV) build dist src/*.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist src/*.egg-info docs/_build reproduction .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 
 # Only the CPU build whose hash is listed is taken; where it is not at hand, the tests that need PyTorch are skipped.

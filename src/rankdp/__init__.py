@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rankdp.mechanisms.registry import candidates as candidates
     from rankdp.mechanisms.registry import mechanism as mechanism
     from rankdp.mechanisms.scores import score_mechanism as score_mechanism
+    from rankdp.papers.reproduction import reproduce as reproduce
     from rankdp.planning.plan import plan as plan
     from rankdp.privacy.answers import AnswerStore as AnswerStore
     from rankdp.privacy.bits import SecureBits as SecureBits
@@ -68,6 +69,7 @@ _WHERE = {
     "candidates": "mechanisms.registry",
     "mechanism": "mechanisms.registry",
     "score_mechanism": "mechanisms.scores",
+    "reproduce": "papers.reproduction",
     "plan": "planning.plan",
     "AnswerStore": "privacy.answers",
     "SecureBits": "privacy.bits",

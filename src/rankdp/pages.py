@@ -41,7 +41,7 @@ table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
 th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
 th {{ border-bottom: 2px solid #1b1f24; }}
 th.text, td.text {{ text-align: left; }}
-svg {{ width: 100%; height: auto; }}
+svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
 .grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
 .name {{ text-anchor: end; font-size: 13px; }} .tick {{ text-anchor: middle; font-size: 12px; fill: #57606a; }}
 .warning {{ background: #fff8e1; padding: .5rem .8rem; border-left: 4px solid #E69F00; }}

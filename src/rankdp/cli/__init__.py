@@ -21,6 +21,7 @@ from rankdp.cli.learn import learn
 from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
+from rankdp.cli.reproduce import reproduce
 from rankdp.cli.scores import scores
 from rankdp.cli.words import say
 from rankdp.errors import RankdpError
@@ -33,7 +34,7 @@ def cli() -> None:
     """Publish rankings without publishing the people behind them."""
 
 
-for command in (privatize, rank, scores, aggregate, learn, plan, budget, audit, attack, demo):
+for command in (privatize, rank, scores, aggregate, learn, plan, budget, audit, attack, reproduce, demo):
     cli.add_command(command)
 
 

@@ -43,7 +43,7 @@ class Rows:
 
 
 @contextmanager
-def progress_bar(doing: str) -> Iterator[Rows]:
+def progress_bar(doing: str, unit: str = "rankings") -> Iterator[Rows]:
     """A bar on a terminal, nothing in a pipe."""
     if not sys.stderr.isatty():
         yield Rows(lambda rows, total: None)
@@ -51,7 +51,7 @@ def progress_bar(doing: str) -> Iterator[Rows]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("rankings"), TimeRemainingColumn())
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=None)
         yield Rows(lambda rows, total: bar.update(task, completed=rows, total=total))

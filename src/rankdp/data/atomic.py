@@ -29,6 +29,14 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
             temporary.unlink()
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, where they are not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise system_problem(str(path), problem, "made a directory") from None
+
+
 def known_ending(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
     """The ending of a file that is to be written, one of ``formats``."""
     ending = Path(path).suffix.lower()

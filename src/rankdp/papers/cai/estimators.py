@@ -1,0 +1,95 @@
+"""Scores from comparisons by the paper's two algorithms and by ours.
+
+With n items, d comparisons an item on average (n p in the paper's model) and eps-DP for one comparison:
+
+    paper     Algorithm 1: Laplace noise of scale 8 kappa_1/eps in the objective (Proposition 2.1) and a ridge gamma;
+              Theorem 2.2 takes gamma = c sqrt(n p log n), Proposition 2.2 c sqrt(n p); c is left open, 1 here
+    tight     the same with the noise that its proof needs, and the ridge of least expected error (``ranking``)
+    outcome   noise of scale 2/eps on the wins and a fit to them, where only outcomes are secret
+    copeland  Algorithm 2: the same noise on the wins, and no fit
+
+A ridge leaves the mean of the scores to the noise. The truth is centred by convention, so all scores are centred too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.counts import PairCounts
+from rankdp.leaderboard import information as fisher
+from rankdp.mechanisms.objective import ObjectivePerturbation
+from rankdp.mechanisms.units import Protection
+from rankdp.mechanisms.wins import NoisyWins
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.exact import Real, positive
+from rankdp.rankers.bradley_terry import fit, fit_wins
+from rankdp.rankers.links import LOGISTIC
+from rankdp.ranking import choose_ridge, objective
+
+FloatArray = NDArray[np.float64]
+COMPARISON = Protection("comparison")
+_SAME = 9  # decimals beyond which two scores differ by the solver's rounding alone
+
+
+def paper_ridge(items: int, comparisons: int, *, logarithm: bool = True) -> float:
+    """sqrt(d log n), the ridge of Theorem 2.2, or sqrt(d), that of Proposition 2.2."""
+    degree = 2 * comparisons / items
+    return math.sqrt(degree * (math.log(items) if logarithm else 1.0))
+
+
+def paper(
+    items: int, comparisons: int, epsilon: Real, ridge: float | None = None, kappa_2: float = LOGISTIC.kappa_2
+) -> ObjectivePerturbation:
+    """Algorithm 1 with the paper's noise and ridge, the latter raised to Proposition 2.1's 4 kappa_2/eps if need be."""
+    wanted = paper_ridge(items, comparisons) if ridge is None else ridge
+    exact = positive(epsilon)
+    spent_on_the_gap = 2 * ObjectivePerturbation(items, comparisons, COMPARISON, exact, 1).gap_epsilon
+    least = 4 * kappa_2 / float(exact - spent_on_the_gap) * (1 + 1e-9)
+    return ObjectivePerturbation(items, comparisons, COMPARISON, exact, max(wanted, least), calibration="paper")
+
+
+def tight(
+    items: int, comparisons: int, epsilon: Real, ridge: float | None = None, protection: Protection = COMPARISON
+) -> ObjectivePerturbation:
+    """Objective perturbation as ``rank`` runs it."""
+    return objective(items, comparisons, protection, positive(epsilon), ridge)
+
+
+def perturbed(mechanism: ObjectivePerturbation, counts: PairCounts, bits: Bits) -> FloatArray:
+    """Centred scores from objective perturbation."""
+    return centred(mechanism.sample(counts, bits))
+
+
+def from_wins(counts: PairCounts, half_wins: NDArray[np.int64], noise_variance: float = 0.0) -> FloatArray:
+    """Centred scores fitted to wins, with the ridge that ``rank`` takes for noise of this variance on them."""
+    degree = float(counts.halves.sum()) / len(counts.items)
+    return centred(fit_wins(counts, half_wins, ridge=choose_ridge(degree, noise_variance)).theta)
+
+
+def penalized(counts: PairCounts, ridge: float) -> FloatArray:
+    """Centred scores by maximum likelihood with a ridge, without noise."""
+    return centred(fit(counts, ridge=ridge).theta)
+
+
+def noisy_wins(epsilon: Real, protection: Protection = COMPARISON) -> NoisyWins:
+    """Algorithm 2's noise."""
+    return NoisyWins(protection, epsilon)
+
+
+def centred(scores: FloatArray) -> FloatArray:
+    """Scores that sum to 0."""
+    return np.asarray(scores - scores.mean())
+
+
+def information(counts: PairCounts, curvature: FloatArray) -> FloatArray:
+    """The Hessian of the likelihood, given the link's curvature at each pair's gap."""
+    return fisher(counts.first, counts.second, counts.comparisons * curvature, len(counts.items))
+
+
+def best_first(scores: NDArray[Any], lots: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The items from the highest score to the lowest; equal ones in the order of their ``lots``."""
+    return np.lexsort((lots, -np.round(scores, _SAME)))

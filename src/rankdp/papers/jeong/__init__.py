@@ -1,0 +1,1 @@
+"""Ranking Recovery under Privacy Considerations (Jeong, Dytso and Cardone, 2022)."""

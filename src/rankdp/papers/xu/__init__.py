@@ -1,0 +1,1 @@
+"""Ranking Differential Privacy (Xu, Sun and Cheng, 2023)."""

@@ -1,0 +1,147 @@
+"""Verdicts: each check says holds, does not hold and undecided where it should, and shows the number that decides."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rankdp.errors import InputError
+from rankdp.papers.claims import judge, select
+from rankdp.papers.specification import Claim
+
+
+def claim(check: str, select: dict | None = None, **options: object) -> Claim:
+    return Claim("A claim", "paper", "Figure 1", check, select or {}, options)
+
+
+def rows(values: dict[str, list[float]], error: float = 0.0, x: str = "n") -> list[dict]:
+    return [
+        {x: place + 1, "method": method, "value": value, "error": error}
+        for method, line in values.items()
+        for place, value in enumerate(line)
+    ]
+
+
+ABOVE = {"column": "method", "first": "ours", "second": "theirs"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "error", "answer", "number"),
+    [
+        ([0.9, 0.8], 0.01, "holds", 0.1),
+        ([0.9, 0.6], 0.01, "does not hold", -0.1),
+        (
+            [0.9, 0.6],
+            0.2,
+            "undecided",
+            -0.1,
+        ),  # the one that points the wrong way is within its error, and so is the mean
+        ([0.7, 0.7], 0.0, "undecided", 0.0),  # equal is not above
+    ],
+)
+def test_above(ours: list[float], error: float, answer: str, number: float):
+    verdict = judge(claim("above", **ABOVE), rows({"ours": ours, "theirs": [0.7, 0.7]}, error))
+    assert verdict.answer == answer
+    assert verdict.number == pytest.approx(number)
+    assert verdict.error == pytest.approx(error * math.sqrt(2))
+    assert "difference" in verdict.explain()
+
+
+def test_above_takes_a_margin_and_says_where():
+    table = rows({"ours": [0.9, 0.8], "theirs": [0.7, 0.7]}, 0.001)
+    verdict = judge(claim("above", **ABOVE, margin=0.15), table)
+    assert (verdict.answer, verdict.place) == ("does not hold", "n 2")
+
+
+def test_one_wild_place_among_many_is_no_contradiction():
+    """With 200 places of no difference, the largest is about 2.8 standard errors: an alarm at 2 would be false."""
+    draw = np.random.default_rng(4)
+    table = rows({"ours": list(1.0 + 0.1 * draw.normal(size=200)), "theirs": [0.95] * 200})
+    for row in table:
+        row["error"] = 0.1 if row["method"] == "ours" else 0.0
+    assert judge(claim("above", **ABOVE), table).answer == "holds"
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "answer"),
+    [
+        ([3.0, 2.0, 1.0], 0.0, "holds"),
+        ([3.0, 2.0, 2.5], 0.01, "does not hold"),
+        ([3.0, 2.0, 2.02], 0.01, "holds"),  # a step back within its error
+        ([3.0, 2.99, 2.98], 0.1, "undecided"),
+    ],
+)
+def test_trend(line: list[float], error: float, answer: str):
+    table = rows({"a": line}, error)
+    assert judge(claim("trend", along="n", direction="down"), table).answer == answer
+    opposite = [{**row, "value": -row["value"]} for row in table]
+    assert judge(claim("trend", along="n", direction="up"), opposite).answer == answer
+
+
+def test_trend_names_the_worst_step():
+    verdict = judge(claim("trend", along="n", direction="down"), rows({"a": [3.0, 2.0, 1.0], "b": [3.0, 1.0, 2.0]}))
+    assert (verdict.number, verdict.place) == (1.0, "b, n 2 to 3")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "answer"),
+    [(1.004, 0.001, "holds"), (1.1, 0.001, "does not hold"), (1.1, 0.06, "undecided"), (1.0, 0.02, "undecided")],
+)
+def test_equals(value: float, error: float, answer: str):
+    table = [{"aim": 1.0, "value": value, "error": error}]
+    for target in (1.0, "aim"):
+        assert judge(claim("equals", target=target, tolerance=0.01), table).answer == answer
+    assert judge(claim("equals", target="aim", relative=0.01), table).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "answer"), [(0.4, 0.1, "holds"), (0.6, 0.01, "does not hold"), (0.51, 0.1, "undecided")]
+)
+def test_bounds(value: float, error: float, answer: str):
+    assert judge(claim("at most", bound=0.5), [{"value": value, "error": error}]).answer == answer
+    assert judge(claim("at least", bound=-0.5), [{"value": -value, "error": error}]).answer == answer
+
+
+def test_slope():
+    table = [{"x": x, "value": 3 / x**2, "error": 0.001 / x**2} for x in (1.0, 2.0, 5.0, 9.0)]
+    verdict = judge(claim("slope", along="x", target=-2, tolerance=0.01), table)
+    assert (verdict.answer, round(verdict.number, 9)) == ("holds", -2)
+    assert 0 < verdict.error < 0.001
+    assert judge(claim("slope", along="x", target=-1, tolerance=0.1), table).answer == "does not hold"
+    assert judge(claim("slope", along="x", target=-2, tolerance=1e-6), table).answer == "undecided"
+
+
+def test_slope_error_is_that_of_repeated_tables():
+    draw, x = np.random.default_rng(5), np.array([1.0, 2.0, 4.0, 8.0])
+    found = []
+    for _ in range(2000):
+        noisy = 1 / x * (1 + 0.02 * draw.normal(size=4))
+        table = [{"x": a, "value": b, "error": 0.02 / a} for a, b in zip(x, noisy, strict=True)]
+        verdict = judge(claim("slope", along="x", target=-1, tolerance=0.1), table)
+        found.append(verdict.number)
+    assert np.std(found) == pytest.approx(verdict.error, rel=0.06)
+
+
+def test_selection():
+    table = rows({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert [row["value"] for row in select(table, {"method": "b", "n": "largest"})] == [4.0]
+    assert [row["value"] for row in select(table, {"method": ["a", "b"], "n": "smallest"})] == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (claim("guess"), "check must be one of"),
+        (claim("above", **{**ABOVE, "first": "nobody"}), "no rows have both"),
+        (claim("above", **ABOVE, selection=3), "unexpected keyword argument"),
+        (claim("trend", along="n", direction="sideways"), "direction must be up or down"),
+        (claim("trend", along="m", direction="up"), "no column 'm'"),
+        (claim("at most", {"method": "nobody"}, bound=1), "selects no rows"),
+        (claim("at most", {"colour": "red"}, bound=1), "no column 'colour'"),
+    ],
+)
+def test_refusals(wrong: Claim, words: str):
+    with pytest.raises(InputError, match=words):
+        judge(wrong, rows({"ours": [1.0, 2.0], "theirs": [1.0, 2.0]}))

@@ -1,0 +1,67 @@
+"""Pictures: what is in the table is in the picture, and one mechanism has one colour."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankdp.errors import InputError
+from rankdp.papers.figures import draw, image, line_styles
+from rankdp.papers.specification import FigurePlan
+from rankdp.plots import COLOURS
+
+pytest.importorskip("matplotlib")
+
+ROWS = [
+    {"epsilon": eps, "items": items, "method": method, "measure": measure, "value": eps * items, "error": error}
+    for eps in (1.0, 2.0, 3.0)
+    for items in (5, 10)
+    for method, error in (("kendall", 0.1), ("kendall + debiased", 0.0), ("not private", 0.0))
+    for measure in ("loss", "share")
+]
+
+
+def test_one_panel_for_each_value_and_one_line_for_each_method():
+    plan = FigurePlan("epsilon", "method", "items", "measure", y_labels={"loss": "the loss"}, names={"5": "five items"})
+    axes = draw(plan, ROWS).axes
+    assert len(axes) == 4
+    assert [one.get_title() for one in axes[:2]] == ["five items", "items = 10"]
+    assert [axes[0].get_ylabel(), axes[2].get_ylabel()] == ["the loss", "share"]
+    assert [line.get_label() for line in axes[0].lines] == ["kendall", "kendall + debiased", "not private"]
+    assert list(axes[1].lines[0].get_ydata()) == [10.0, 20.0, 30.0]
+
+
+def test_the_band_is_two_standard_errors():
+    plan = FigurePlan("epsilon", "method", only={"items": 5, "measure": "loss"})
+    (axes,) = draw(plan, ROWS).axes
+    (band,) = axes.collections  # exact lines have none
+    edges = band.get_paths()[0].vertices[:, 1]
+    assert (edges.min(), edges.max()) == pytest.approx((5 - 0.2, 15 + 0.2))
+
+
+def test_logarithmic_axes_keep_the_band_above_zero():
+    rows = [{"n": n, "method": "kendall", "value": 1.0 / n, "error": 1.0} for n in (1, 10)]
+    (axes,) = draw(FigurePlan("n", "method", log=["x", "y"]), rows).axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.collections[0].get_paths()[0].vertices[:, 1].min() > 0
+
+
+def test_colours_say_the_mechanism_and_dashes_the_variant():
+    styles = line_styles(["kendall", "kendall + debiased", "laplace", "laplace + not private", "0.5", "1.0"])
+    assert styles["kendall"]["color"] == styles["kendall + debiased"]["color"] == COLOURS["kendall"]
+    assert styles["laplace"]["color"] == COLOURS["laplace"]
+    assert styles["kendall"]["linestyle"] != styles["kendall + debiased"]["linestyle"]
+    assert styles["laplace + not private"]["color"] not in COLOURS.values()
+    assert styles["0.5"]["color"] != styles["1.0"]["color"]
+
+
+def test_the_same_numbers_make_the_same_bytes():
+    plan = FigurePlan("epsilon", "method", only={"items": 5, "measure": "loss"})
+    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        first, second = (image(draw(plan, ROWS), kind) for _ in range(2))
+        assert first == second
+        assert first.startswith(start)
+
+
+def test_an_unknown_column_is_refused():
+    with pytest.raises(InputError, match=r"\[figure\]: there is no column 'size'"):
+        draw(FigurePlan("size", "method"), ROWS)

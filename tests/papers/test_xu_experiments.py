@@ -1,0 +1,247 @@
+"""The experiments on synthetic rankings: against closed forms, enumeration and the library's own exact audits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rankdp.attacking.inference import infer
+from rankdp.auditing.exact import audit_exact
+from rankdp.mechanisms.base import all_permutations
+from rankdp.mechanisms.registry import mechanism
+from rankdp.papers.cells import Cell
+from rankdp.papers.claims import judge
+from rankdp.papers.figures import draw
+from rankdp.papers.runner import _function
+from rankdp.papers.specification import load
+from rankdp.papers.xu import attack, comparisons, errata, rivals, synthetic
+from rankdp.privacy.bits import SeededBits
+from rankdp.theory.attack import reversal_tail
+from rankdp.theory.concordance import laplace_keep
+
+MINE = [
+    *(f"xu/figure{number}" for number in (2, 4, 5, 6)),
+    *(f"xu/erratum-{name}" for name in ("theorem1", "laplace", "kendall-not-best", "worst-case", "notation")),
+]
+
+
+def value(rows, **wanted):
+    """The only value with these columns."""
+    (found,) = [row["value"] for row in rows if all(row[name] == one for name, one in wanted.items())]
+    return found
+
+
+# -- the specifications
+
+
+@pytest.mark.parametrize("name", MINE)
+def test_one_cell_has_the_columns_that_the_figure_and_the_claims_name(name):
+    one = load(name)
+    first = one.cells("quick")[0]
+    values = {**first.values, "draws": 2000, "draws_beside": 2000}
+    if isinstance(values.get("releases"), list):
+        values["releases"] = [10, 20]
+    rows = _function(one.paper, one.experiment)(Cell(values, min(first.repetitions, 50), one.seed))
+    rows = [{**{column: values[column] for column in one.quick.grid}, **row} for row in rows]
+    columns = set(rows[0])
+    assert all(set(row) == columns and math.isfinite(row["value"]) and row["error"] >= 0 for row in rows)
+    assert len({tuple(v for k, v in row.items() if k not in ("value", "error")) for row in rows}) == len(rows)
+    for claim in one.claims:
+        options = [claim.options.get(part) for part in ("column", "along")]
+        assert columns >= {*claim.select, *(part for part in options if part)}
+    if one.figure is not None:
+        only = {name: wanted for name, wanted in one.figure.only.items() if name != "items"}
+        draw(replace(one.figure, only=only), rows)
+
+
+@pytest.mark.parametrize("name", ["xu/erratum-theorem1", "xu/erratum-worst-case"])
+def test_exact_errata_come_to_their_verdicts(name):
+    one = load(name)
+    rows = []
+    for cell in one.cells("quick"):
+        grid = {column: cell[column] for column in one.quick.grid}
+        rows += [{**grid, **row} for row in _function(one.paper, one.experiment)(cell)]
+    answers = {claim.text: judge(claim, rows).answer for claim in one.claims}
+    false = [text for text, answer in answers.items() if answer == "does not hold"]
+    assert len(false) == {"xu/erratum-theorem1": 2, "xu/erratum-worst-case": 1}[name]
+    assert {claim.by for claim in one.claims if claim.text in false} == {"paper"}
+    assert set(answers.values()) == {"holds", "does not hold"}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "values"),
+    [
+        (synthetic.concordance, {"items": 4, "epsilon": 1}),
+        (synthetic.privacy, {"items": 3, "epsilon": 1, "method": "kendall", "draws": 2000, "draws_beside": 2000}),
+        (attack.adaptive, {"items": 3, "schedule": "with log", "releases": [10]}),
+        (errata.notation, {"items": 3, "epsilon": 1, "releases": 5}),
+    ],
+)
+def test_a_cell_depends_on_its_seed_alone(experiment, values):
+    assert experiment(Cell(values, 50, 7)) == experiment(Cell(values, 50, 7))
+    assert experiment(Cell(values, 50, 7)) != experiment(Cell(values, 50, 8))
+
+
+# -- Laplace noise at the epsilon that it realises
+
+
+@pytest.mark.parametrize("name", ["kendall", "ulam", "reinsertion", "laplace"])
+def test_the_realised_epsilon_is_that_of_the_exact_audit(name):
+    one = mechanism(name, 4, 1.5)
+    audit = audit_exact(one, draws=0)
+    assert float(audit.epsilon_low) - 1e-9 <= rivals.realised_epsilon(one) <= float(audit.epsilon_high) + 1e-9
+
+
+@pytest.mark.parametrize("items", [3, 5, 6])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 8])
+def test_scale_m_over_epsilon_is_enough_and_the_calibrated_one_exact(items, epsilon):
+    enough = rivals.built(rivals.SCALE_M, items, epsilon)
+    assert float(enough.scale) == pytest.approx(items / epsilon)
+    assert rivals.realised_epsilon(enough) <= epsilon
+    calibrated = rivals.built(rivals.EQUAL_REALISED, items, epsilon)
+    assert rivals.realised_epsilon(calibrated) == pytest.approx(epsilon, rel=1e-7)
+    assert calibrated.scale < enough.scale < rivals.built("laplace", items, epsilon).scale
+
+
+def test_no_two_neighbours_are_farther_apart_than_m_once_all_ranks_may_shift():
+    items = 6
+    ranks = np.arange(items)
+    farthest = 0.0
+    for step in all_permutations(items)[1:]:
+        moved = np.argsort(step)  # the ranks of the items in the order ``step``
+        if any((rest := [item for item in step if item != out]) == sorted(rest) for out in range(items)):
+            farthest = max(farthest, min(np.abs(moved + shift - ranks).sum() for shift in (-1, 0, 1)))
+    assert farthest == items
+
+
+def test_the_bound_of_a_long_ranking_is_nearly_attained():
+    rows = comparisons.laplace(Cell({"items": 40, "epsilon": 1}))
+    measure = "realised epsilon divided by epsilon"
+    low = value(rows, method=rivals.SCALE_M, measure=f"{measure}, at least")
+    assert 0.999 < low < value(rows, method=rivals.SCALE_M, measure=f"{measure}, at most") == pytest.approx(1)
+    kept = {row["method"]: row["value"] for row in rows if row["measure"] == "concordance"}
+    assert kept["laplace"] < kept["kendall"] < kept[rivals.SCALE_M]
+
+
+# -- figures
+
+
+def test_simulated_shares_agree_with_the_closed_forms():
+    rows = synthetic.concordance(Cell({"items": 8, "epsilon": 2}, 4000, 3))
+    for row in rows:
+        if row["measure"] == "simulated minus exact":
+            assert abs(row["value"]) < 5 * row["error"]
+    scale = 2 * 7 / 2
+    keep = [float(laplace_keep(np.array([j - i]), scale)[0]) for i, j in itertools.combinations(range(8), 2)]
+    assert value(rows, method="laplace", measure="exact") == pytest.approx(np.mean(keep))
+    lead = value(rows, measure="lead, share of pairs")
+    assert value(rows, measure="lead, number of pairs") == pytest.approx(28 * lead)
+
+
+def test_the_share_in_order_counts_pairs():
+    assert synthetic.share_in_order(np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 2, 3]])).tolist() == [1, 0, 5 / 6]
+
+
+def test_equation_8_errs_upwards_and_the_held_out_bound_does_not():
+    values = {"items": 4, "epsilon": 1, "method": "kendall", "draws": 20_000, "draws_beside": 1}
+    rows = synthetic.privacy(Cell(values, 1, 2))
+    estimate, error = next((row["value"], row["error"]) for row in rows if row["measure"] == "estimate (8)")
+    assert value(rows, measure="held-out lower bound") < value(rows, measure="exact") == pytest.approx(1)
+    assert 1 < estimate < 1 + 6 * error
+
+
+def test_the_counts_are_those_of_the_law():
+    one = mechanism("ulam", 3, 1)
+    counts = synthetic._counts(one, np.array([1, 2, 0], dtype=np.int32), 60_000, SeededBits(5))
+    law = np.exp(one.log_prob(all_permutations(3), [1, 2, 0]))
+    assert counts.sum() == 60_000
+    assert ((counts - 60_000 * law) ** 2 / (60_000 * law)).sum() < 25  # chi-squared with 5 degrees of freedom
+
+
+def test_the_attackers_error_is_exact_for_two_items_and_above_its_bound():
+    rows = attack.fixed_epsilon(Cell({"items": 2, "epsilon": 1, "releases": [5]}, 4000, 1))
+    tail = value(rows, method="kendall + binomial bound")
+    assert tail == reversal_tail(5, 2, 1)
+    assert value(rows, method="kendall") == pytest.approx(tail, abs=0.03)  # an odd N has no ties: it is the error
+    assert value(rows, method="kendall") < value(rows, method="laplace")
+
+
+def test_an_epsilon_that_falls_with_n_keeps_the_attacker_wrong_unless_it_has_its_logarithm():
+    values = {"items": 3, "releases": [400]}
+    without, with_log = (
+        value(attack.adaptive(Cell({**values, "schedule": schedule}, 300, 1)), method="kendall")
+        for schedule in ("without log", "with log")
+    )
+    assert without > 0.4 > 0.05 > with_log
+
+
+# -- errata
+
+
+def test_a_strong_minority_overrules_a_weak_majority():
+    rows = errata.majority(Cell({"items": 5, "epsilon": 1}))
+    keep = mechanism("kendall", 5, 1).keep_probability
+    share = 0.7 * keep(0, 1) + 0.3 * (1 - keep(0, 4))
+    assert value(rows, method="kendall", measure="share") == pytest.approx(share)
+    assert round(share, 2) == 0.49
+    for name in ("kendall", "ulam", "reinsertion"):
+        assert value(rows, method=f"{name} + debiased", measure="share") == pytest.approx(0.7)
+    assert value(rows, method="kendall + debiased", measure="largest variance") == pytest.approx(45.3, abs=0.1)
+
+
+def test_worst_cases_are_exactly_epsilon_and_half_m_epsilon():
+    rows = errata.worst_case(Cell({"items": 4, "epsilon": 1.5}))
+    audit = audit_exact(mechanism("kendall", 4, 1.5), draws=0)
+    assert float(audit.epsilon_low) <= 1.5 <= float(audit.epsilon_high)
+    assert float(audit.epsilon_high - audit.epsilon_low) < 1e-12
+    assert value(rows, method="kendall", measure="worst log-ratio over neighbours") == pytest.approx(1.5)
+    assert value(rows, method="kendall", measure="worst log-ratio over any two rankings") == pytest.approx(3)
+    assert errata._neighbours_of_definition_2(4) == (9, 6)
+
+
+def test_formulas_as_printed():
+    rows = errata.notation(Cell({"items": 3, "epsilon": 1, "releases": 9}, 300, 4))
+    assert value(rows, method="T a sum, as printed") == pytest.approx(6)
+    assert value(rows, method="T a share") == pytest.approx(1)
+    assert value(rows, method="argmin, as printed") < 0.1 < 0.4 < value(rows, method="argmax")
+    assert value(rows, method="f higher for worse, as printed") == 0
+    assert value(rows, method="f higher for better") == 1
+
+
+def test_the_argmax_is_kemenys_ranking():
+    one = mechanism("kendall", 4, 2)
+    releases, repetitions = 7, 60
+    cell = Cell({"items": 4, "epsilon": 2, "releases": releases}, repetitions, 3)
+    drawn = one.sample(np.tile(np.arange(4), (repetitions * releases, 1)), cell.bits(4, 2)).reshape(repetitions, -1, 4)
+    every = all_permutations(4)
+    expected = 0.0
+    for some in drawn:
+        likelihood = np.array([one.log_prob(some, secret).sum() for secret in every])
+        top = likelihood > likelihood.max() - 1e-9
+        expected += top[0] / top.sum() / repetitions
+        assert likelihood.max() == pytest.approx(infer(some, one).log_likelihood)
+    assert value(errata._argmin(cell), method="argmax") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1])
+def test_the_proof_of_theorem_2_counts_ties_as_errors(epsilon):
+    rows = errata._ties(Cell({"items": 2, "epsilon": epsilon}))
+    exact = value(rows, method="exact")
+    assert exact == pytest.approx(1 / (1 + math.exp(epsilon)))  # with two releases, as good as with one
+    assert value(rows, method="tail without ties") < exact < value(rows, method="tail with ties, as in the proof")
+
+
+def test_the_tables_of_notes():
+    rows = comparisons.best(Cell({"items": 6, "epsilon": 2}))
+    kept = {row["method"]: round(row["value"], 3) for row in rows if row["measure"] == "concordance"}
+    assert [kept[name] for name in ("optimal", "ulam", "reinsertion", "kendall", "laplace")] == [
+        *(0.748, 0.741, 0.728, 0.677, 0.611)
+    ]
+    variance = {row["method"]: row["value"] for row in rows if row["measure"] == "variance"}
+    assert variance["kendall"] == pytest.approx(16.3, abs=0.05)
+    assert variance["ulam"] == pytest.approx(0.92, abs=0.01)
+    assert variance["reinsertion"] == pytest.approx(1.14, abs=0.01)
