@@ -83,7 +83,7 @@ def check_columns(plain: dict[str, Any], rows: list[Row]) -> None:
 
 
 def test_figure_7_has_the_columns_it_speaks_of(torch: None) -> None:
-    plain, rows = one_cell("figure7", repetitions=2, test_users=20)
+    plain, rows = one_cell("figure7", repetitions=2, items=6, users=60, validation_users=20, test_users=20)
     check_columns(plain, rows)
     assert [row["method"] for row in rows] == plain["settings"]["methods"]
     assert plain["full"]["grid"]["users"] == [200, 250, 300, 350]
@@ -151,13 +151,8 @@ def test_sushi_features_belong_to_the_sushi_that_is_ranked(home: str) -> None:
     with (directory / "sushi3a_rankings_itemids.csv").open(encoding="utf-8") as file:
         by_number = [[names[int(number)] for number in row[1:]] for row in list(csv.reader(file))[1:]]
     features = ("style", "major_group", "oiliness", "frequency_eaten", "price_normalized", "frequency_sold")
-    assert [hundred[name]["name_en"] for name in SUSHI_FIVE] == [
-        "tuna",
-        "salmon roe",
-        "egg",
-        "fatty tuna",
-        "cucumber roll",
-    ]
+    english = [hundred[name]["name_en"] for name in SUSHI_FIVE]
+    assert english == ["tuna", "salmon roe", "egg", "fatty tuna", "cucumber roll"]
     one = sushi(home, seed=0, train=5000)
     assert one.items == pytest.approx(np.array([[float(hundred[name][f]) for f in features] for name in SUSHI_FIVE]))
     shuffled = np.random.default_rng(0).permutation(5000)

@@ -10,6 +10,8 @@ import click
 from rankdp.cli.words import print_table, progress_bar, say
 from rankdp.errors import RankdpError
 
+_SHOWN = 30  # claims up to which all are printed; above, the report has them
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
@@ -66,14 +68,15 @@ def reproduce(
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in done], indent=2))
         return
+    verdicts = [(one.specification.name, verdict) for one in done for verdict in one.verdicts]
+    few = len(verdicts) <= _SHOWN
+    shown = [(name, verdict) for name, verdict in verdicts if few or verdict.answer != "holds"]
     print_table(
-        "What the papers claim, and what we find",
+        "What is claimed, and what we find" if few else "What does not hold, or is undecided",
         ["figure", "claim", "by", "verdict", "number"],
-        [
-            [one.specification.name, verdict.claim.text, verdict.claim.by, verdict.answer, verdict.explain()]
-            for one in done
-            for verdict in one.verdicts
-        ],
+        [[name, one.claim.text, one.claim.by, one.answer, one.explain()] for name, one in shown],
         texts=5,
     )
+    if not few:
+        click.echo(f"\nThe other {len(verdicts) - len(shown)} of {len(verdicts)} claims hold.")
     click.echo(f"\nTables, figures and the page with all of them: {output / 'report.html'}")

@@ -1,8 +1,9 @@
 """Tidy rows as small multiples: a line and its band of two standard errors for each method.
 
 Colour says which mechanism, noise or method it is (``plots.COLOURS``, the same everywhere) and dashes say which variant
-of it: "kendall + debiased" has Kendall's colour. What is not private is grey. Lines that are no mechanism, such as
-values of epsilon, take a colour each from ``plots.SERIES``.
+of it: "kendall + debiased" has Kendall's colour. What is not private is grey, and "simulated" is black dots that leave
+the lines below them visible. Lines that are no mechanism, such as values of epsilon, take a colour each from
+``plots.SERIES``.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ def line_styles(names: Sequence[str]) -> dict[str, Style]:
     styles: dict[str, Style] = {}
     colours: dict[str, str] = {}
     for name in names:
+        if name == "simulated":
+            styles[name] = {"color": "black", "linestyle": "", "marker": "o", "zorder": 3}
+            continue
         base, _, variant = name.partition(" + ")
         if "not private" in (base, variant):
             kind = sum(style["color"] == _GREY for style in styles.values())
@@ -104,6 +108,7 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
             axes.fill_between(x, low, high, color=style["color"], alpha=0.18, linewidth=0)
     if plan.diagonal:
         axes.axline((0.0, 0.0), slope=1.0, color="0.6", linewidth=0.8, linestyle="--")
+    axes.set_axisbelow(True)
     axes.grid(color="0.93")
     if "x" in plan.log:
         _logarithmic(axes, axes.xaxis, sorted({row[plan.x] for row in rows}))

@@ -53,7 +53,7 @@ def compare(
         if simulated.value > 0:
             ratio = value / simulated.value
             rows.append(
-                {**exact_row(method, "over simulated", ratio), "error": ratio * simulated.error / simulated.value}
+                {**exact_row(method, "over simulated", ratio), "error": abs(ratio) * simulated.error / simulated.value}
             )
     return rows
 

@@ -54,7 +54,7 @@ def towers(cell: Cell) -> list[Row]:
         )
         for method, accuracies in found.items():
             accuracies.append(_towers_accuracy(cell, one, method, place))
-    panel = f"{cell['items']} items, {'one taste' if cell['preference'] == 'paper' else 'personal tastes'}"
+    panel = f"{cell['items']} items, {cell['users']} users"
     return [mean_row(accuracies, method=method, panel=panel) for method, accuracies in found.items()]
 
 
