@@ -21,6 +21,7 @@ COLOURS = {
     "reinsertion": "#D55E00",
     "kendall": "#009E73",
     "laplace": "#CC79A7",
+    "noisy-ranks": "#E69F00",
     "staircase": "#0072B2",
     "generalized-normal": "#D55E00",
     "gaussian": "#E69F00",
@@ -33,15 +34,21 @@ SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F
 
 def new_figure(columns: int, width: float, height: float) -> tuple[Figure, Any]:
     """A figure that needs no screen, with a row of axes."""
+    figure, grid = new_grid(1, columns, width, height)
+    return figure, grid[0]
+
+
+def new_grid(rows: int, columns: int, width: float, height: float, share_y: bool = False) -> tuple[Figure, Any]:
+    """A figure that needs no screen, with rows of axes, each row perhaps on one scale."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise Unsupported("plots need matplotlib: install rankdp[plots]") from None
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False)[0]
-    for one in axes:
+    grid = figure.subplots(rows, columns, squeeze=False, sharey="row" if share_y else "none")
+    for one in grid.flat:
         one.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return figure, grid
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:

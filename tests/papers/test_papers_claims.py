@@ -13,7 +13,7 @@ from rankdp.papers.specification import Claim
 
 
 def claim(check: str, select: dict | None = None, **options: object) -> Claim:
-    return Claim("A claim", "paper", "Figure 1", check, select or {}, options)
+    return Claim("A claim", "paper", check, "Figure 1", select or {}, options)
 
 
 def rows(values: dict[str, list[float]], error: float = 0.0, x: str = "n") -> list[dict]:

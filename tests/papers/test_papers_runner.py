@@ -17,7 +17,7 @@ from rankdp.papers.specification import Claim, FigurePlan, Run, Specification
 
 def specification(**other: object) -> Specification:
     quick = Run(5, {"size": [1, 2, 3], "kind": ["a", "b"]})
-    claim = Claim("Squares grow", "paper", "Figure 0", "trend", options={"along": "size", "direction": "up"})
+    claim = Claim("Squares grow", "paper", "trend", options={"along": "size", "direction": "up"})
     figure = FigurePlan("size", "kind")
     words = ("Squares", "Figure 0", "fake.squares", "Done.", "Seen.")
     return dataclasses.replace(Specification("xu/fake", "xu", *words, quick, quick, [claim], figure), **other)

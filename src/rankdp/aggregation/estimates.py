@@ -1,4 +1,4 @@
-"""Aggregate: unbiased shares, mean ranks and win rates from privatized rankings (NOTES, Xu 5 to 7).
+"""Aggregate: unbiased shares, mean ranks and win rates from privatized rankings (docs/theory.md).
 
 Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
 the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth

@@ -4,7 +4,7 @@ The attacker knows the mechanism and takes the ranking x that makes the releases
 
     argmax over x of sum over i of log P(y_i | x).
 
-For the Kendall mechanism this is Kemeny's ranking of the releases (NOTES, Xu 9). For the others it is searched among
+For the Kendall mechanism this is Kemeny's ranking of the releases (docs/theory.md). For the others it is searched among
 all rankings of up to seven items, where it is exact, and above by moving one item at a time from Kemeny's ranking for
 as long as that helps, where it is not known to be.
 """

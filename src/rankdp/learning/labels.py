@@ -2,8 +2,8 @@
 
 A user's synthetic ranking has items at positions b. For the pair at b1, b2 the label is
 
-    y = 1{b1 < b2}         as it stands (biased: NOTES, Xu 5), or
-    y = h(b1, b2)          with E h = 1{the first is truly preferred} over the mechanism (NOTES, Xu 6).
+    y = 1{b1 < b2}         as it stands (biased: docs/theory.md), or
+    y = h(b1, b2)          with E h = 1{the first is truly preferred} over the mechanism (docs/theory.md).
 
 The logistic loss needs less. With f_b the score of what stands at b, the sum over a user's pairs is
 

@@ -111,7 +111,7 @@ def _claims(done: Iterable[Reproduced]) -> list[list[str]]:
     return [
         [
             one.specification.name,
-            f"{verdict.claim.text} ({verdict.claim.where})",
+            f"{verdict.claim.text} ({verdict.claim.where})" if verdict.claim.where else verdict.claim.text,
             _AUTHORS[verdict.claim.by],
             _MARKS[verdict.answer],
             verdict.explain(),

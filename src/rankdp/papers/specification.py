@@ -71,8 +71,8 @@ class Claim:
 
     text: str
     by: str
-    where: str
     check: str
+    where: str = ""
     select: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 

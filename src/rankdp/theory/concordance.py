@@ -27,7 +27,7 @@ def laplace_keep(gap: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
 
 
 def reinsertion_log_law(items: int, log_weight: float) -> NDArray[np.float64]:
-    """log P(d items are taken out), d = 0..m: weights C(m,d) m!/(m-d)! w^(-d), given log w (NOTES: w = e^eps - 1)."""
+    """log P(d items are taken out), d = 0..m: weights C(m,d) m!/(m-d)! w^(-d), given log w (w = e^eps - 1)."""
     log = reinsertion_log_weights(items, log_weight)
     return log - log_sum(log)
 

@@ -1,4 +1,4 @@
-"""Where a pair of positions lands, the law behind unbiased win rates (NOTES, Xu 6); and a closed form without it.
+"""Where a pair of positions lands, the law behind unbiased win rates (docs/theory.md); and a closed form without it.
 
 A mechanism moves the items at original positions a1 < a2 to b1 and b2. ``PairLaw`` holds, for all pairs in
 lexicographic order, P(they land on a pair in order) and P(they land on it crossed); by right-invariance this is all

@@ -1,7 +1,7 @@
 """Risks of a ranking function: what a learner minimises, what it is judged by, and how fast it should get there.
 
 A function f gives user u's item i the score f_ui, and a *higher score means more preferred*. The paper's (2) and (4)
-reward the opposite and its (11) this; one orientation is used here everywhere (NOTES, Xu 10). With n users, m items and
+reward the opposite and its (11) this; one orientation is used here everywhere (docs/theory.md). With n users, m items and
 "i above j" for "user u prefers i to j", Xu, Section 5, then reads
 
     (2)  R_n(f)  = 1/(n m(m-1)) sum over u, i, j of 1{i above j} 1{f_ui <= f_uj}
@@ -13,7 +13,7 @@ Each pair is counted once and divided by m(m-1), so the worst R_n is 1/2 and gue
 order, ``pairwise_accuracy``, is 1 - 2 R_n and twice the paper's (11). For a partial ranking the pairs are those among
 its listed items, and the number of all pairs of all users takes the place of n m(m-1)/2.
 
-(5) is *not* an unbiased version of (4): Theorem 1(1) and Lemma 6 fail for a random ranking (NOTES, Xu 5). With h of
+(5) is *not* an unbiased version of (4): Theorem 1(1) and Lemma 6 fail for a random ranking (docs/theory.md). With h of
 ``rankdp.mechanisms.pair_laws``, E h(b_i, b_j) = 1{i above j} over the mechanism, the sum
 
     sum over pairs of h(b_i, b_j) v(f_ui - f_uj) + (1 - h(b_i, b_j)) v(f_uj - f_ui)
@@ -136,7 +136,7 @@ def excess_risk_factors(items: int, epsilon: float) -> tuple[float, float]:
     """(7): the paper's least and largest ratio of the synthetic excess risk to the true one.
 
     They hold where each user's ranking is fixed. For random rankings the ratio can fall below the least, and the
-    synthetic optimum can differ from the true one (NOTES, Xu 5): the tests hold an example.
+    synthetic optimum can differ from the true one (docs/theory.md): the tests hold an example.
     """
     return preference_bounds(items, epsilon)
 
