@@ -99,7 +99,7 @@ def test_the_realised_epsilon_is_that_of_the_exact_audit(name):
 @pytest.mark.parametrize("items", [3, 5, 6])
 @pytest.mark.parametrize("epsilon", [0.1, 1, 8])
 def test_scale_m_over_epsilon_is_enough_and_the_calibrated_one_exact(items, epsilon):
-    enough = rivals.built(rivals.SCALE_M, items, epsilon)
+    enough = rivals.built("noisy-ranks", items, epsilon)
     assert float(enough.scale) == pytest.approx(items / epsilon)
     assert rivals.realised_epsilon(enough) <= epsilon
     calibrated = rivals.built(rivals.EQUAL_REALISED, items, epsilon)
@@ -121,10 +121,10 @@ def test_no_two_neighbours_are_farther_apart_than_m_once_all_ranks_may_shift():
 def test_the_bound_of_a_long_ranking_is_nearly_attained():
     rows = comparisons.laplace(Cell({"items": 40, "epsilon": 1}))
     measure = "realised epsilon divided by epsilon"
-    low = value(rows, method=rivals.SCALE_M, measure=f"{measure}, at least")
-    assert 0.999 < low < value(rows, method=rivals.SCALE_M, measure=f"{measure}, at most") == pytest.approx(1)
+    low = value(rows, method="noisy-ranks", measure=f"{measure}, at least")
+    assert 0.999 < low < value(rows, method="noisy-ranks", measure=f"{measure}, at most") == pytest.approx(1)
     kept = {row["method"]: row["value"] for row in rows if row["measure"] == "concordance"}
-    assert kept["laplace"] < kept["kendall"] < kept[rivals.SCALE_M]
+    assert kept["laplace"] < kept["kendall"] < kept["noisy-ranks"]
 
 
 # -- figures

@@ -179,4 +179,4 @@ def _torch() -> Any:
     try:
         return import_module("torch")
     except ImportError:
-        raise Unsupported("two towers need PyTorch: install rankdp[towers]") from None
+        raise Unsupported("two towers need PyTorch: install rankdp[learn]") from None

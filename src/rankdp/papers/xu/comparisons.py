@@ -1,15 +1,17 @@
-"""Which mechanism is best at the same epsilon (NOTES, Xu 7 and 8): exact numbers before any data are seen."""
+"""Which mechanism is best at the same epsilon: exact numbers before any data are seen."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 
 from rankdp.mechanisms.pair_laws import pair_estimator
+from rankdp.mechanisms.rank_laplace import RankLaplace
 from rankdp.papers.cells import Cell, Row
 from rankdp.papers.xu.rivals import (
     ENUMERATED_UP_TO,
     EQUAL_REALISED,
-    SCALE_M,
     built,
     realised_epsilon,
     rivals,
@@ -30,15 +32,14 @@ def laplace(cell: Cell) -> list[Row]:
     """
     items, epsilon = cell["items"], cell["epsilon"]
     short = items <= ENUMERATED_UP_TO
-    methods = [*rivals(items), *([SCALE_M] if short else [])]
-    rows = [_row(name, "concordance", built(name, items, epsilon).expected_concordance()) for name in methods]
+    rows = [_row(name, "concordance", built(name, items, epsilon).expected_concordance()) for name in rivals(items)]
     realised = "realised epsilon divided by epsilon"
-    for name in ("laplace", SCALE_M, *([EQUAL_REALISED] if short else [])):
-        one = built(name, items, epsilon)
+    for name in ("laplace", "noisy-ranks", *([EQUAL_REALISED] if short else [])):
+        one = cast(RankLaplace, built(name, items, epsilon))
         identity = np.arange(items)
         here, there = one.log_prob(np.stack([identity, np.roll(identity, -1)]), identity)
         rows.append(_row(name, f"{realised}, at least", (here - there) / epsilon))
-        rows.append(_row(name, f"{realised}, at most", items * float(one.epsilon) / (2 * (items - 1)) / epsilon))
+        rows.append(_row(name, f"{realised}, at most", items / float(one.scale) / epsilon))
         if short:
             rows.append(_row(name, realised, realised_epsilon(one) / epsilon))
     return rows

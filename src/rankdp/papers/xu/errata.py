@@ -1,4 +1,4 @@
-"""What the paper says and enumeration contradicts (NOTES, Xu 1 to 3, 5, 6, 9 to 11): exact numbers, few simulated.
+"""What the paper says and enumeration contradicts: exact numbers, few simulated.
 
 The population of ``majority``: 70% rank 1, 2, …, m; 30% rank 2, …, m, 1. So 70% put item 1 above item 2, by one place;
 the others put it below, by m-1 places, and far pairs keep their order more often than near ones.

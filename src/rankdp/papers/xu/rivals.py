@@ -5,15 +5,14 @@ The realised epsilon of a mechanism is the largest log-ratio over neighbours,
     max over outputs s and moves c of log P(s) - log P(c s),
 
 found by enumeration for short rankings. Xu takes Laplace noise of scale b = 2(m-1)/eps on the ranks (Lemma 3). That
-pays for a release of the noisy ranks; a release of their *order* costs less (NOTES, Xu 8):
+pays for a release of the noisy ranks; a release of their *order* costs less:
 
     realised epsilon <= m/b.
 
 Proof: an order does not change when all noisy ranks move by the same amount. Let the neighbour's item move back by g
 places, so that those it passes come forward by one. Add 1 to all ranks of the neighbour: now the item has moved by g+1,
 those it passed by nothing and the m-1-g others by 1, m in all (without adding 1 it is 2g). So the log-ratio is at most
-min(2g, m)/b, and scale m/eps is enough: nearly half the noise for long rankings. The library's Laplace mechanism at
-2(m-1)/m times epsilon is this one.
+min(2g, m)/b, and scale m/eps is enough, nearly half the noise for long rankings: the mechanism "noisy-ranks".
 """
 
 from __future__ import annotations
@@ -31,16 +30,14 @@ from rankdp.mechanisms.ulam import EXACT_UP_TO
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""
 EQUAL_REALISED = "laplace + equal realised epsilon"
-SCALE_M = "laplace + scale m/epsilon"
 _MOST_NOMINAL = 2.5  # the realised epsilon is above 0.44 of the nominal one for every m and eps tried
 
 
 def built(name: str, items: int, epsilon: float) -> RankingMechanism:
-    """The library's mechanism of this name at this epsilon, or one of the two variants of the Laplace mechanism."""
+    """The library's mechanism of this name at this epsilon, or the Laplace mechanism at equal realised epsilon."""
     if name == EQUAL_REALISED:
         return _laplace_at_realised(items, epsilon)
-    nominal = epsilon * 2 * (items - 1) / items if name == SCALE_M else epsilon
-    found = mechanism("laplace" if name == SCALE_M else name, items, nominal)
+    found = mechanism(name, items, epsilon)
     assert isinstance(found, RankingMechanism)
     return found
 
@@ -48,8 +45,8 @@ def built(name: str, items: int, epsilon: float) -> RankingMechanism:
 def rivals(items: int) -> list[str]:
     """Who takes part at this length: the linear programme, Ulam's exact laws and enumeration are for short rankings."""
     short = [name for name, most in (("optimal", 6), ("ulam", EXACT_UP_TO)) if items <= most]
-    calibrated = EQUAL_REALISED if items <= ENUMERATED_UP_TO else SCALE_M
-    return [*short, "reinsertion", "kendall", "laplace", calibrated]
+    enumerated = [EQUAL_REALISED] if items <= ENUMERATED_UP_TO else []
+    return [*short, "reinsertion", "kendall", "laplace", *enumerated, "noisy-ranks"]
 
 
 def realised_epsilon(one: RankingMechanism) -> float:

@@ -4,7 +4,7 @@ Figure 2 is the share of pairs that a synthetic ranking has in the order of the 
 
     T(phi, A(phi)) = (pairs in the same order) / (m(m-1)/2),
 
-where the paper counts both (i, j) and (j, i) and writes a plain sum (NOTES, Xu 1). Figure 4 is equation (8), the
+where the paper counts both (i, j) and (j, i) and writes a plain sum. Figure 4 is equation (8), the
 largest log-ratio of frequencies over all neighbours phi' of phi and all outputs: the plain estimate of epsilon.
 """
 
