@@ -51,7 +51,7 @@ def test_every_row_is_permuted(name: str, items: int) -> None:
 
 
 def test_the_guarantee_is_the_mechanisms(poll: rankdp.Rankings) -> None:
-    for name in ("kendall", "ulam", "reinsertion", "laplace"):
+    for name in ("kendall", "ulam", "reinsertion", "noisy-ranks", "laplace"):
         release = privatize(poll, "0.3", mechanism=name)
         assert release.guarantee == rankdp.mechanism(name, items=8, epsilon="0.3").guarantee
         assert release.provenance.mechanism == name

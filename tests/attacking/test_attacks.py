@@ -18,7 +18,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.base import all_permutations
 from rankdp.privacy.bits import SeededBits
 
-names = pytest.mark.parametrize("name", ["kendall", "ulam", "reinsertion", "optimal", "laplace"])
+names = pytest.mark.parametrize("name", ["kendall", "ulam", "reinsertion", "optimal", "laplace", "noisy-ranks"])
 
 
 # -- the inference attack ---------------------------------------------------------------------------------------------

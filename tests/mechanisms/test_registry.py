@@ -36,7 +36,7 @@ def test_auto_is_not_always_the_same():
     assert {mechanism("auto", *case).name for case in [(5, 1), (8, 1), (100, 1), (100, 6)]} == {
         "optimal",
         "ulam",
-        "kendall",
+        "noisy-ranks",
         "reinsertion",
     }
 
@@ -49,7 +49,7 @@ def test_optimal_is_the_best_where_it_exists():
 
 
 def test_names():
-    assert list(MECHANISMS) == ["kendall", "laplace", "ulam", "reinsertion", "optimal"]
+    assert list(MECHANISMS) == ["kendall", "laplace", "noisy-ranks", "ulam", "reinsertion", "optimal"]
     assert rankdp.mechanism is mechanism
     for name, cls in MECHANISMS.items():
         built = mechanism(name, 4, "1/3")
@@ -63,7 +63,7 @@ def test_unknown_names(name):
     with pytest.raises(InputError) as refusal:
         mechanism(name, 4, 1)
     assert str(refusal.value) == (
-        f"mechanism must be auto or one of kendall, laplace, ulam, reinsertion, optimal, got {name!r}"
+        f"mechanism must be auto or one of kendall, laplace, noisy-ranks, ulam, reinsertion, optimal, got {name!r}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import html
 import json
 import signal
 import subprocess
@@ -104,7 +105,7 @@ def test_the_page_loads_nothing(reproduced):
     page = (home / "out" / "report.html").read_text()
     assert "data:image/svg+xml;base64," in page
     assert 'src="http' not in page
-    assert "The papers' claims: 1 hold, 0 do not, 0 are undecided." in page
+    assert "The papers' claims: 1 hold, 0 do not, 0 are undecided." in html.unescape(page)
     assert all(words in page for words in ("What was done.", "What we see.", "✔ holds"))
 
 

@@ -47,7 +47,7 @@ def agrees(predicted, simulated, slack=0.0):
 # -- predictions against simulation -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["kendall", "reinsertion", "ulam", "laplace"])
+@pytest.mark.parametrize("name", ["kendall", "reinsertion", "ulam", "laplace", "noisy-ranks"])
 @pytest.mark.parametrize(("items", "epsilon"), [(6, 1.5), (9, 4.0)])
 def test_one_ranking(name, items, epsilon, request):
     situation, asked = OneRanking(items), Request(2)
@@ -202,8 +202,17 @@ def test_all_ways_to_ask(situation):
 
 def test_top_decides_what_is_recommended():
     by_pairs, by_top = plan("ranking", items=100, epsilon=2), plan("ranking", items=100, epsilon=2, top=1)
-    assert by_pairs.recommended.name == "kendall"
+    assert by_pairs.recommended.name == "noisy-ranks"
     assert by_top.recommended.name == "reinsertion"
+
+
+def test_what_is_not_known_of_the_recommended_one_is_left_out():
+    made = plan("ranking", items=1000, epsilon=2)
+    assert made.recommended.name == "noisy-ranks"
+    assert math.isnan(made.recommended.accuracy["exact"])
+    assert made.explain() == "At epsilon 2, noisy-ranks on a ranking of 1000 items gives 64.9% of pairs in order."
+    said = plan("ranking", items=1000, pairs=0.99).explain()
+    assert said.endswith("At epsilon 5 expect 77.9% of pairs in order with noisy-ranks.")
 
 
 def test_a_public_sample_can_stand_for_the_law():

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
 
 
-MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "laplace", "optimal")
+MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "noisy-ranks", "laplace", "optimal")
 NOISE_NAMES = ("laplace", "gaussian", "generalized-normal", "staircase", "ball")
 
 items_file_option = click.option(

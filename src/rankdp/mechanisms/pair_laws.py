@@ -1,4 +1,4 @@
-"""What can be estimated without bias from synthetic positions, and at which public variance (NOTES, Xu 6 and 7).
+"""What can be estimated without bias from synthetic positions, and at which public variance (docs/theory.md).
 
 An item at original position a lands at b with the public law M[a, b]; a pair (a1, a2) lands on (b1, b2) with a public
 law P. So the mean of a function h of synthetic positions is linear in the original ones, and an h with

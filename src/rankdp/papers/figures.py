@@ -110,6 +110,8 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
         axes.axline((0.0, 0.0), slope=1.0, color="0.6", linewidth=0.8, linestyle="--")
     axes.set_axisbelow(True)
     axes.grid(color="0.93")
+    if all(isinstance(row[plan.x], int) for row in rows):
+        axes.locator_params("x", integer=True)
     if "x" in plan.log:
         _logarithmic(axes, axes.xaxis, sorted({row[plan.x] for row in rows}))
     if logarithmic:
@@ -125,7 +127,7 @@ def _logarithmic(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
     wide = bool(present) and max(present) / min(present) > 300
     axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_major_formatter(lambda value, _: f"{value:g}".replace("e+0", "e").replace("e-0", "e-"))
 
 
 def _legend(figure: Figure, grid: Any, plan: FigurePlan, styles: Mapping[str, Style], width: float) -> None:

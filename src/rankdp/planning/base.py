@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,9 @@ from rankdp.errors import InputError
 
 EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is said whenever much more is asked for
 LEAST, MOST = 1e-3, 1e6  # where an epsilon is looked for
-_PRECISION = 2e-3  # relative, of a needed epsilon
+_STRIDE = 2048
+_STEP = math.log(8) / _STRIDE  # in the logarithm of a needed epsilon
+_HARDLY = 0.05  # of a gain in ``Measure.lead`` over one stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,19 @@ class Measure:
     def meets(self, value: float, target: float) -> bool:
         """Whether an accuracy is as good as the target."""
         return value >= target if self.share else value <= target
+
+    def lead(self, value: float, target: float) -> float:
+        """How far an accuracy is ahead of the target, not negative if it meets it; NaN if it is not known.
+
+        In a scale that makes curves over log epsilon fairly straight: log(-log) of shares, log of the others.
+        """
+        if math.isnan(value):
+            return math.nan
+        if not self.share:
+            return math.log(target / value) if value > 0 else math.inf
+        if not 0 < value < 1:
+            return math.copysign(math.inf, value - 0.5)
+        return math.log(math.log(target) / math.log(value))
 
     def check(self, target: float) -> float:
         """A target that can be asked for, or one sentence that says why not."""
@@ -69,6 +84,8 @@ class Situation(ABC):
     protects: str
     #: the names of what is compared, simple ones first
     options: tuple[str, ...]
+    #: those of them that take long: their epsilon is looked for around the smallest of the others
+    slow: frozenset[str] = frozenset()
     #: which accuracies it can tell
     measures: tuple[Measure, ...]
     #: how many things are ranked
@@ -104,22 +121,55 @@ class Request:
         return measure.phrase.format(value=measure.show(value), k=self.top, level=self.level)
 
 
-def needed_epsilon(situation: Situation, option: str, measure: Measure, target: float, request: Request) -> float:
-    """The smallest epsilon between ``LEAST`` and ``MOST`` that meets the target, rounded up; infinite if none does."""
+def needed_epsilon(
+    situation: Situation, option: str, measure: Measure, target: float, request: Request, near: float | None = None
+) -> float:
+    """The smallest epsilon between ``LEAST`` and ``MOST`` that meets the target, rounded up; infinite if none does.
 
-    def meets(log_epsilon: float) -> bool:
-        return measure.meets(situation.accuracy(option, measure, math.exp(log_epsilon), request), target)
+    Epsilons are whole powers of exp(``_STEP``). Strides of a factor 8 from epsilon 1, or growing ones from ``near``,
+    find two that the answer lies between (the last one goes all the way where more epsilon has ceased to help); then
+    ``_meeting`` finds it.
+    """
+    low_end, high_end = math.ceil(math.log(LEAST) / _STEP), math.floor(math.log(MOST) / _STEP)
 
-    low = high = 0.0
-    while not meets(high):
-        if high >= math.log(MOST):
+    def lead(place: int) -> float:
+        epsilon = min(max(math.exp(place * _STEP), LEAST), MOST)
+        return measure.lead(situation.accuracy(option, measure, epsilon, request), target)
+
+    low = high = 0 if near is None else min(max(round(math.log(near) / _STEP), low_end), high_end)
+    stride = _STRIDE if near is None else 1
+    at_low = at_high = lead(low)
+    while not at_high >= 0:
+        if high == high_end:
             return math.inf
-        low, high = high, min(high + math.log(8), math.log(MOST))
-    if low == high:  # epsilon 1 is enough: look below
-        low = -math.log(8)
-        while low > math.log(LEAST) and meets(low):
-            low, high = low - math.log(8), low
-    while high - low > _PRECISION:
-        middle = (low + high) / 2
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    return math.exp(high)
+        stuck = high - low == _STRIDE and at_high - at_low < _HARDLY
+        low, at_low, high = high, at_high, high_end if stuck else min(high + stride, high_end)
+        at_high, stride = lead(high), min(8 * stride, _STRIDE)
+    while at_low >= 0 and low > low_end:  # where the search began is enough: look below
+        high, at_high, low = low, at_low, max(low - stride, low_end)
+        at_low, stride = lead(low), min(8 * stride, _STRIDE)
+    return math.exp((low if at_low >= 0 else _meeting(lead, low, at_low, high, at_high)) * _STEP)
+
+
+def _meeting(lead: Callable[[int], float], low: int, at_low: float, high: int, at_high: float) -> int:
+    """The first place where the increasing ``lead`` is not negative, above ``low`` and at most at ``high``.
+
+    The straight line between the ends says where to look next. The lead of an end that stays is scaled down by how much
+    the other end has gained (Anderson and Björck, 1973), and a look beside an end goes one place further in.
+    """
+    last = 0
+    while high - low > 1:
+        share = at_low / (at_low - at_high) if math.isfinite(at_low) and math.isfinite(at_high) else 0.5
+        near = min(2, (high - low) // 2)
+        place = min(max(low + round(share * (high - low)), low + near), high - near)
+        here = lead(place)
+        side = 1 if here >= 0 else -1
+        before = at_high if side > 0 else at_low
+        gain = 1 - here / before if before else 0.0
+        scale = (gain if gain > 0 else 0.5) if side == last else 1.0
+        if side > 0:
+            high, at_high, at_low = place, here, at_low * scale
+        else:
+            low, at_low, at_high = place, here, at_high * scale
+        last = side
+    return high

@@ -9,11 +9,14 @@ difference, centring takes a share 1/n of the variance away.) The ridge shrinks 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.units import Protection
@@ -24,9 +27,10 @@ from rankdp.privacy.exact import Real, rational
 from rankdp.rankers.links import LOGISTIC
 from rankdp.ranking import METHODS, choose_ridge, count_cost, objective
 from rankdp.theory.noise_families import Gaussian
+from rankdp.theory.noise_radial import excess_table
 from rankdp.theory.noise_sums import NormalLaplace
 from rankdp.theory.score_laws import Uniform
-from rankdp.theory.score_noise import ScoreNoise, check_number
+from rankdp.theory.score_noise import FloatArray, ScoreNoise, check_number
 
 _NODES = 40
 
@@ -95,13 +99,26 @@ class ManyComparisons(Situation):
         return {**found, "ridge": ridge} if option == "bradley-terry" else found
 
 
+@dataclass(frozen=True)
+class _ScoreError(NormalLaplace):
+    """A normal-laplace error whose excess comes from a table: a plan asks for it at a million places."""
+
+    @cached_property
+    def _excess_table(self) -> Callable[[FloatArray], FloatArray]:
+        return excess_table(self.excess, math.log(1e-11), math.log(60), 0.06)
+
+    def quick_excess(self, x: ArrayLike) -> FloatArray:
+        """``excess``, 1e-9 off at most."""
+        return self._excess_table(np.asarray(x, dtype=float))
+
+
 def _error(information: float, variance_on_wins: float, gaussian: bool) -> tuple[ScoreNoise, float]:
     """The law and the standard deviation of (z + w)/h."""
     total = 1 / information + variance_on_wins / information**2
     share = variance_on_wins / information**2 / total
     if gaussian or share < 1e-6:
         return Gaussian(), math.sqrt(total)
-    return NormalLaplace(min(share, 1 - 1e-6)), math.sqrt(total)
+    return _ScoreError(min(share, 1 - 1e-6)), math.sqrt(total)
 
 
 def _mean_slope(law: Uniform) -> float:

@@ -10,9 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from rankdp import pages
-from rankdp.data.atomic import known_ending, write_whole
 from rankdp.planning.plan import Plan, short
-from rankdp.plots import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,11 +20,15 @@ _FORMATS = (".png", ".html", ".json")
 
 def check_ending(path: str | PathLike[str]) -> str:
     """The ending of a plan's file."""
+    from rankdp.data.atomic import known_ending
+
     return known_ending(path, _FORMATS)
 
 
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
     """Write the plan in the format that the ending says."""
+    from rankdp.data.atomic import write_whole
+
     ending = check_ending(path)
     if ending == ".png":
         write_whole(path, _picture(plan, "png"))
@@ -69,6 +71,8 @@ def to_html(plan: Plan) -> str:
 
 def draw(plan: Plan, axes: Axes) -> None:
     """The measure against epsilon, a line for each option; the target, if any, as a dotted line."""
+    from rankdp.plots import COLOURS
+
     for name, values in plan.curves.items():
         if not all(math.isnan(value) for value in values):
             axes.plot(plan.epsilons, values, color=COLOURS[name], label=name)
@@ -91,6 +95,8 @@ def draw(plan: Plan, axes: Axes) -> None:
 
 
 def _picture(plan: Plan, kind: str) -> bytes:
+    from rankdp.plots import new_figure
+
     words = textwrap.fill(plan.explain(), 105)
     figure, (axes,) = new_figure(1, width=8, height=4.6 + 0.17 * words.count("\n"))
     draw(plan, axes)

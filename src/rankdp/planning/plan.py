@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,15 +23,32 @@ from rankdp.planning.base import (
     Situation,
     needed_epsilon,
 )
-from rankdp.planning.comparisons import ManyComparisons
-from rankdp.planning.rankings import OneRanking
-from rankdp.planning.scores import ScoreVector
 from rankdp.privacy.exact import Real, positive
 
-SITUATIONS: dict[str, type[Situation]] = {
-    "ranking": OneRanking,
-    "comparisons": ManyComparisons,
-    "scores": ScoreVector,
+
+def _ranking(**public: Any) -> Situation:
+    from rankdp.planning.rankings import OneRanking
+
+    return OneRanking(**public)
+
+
+def _comparisons(**public: Any) -> Situation:
+    from rankdp.planning.comparisons import ManyComparisons
+
+    return ManyComparisons(**public)
+
+
+def _scores(**public: Any) -> Situation:
+    from rankdp.planning.scores import ScoreVector
+
+    return ScoreVector(**public)
+
+
+#: each loads only what it needs itself: a plan is quick from a standing start
+SITUATIONS: dict[str, Callable[..., Situation]] = {
+    "ranking": _ranking,
+    "comparisons": _comparisons,
+    "scores": _scores,
 }
 _CURVE_POINTS = 8
 _NOTHING = 5e-4
@@ -46,9 +65,9 @@ class Choice:
     detail: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """The answer: the recommended option at ``epsilon``, the alternatives, a curve and a plain sentence."""
+    """The answer: the recommended option at ``epsilon``, the alternatives, a plain sentence, and a curve if asked."""
 
     situation: Situation
     request: Request
@@ -56,9 +75,24 @@ class Plan:
     target: float | None
     epsilon: float
     choices: tuple[Choice, ...]
-    epsilons: tuple[float, ...]
-    curves: dict[str, tuple[float, ...]]
     sentences: tuple[str, ...]
+
+    @cached_property
+    def epsilons(self) -> tuple[float, ...]:
+        """From well below the smallest to a few times the largest epsilon that matter."""
+        finite = [one.epsilon for one in self.choices if math.isfinite(one.epsilon)] or [self.epsilon]
+        low, high = min(*finite, EVERYDAY) / 50, min(max(*finite, EVERYDAY) * 3, MOST)
+        knots = [near * one for one in finite for near in (0.6, 1)]  # where curves are steep
+        grid = np.geomspace(max(low, LEAST), high, _CURVE_POINTS).tolist()
+        return tuple(sorted({*grid, *(knot for knot in knots if grid[0] < knot < high)}))
+
+    @cached_property
+    def curves(self) -> dict[str, tuple[float, ...]]:
+        """The measure at those epsilons, for each option."""
+        return {
+            one.name: _curve(self.situation, one.name, self.measure, self.epsilons, self.request)
+            for one in self.choices
+        }
 
     @property
     def recommended(self) -> Choice:
@@ -156,20 +190,26 @@ def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, m
         if not math.isnan(best.accuracy[one.name])
     ]
     sentences = [
-        f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives {', '.join(told[:-1])} and {told[-1]}."
+        f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives "
+        + " and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part)
+        + "."
     ]
-    return _finish(situation, request, measure, None, epsilon, choices, sentences)
+    return Plan(situation, request, measure, None, epsilon, choices, (*sentences, *situation.assumptions))
 
 
 def _what_accuracy_needs(situation: Situation, request: Request, measure: Measure, target: float) -> Plan:
-    needs = {name: needed_epsilon(situation, name, measure, target, request) for name in situation.options}
+    needs: dict[str, float] = {}
+    for name in sorted(situation.options, key=lambda option: option in situation.slow):
+        found = min(needs.values(), default=math.inf)
+        near = found if name in situation.slow and math.isfinite(found) else None
+        needs[name] = needed_epsilon(situation, name, measure, target, request, near)
     least = min(needs.values())
     shown = request.phrase(measure, target)
     if math.isinf(least):
         choices = _choices(situation, request, measure, EVERYDAY, needs)
         sentences = [f"For {situation.subject}, no epsilon up to {MOST:,.0f} gives {shown}."]
         sentences += _reachable(situation, request, choices[0].name)
-        return _finish(situation, request, measure, target, EVERYDAY, choices, sentences)
+        return Plan(situation, request, measure, target, EVERYDAY, choices, (*sentences, *situation.assumptions))
     choices = _choices(situation, request, measure, least, needs)
     known = [one for one in choices if not math.isnan(one.accuracy[measure.name])]
     others = ", ".join(f"{one.name} {short(one.epsilon)}" for one in known[1:])
@@ -180,7 +220,7 @@ def _what_accuracy_needs(situation: Situation, request: Request, measure: Measur
     if least > 2 * EVERYDAY:
         sentences.append(f"An epsilon of {short(least)} protects {situation.protects} hardly at all.")
         sentences += _reachable(situation, request, choices[0].name)
-    return _finish(situation, request, measure, target, least, choices, sentences)
+    return Plan(situation, request, measure, target, least, choices, (*sentences, *situation.assumptions))
 
 
 def _choices(
@@ -221,29 +261,10 @@ def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
     if good:
         k = max(good)
         return [f"{said}; consider publishing only the top {k}, of which {lists[k]:.0%} would belong there."]
+    if all(math.isnan(kept) for kept in lists.values()):
+        return [f"{said}."]
     k = max(lists, key=lambda one: lists[one] if not math.isnan(lists[one]) else -1)
     return [f"{said}; a published top {k} would hold {lists[k]:.0%} of the true one."]
-
-
-def _finish(
-    situation: Situation,
-    request: Request,
-    measure: Measure,
-    target: float | None,
-    epsilon: float,
-    choices: tuple[Choice, ...],
-    sentences: list[str],
-) -> Plan:
-    """Add the curve, from well below the smallest to a few times the largest epsilon that matter."""
-    finite = [one.epsilon for one in choices if math.isfinite(one.epsilon)] or [epsilon]
-    low, high = min(*finite, EVERYDAY) / 50, min(max(*finite, EVERYDAY) * 3, MOST)
-    knots = [near * one for one in finite for near in (0.6, 1)]  # where curves are steep
-    grid = np.geomspace(max(low, LEAST), high, _CURVE_POINTS).tolist()
-    epsilons = tuple(sorted({*grid, *(knot for knot in knots if grid[0] < knot < high)}))
-    curves = {one.name: _curve(situation, one.name, measure, epsilons, request) for one in choices}
-    return Plan(
-        situation, request, measure, target, epsilon, choices, epsilons, curves, (*sentences, *situation.assumptions)
-    )
 
 
 def _curve(

@@ -1,4 +1,4 @@
-"""Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu; NOTES)."""
+"""Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.base import RankingMechanism
+from rankdp.mechanisms.rank_laplace import RankLaplace
 from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism
 from rankdp.planning.base import EXACT, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
 
 _MOST_ITEMS = 10_000
-_LAPLACE_TABLES_UP_TO = 12  # its position matrix takes O(m^4), its probabilities are slow at large epsilon
+_NOISE_ON_RANKS_UP_TO = {EXACT: 20, TOP: 200}  # probabilities are slow at large epsilon, positions take O(m^3)
 
 
 class OneRanking(Situation):
@@ -21,6 +22,7 @@ class OneRanking(Situation):
 
     measures = (PAIRS, EXACT, TOP)
     protects = ITEM_POSITION
+    slow = frozenset({"optimal"})  # a linear programme for each epsilon
 
     def __init__(self, items: int) -> None:
         if isinstance(items, bool) or not isinstance(items, int) or not 2 <= items <= _MOST_ITEMS:
@@ -37,7 +39,7 @@ class OneRanking(Situation):
         try:
             if measure is PAIRS:
                 return built.expected_concordance()
-            if option == "laplace" and self.items > _LAPLACE_TABLES_UP_TO:
+            if isinstance(built, RankLaplace) and self.items > _NOISE_ON_RANKS_UP_TO[measure]:
                 return math.nan
             if measure is EXACT:
                 identity = np.arange(self.items)

@@ -17,9 +17,7 @@ from rankdp.planning.base import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, Staircase, delta_inverse, rdp_inverse
 from rankdp.theory.score_laws import ScoreLaw, score_law
 from rankdp.theory.score_noise import ScoreNoise
-from rankdp.theory.tradeoffs import p_best
 
-_P_STEP = 0.05  # shapes are taken from a grid: the minimum is flat, and tables of each shape can be kept
 _PURE = ("laplace", "staircase", "generalized-normal")
 _LARGEST_STAIRCASE = 500.0  # beyond, its central step is narrower than floating point tells from none
 
@@ -74,9 +72,9 @@ class ScoreVector(Situation):
 
 
 @lru_cache
-def _shaped(steps: int) -> ScoreNoise:
-    """The generalised normal of this shape on the grid; 1 is Laplace."""
-    return Laplace() if steps * _P_STEP >= 1 else GeneralizedNormal(steps * _P_STEP)
+def _shapes() -> tuple[ScoreNoise, ...]:
+    """The generalised normals on a grid of shapes: the minimum is flat, and tables of each shape can be kept."""
+    return (Laplace(), *(GeneralizedNormal(step / 20) for step in range(19, 0, -1)))
 
 
 @lru_cache(maxsize=1024)
@@ -89,5 +87,5 @@ def _calibrated(option: str, epsilon: float, delta: float, span: float) -> tuple
         epsilon = min(epsilon, _LARGEST_STAIRCASE)
         noise = Staircase(epsilon)
     elif option == "generalized-normal":
-        noise = _shaped(max(round(p_best(epsilon) / _P_STEP), 1))
+        noise = min(_shapes(), key=lambda one: one.mean_difference * rdp_inverse(one, math.inf, epsilon, 1.0))
     return noise, rdp_inverse(noise, math.inf, epsilon, span)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,48 +50,6 @@ def in_top(above: FloatArray, k: int, out: FloatArray) -> None:
             for m in range(i + 1, 0, -1):
                 rest[m] += p * (rest[m - 1] - rest[m])
             rest[0] *= 1 - p
-
-
-@kernel
-def _sum_at_most(limit: int, s: int, lost: float, others: int, won: float) -> float:
-    """P(s - A + C <= limit), A ~ Bin(s, lost), C ~ Bin(others, won): exact sums, Edgeworth where hundreds move."""
-    leave, join = s * lost, others * won
-    lost, won = min(lost, 1 - 1e-16), min(won, 1 - 1e-16)
-    if s * math.log1p(-lost) < -700 or others * math.log1p(-won) < -700:
-        variance = leave * (1 - lost) + join * (1 - won)
-        third = -leave * (1 - lost) * (1 - 2 * lost) + join * (1 - won) * (1 - 2 * won)
-        z = (limit + 0.5 - s + leave - join) / math.sqrt(max(variance, 0.25))
-        slip = third / (6 * max(variance, 0.25) ** 1.5) * (z * z - 1) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        return float(min(1.0, max(0.0, 0.5 * math.erfc(-z / math.sqrt(2.0)) - slip)))
-    most = min(s, int(leave + 12 * math.sqrt(leave) + 20))
-    first = limit - s  # with nobody lost, so many may join
-    chance_c, total_c, c = math.exp(others * math.log1p(-won)), 0.0, -1
-    chance_a = math.exp(s * math.log1p(-lost))
-    total = 0.0
-    for a in range(most + 1):
-        while c < first + a and c < others:
-            c += 1
-            total_c += chance_c
-            chance_c *= (others - c) / (c + 1.0) * (won / (1 - won))
-        if first + a >= 0:
-            total += chance_a * min(total_c, 1.0)
-        chance_a *= (s - a) / (a + 1.0) * (lost / (1 - lost))
-    return float(min(total, 1.0))
-
-
-@kernel
-def not_crowded_out(top: FloatArray, rest: FloatArray, own: FloatArray, n: int, k: int, out: FloatArray) -> None:
-    """out[t] = P(at most k - 1 are above threshold t) of k - 1 items, each above with top[t], n - k - 1 and one more.
-
-    These are the rivals of one of the top k: the others of the top k, those below the cut (with rest[t]), and the one
-    at the cut (with own[t]).
-    """
-    for t in range(len(out)):
-        lost = min(max(1 - top[t], 0.0), 1.0)
-        won = min(max(rest[t], 0.0), 1.0)
-        free = _sum_at_most(k - 1, k - 1, lost, n - k - 1, won)
-        tight = _sum_at_most(k - 2, k - 1, lost, n - k - 1, won)
-        out[t] = (1 - own[t]) * free + own[t] * tight
 
 
 @kernel

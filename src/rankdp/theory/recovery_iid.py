@@ -67,13 +67,15 @@ def order_probability_iid(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw
     """P(the whole order is right) = 1 - P_e, for any sigma; off by 0.003 at most in the tests.
 
     Where the noise blurs several of 320 cells and n <= 40: n! times the chance that n i.i.d. points of the plane rise
-    together, integrated point by point. Elsewhere exp(-m + b m^2), with m the expected number of adjacent flips and
-    b = alpha_2/c1^2 - 1/2, which agrees with P_e to the second order in sigma and makes flips Poisson for large n.
+    together, integrated point by point (on fewer cells where it blurs many). Elsewhere exp(-m + b m^2), with m the
+    expected number of adjacent flips and b = alpha_2/c1^2 - 1/2, which agrees with P_e to the second order in sigma and
+    makes flips Poisson for large n.
     """
     check_items(n)
     flips = adjacent_flips(n, noise, sigma, law)
-    if noise.independent and n <= 40 and 2 * sigma * _median_gap(noise) * law.squared_norm * CELLS > 4.5:
-        return _rising(n, noise, sigma, law)
+    blurred = 2 * sigma * _median_gap(noise) * law.squared_norm * CELLS if noise.independent and n <= 40 else 0.0
+    if blurred > 4.5:
+        return _rising(n, noise, sigma, law, cells=4 * round(CELLS / 4 * min(1.0, max(0.5, math.sqrt(20 / blurred)))))
     first = first_order(n, noise, law)
     bend = pair_term(n, noise, law) / first**2 - 0.5 if math.isfinite(first) else -0.5
     if not math.isfinite(bend):
@@ -95,8 +97,6 @@ def top_k_overlap_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: Scor
     """
     from scipy.special import ndtr
 
-    from rankdp.theory.kernels import not_crowded_out
-
     _check(n, k, noise, sigma)
     if k == n:
         return 1.0
@@ -108,9 +108,7 @@ def top_k_overlap_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: Scor
 
     total = 0.0
     for share, cut in _cuts(n, k, noise, sigma, law, weight):
-        stays = np.empty_like(cut.top)
-        not_crowded_out(cut.top, cut.rest, cut.own, n, k, stays)
-        total += share * (stieltjes(stays, -np.diff(cut.top)) + cut.top[-1])
+        total += share * (stieltjes(_stays(n, k, cut), -np.diff(cut.top)) + cut.top[-1])
     return float(np.clip(total, 0, 1))
 
 
@@ -139,6 +137,48 @@ class _Cut(NamedTuple):
     top: FloatArray
     rest: FloatArray
     own: FloatArray
+
+
+def _stays(n: int, k: int, cut: _Cut) -> FloatArray:
+    """P(at most k - 1 rivals exceed a threshold) for one of the top k: A of the others of the top k fall below it.
+
+    With C of those below the cut above it, C <= A is asked for if the one at the cut is not among them, else C < A.
+    Exact sums over A and C, an Edgeworth series where hundreds move.
+    """
+    others = n - k - 1
+    lost, won = np.clip(1 - cut.top, 0, 1 - 1e-16), np.clip(cut.rest, 0, 1 - 1e-16)
+    many = np.minimum((k - 1) * np.log1p(-lost), others * np.log1p(-won)) < -700
+    free, tight = np.empty_like(lost), np.empty_like(lost)
+    for slack, chance in ((0, free), (-1, tight)):
+        chance[many] = _edgeworth(slack, k - 1, lost[many], others, won[many])
+    few = ~many
+    if few.any():
+        leave = float(np.max(lost[few])) * (k - 1)
+        most = min(k - 1, int(leave + 12 * math.sqrt(leave) + 20))
+        fall, rise = _binomial(k - 1, lost[few], most), _binomial(others, won[few], most)
+        level = np.cumsum(rise, axis=1)
+        free[few] = np.sum(fall * np.minimum(level, 1), axis=1)
+        tight[few] = np.sum(fall * np.minimum(level - rise, 1), axis=1)
+    return np.asarray((1 - cut.own) * np.minimum(free, 1) + cut.own * np.minimum(tight, 1))
+
+
+def _binomial(trials: int, chance: FloatArray, most: int) -> FloatArray:
+    """[t, a]: P(Bin(trials, chance[t]) = a) for a up to ``most``, each from the one before."""
+    a = np.arange(most)
+    ratios = np.maximum(trials - a, 0) / (a + 1.0) * (chance / (1 - chance))[:, None]
+    return np.cumprod(np.column_stack([np.exp(trials * np.log1p(-chance)), ratios]), axis=1)
+
+
+def _edgeworth(slack: int, s: int, lost: FloatArray, others: int, won: FloatArray) -> FloatArray:
+    """P(C - A <= slack) with A ~ Bin(s, lost), C ~ Bin(others, won), to the third cumulant."""
+    from scipy.special import ndtr
+
+    leave, join = s * lost, others * won
+    variance = np.maximum(leave * (1 - lost) + join * (1 - won), 0.25)
+    third = join * (1 - won) * (1 - 2 * won) - leave * (1 - lost) * (1 - 2 * lost)
+    z = (slack + 0.5 + leave - join) / np.sqrt(variance)
+    slip = third / (6 * variance**1.5) * (z**2 - 1) * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return np.asarray(np.clip(ndtr(z) - slip, 0, 1))
 
 
 def _cuts(
@@ -231,10 +271,17 @@ def _pairs(edges: FloatArray) -> FloatArray:
 
 
 def _chain(n: int, mass: FloatArray) -> float:
+    """n! times the chance that n points rise together: each is as likely below as the mean over its cell's corners."""
     rows, columns = mass.shape
     held = np.ones((rows + 1, columns + 1))
+    sides, step = np.empty((rows, columns + 1)), np.empty((rows, columns))
+    quarter = mass / 4
     for k in range(1, n + 1):
-        middle = (held[1:, 1:] + held[1:, :-1] + held[:-1, 1:] + held[:-1, :-1]) / 4
-        held[:] = 0.0
-        np.cumsum(np.cumsum(k * mass * middle, axis=0), axis=1, out=held[1:, 1:])
-    return float(held[-1, -1])
+        np.add(held[1:], held[:-1], out=sides)
+        np.add(sides[:, 1:], sides[:, :-1], out=step)
+        step *= quarter
+        np.cumsum(step, axis=0, out=step)
+        np.cumsum(step, axis=1, out=held[1:, 1:])
+        if k == 1:
+            held[0], held[:, 0] = 0.0, 0.0
+    return float(held[-1, -1]) * math.factorial(n)

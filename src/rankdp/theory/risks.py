@@ -1,7 +1,7 @@
 """Risks of a ranking function: what a learner minimises, what it is judged by, and how fast it should get there.
 
 A function f gives user u's item i the score f_ui, and a *higher score means more preferred*. The paper's (2) and (4)
-reward the opposite and its (11) this; one orientation is used here everywhere (docs/theory.md). With n users, m items and
+reward the opposite and its (11) this; one orientation is used here everywhere. With n users, m items and
 "i above j" for "user u prefers i to j", Xu, Section 5, then reads
 
     (2)  R_n(f)  = 1/(n m(m-1)) sum over u, i, j of 1{i above j} 1{f_ui <= f_uj}

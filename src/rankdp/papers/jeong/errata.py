@@ -1,4 +1,4 @@
-"""Constants and a step of a proof that are not as printed, and what everyday epsilons buy (Jeong; NOTES 1, 2, 5)."""
+"""Constants and a step of a proof that are not as printed, and what everyday epsilons buy (Jeong)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which p is best for generalised normal noise, and how to decode it (Jeong, Remark 4.14, Appendix L; NOTES 3, 4).
+"""Which p is best for generalised normal noise, and how to decode it (Jeong, Remark 4.14, Appendix L).
 
 Appendix L minimises (1/eps)^(1/p)/h(p), by the approximation (91) or exactly, (92). All of (35) also has ``E|N - N'|``,
 which falls with p. And below p = 1 sorting is no longer the best decoder.
