@@ -52,7 +52,8 @@ def test_above(ours: list[float], error: float, answer: str, number: float):
 def test_above_takes_a_margin_and_says_where():
     table = rows({"ours": [0.9, 0.8], "theirs": [0.7, 0.7]}, 0.001)
     verdict = judge(claim("above", **ABOVE, margin=0.15), table)
-    assert (verdict.answer, verdict.place) == ("does not hold", "n 2")
+    assert (verdict.answer, verdict.place, verdict.mean) == ("does not hold", "n 2", pytest.approx(0.15))
+    assert verdict.explain() == "smallest difference 0.1 ± 0.0014 at n 2 (mean 0.15)"
 
 
 def test_one_wild_place_among_many_is_no_contradiction():

@@ -37,7 +37,10 @@ _ROUNDING = 1e-12  # differences of closed forms below it are none
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim: the number that decides, its standard error, and where it was found."""
+    """What became of a claim: the number that is least in favour, its standard error, and where it was found.
+
+    ``mean`` is that of all places, where several are taken together.
+    """
 
     claim: Claim
     answer: Answer
@@ -45,12 +48,14 @@ class Verdict:
     number: float
     error: float
     place: str
+    mean: float | None = None
 
     def explain(self) -> str:
-        """The deciding number in words: smallest difference 0.012 ± 0.001 at items 5."""
+        """The numbers in words: smallest difference 0.012 ± 0.001 at items 5 (mean 0.1)."""
         spread = f" ± {self.error:.2g}" if self.error else ""
         where = f" at {self.place}" if self.place else ""
-        return f"{self.what} {_show(self.number)}{spread}{where}"
+        mean = "" if self.mean is None else f" (mean {self.mean:.2g})"
+        return f"{self.what} {_show(self.number)}{spread}{where}{mean}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def _above(claim: Claim, rows: list[Row], column: str, first: Any, second: Any, 
             found.append(_Measured(difference - margin, math.hypot(one["error"], other["error"]), difference, place))
     if not found:
         raise InputError(f"the claim {claim.text!r}: no rows have both {first!r} and {second!r} as {column}")
-    return _verdict(claim, "smallest difference", found, _significant(found))
+    return _verdict(claim, "smallest difference", found, _significant(found), _mean(found))
 
 
 def _trend(claim: Claim, rows: list[Row], along: str, direction: str, slack: float = 0.0) -> Verdict:
@@ -126,7 +131,7 @@ def _trend(claim: Claim, rows: list[Row], along: str, direction: str, slack: flo
         raise InputError(f"the claim {claim.text!r}: no group has two values of {along}")
     if _contradiction(steps):
         return _verdict(claim, "worst step", steps, supported=False)
-    return _verdict(claim, "smallest change from end to end", ends, _significant(ends))
+    return _verdict(claim, "smallest change from end to end", ends, _significant(ends), _mean(ends))
 
 
 def _equals(
@@ -196,12 +201,19 @@ _CHECKS: dict[str, Callable[..., Verdict]] = {
 }
 
 
-def _verdict(claim: Claim, what: str, found: Sequence[_Measured], supported: bool) -> Verdict:
+def _verdict(
+    claim: Claim, what: str, found: Sequence[_Measured], supported: bool, mean: float | None = None
+) -> Verdict:
     """Decide, and report the place that is least in favour."""
     contradicting = _contradiction(found)
     worst = min(contradicting or found, key=lambda one: one.ahead)
     answer: Answer = "does not hold" if contradicting else "holds" if supported else "undecided"
-    return Verdict(claim, answer, what, worst.shown, worst.error, worst.place)
+    return Verdict(claim, answer, what, worst.shown, worst.error, worst.place, mean)
+
+
+def _mean(found: Sequence[_Measured]) -> float | None:
+    """Of what is shown, where there are several."""
+    return sum(one.shown for one in found) / len(found) if len(found) > 1 else None
 
 
 def _contradiction(found: Sequence[_Measured]) -> list[_Measured]:

@@ -60,12 +60,17 @@ def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """The figure as "png" or "svg", the same bytes for the same numbers."""
+    """The figure as "png" or "svg", the same bytes for the same numbers; a PNG in 256 colours, a third of the size."""
     from matplotlib import rc_context
+    from PIL import Image
 
     drawn = io.BytesIO()
     with rc_context({"svg.hashsalt": "rankdp"}):
         figure.savefig(drawn, format=kind, dpi=110, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    if kind == "png":
+        few = Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        drawn = io.BytesIO()
+        few.save(drawn, "PNG", optimize=True)
     return drawn.getvalue()
 
 

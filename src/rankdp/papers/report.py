@@ -21,7 +21,7 @@ _LONGEST_TABLE = 60
 _VERDICTS = (
     "A claim does not hold when the numbers contradict it beyond their errors, holds when they support it and nothing "
     "contradicts, and is undecided when the errors are too large to tell. Beside each verdict stands the number that "
-    "decides it, ± its standard error; a number without one is exact."
+    "is least in favour, ± its standard error; a number without one is exact."
 )
 
 

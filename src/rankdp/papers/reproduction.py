@@ -78,7 +78,7 @@ def _write(one: Reproduced, home: Path) -> None:
 def _claims_csv(done: Sequence[Reproduced]) -> str:
     text = io.StringIO()
     plain = [{"figure": one.specification.name, **claim} for one in done for claim in one.to_dict()["claims"]]
-    heads = ["figure", "text", "by", "where", "verdict", "what", "number", "standard_error", "at"]
+    heads = ["figure", "text", "by", "where", "verdict", "what", "number", "standard_error", "mean", "at"]
     writer = csv.DictWriter(text, heads, lineterminator="\n")
     writer.writeheader()
     writer.writerows(plain)

@@ -35,6 +35,7 @@ class Reproduced:
                 "what": verdict.what,
                 "number": verdict.number,
                 "standard_error": verdict.error,
+                "mean": verdict.mean,
                 "at": verdict.place,
             }
             for verdict in self.verdicts
