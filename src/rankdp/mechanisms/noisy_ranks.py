@@ -11,7 +11,7 @@ factor of 2 - 2/m of noise. By enumeration the realised epsilon at small eps is 
 five and 0.986 eps for seven: the scale cannot be much smaller.
 
 Exactness: eps is exact and not off by the grid. The noise is discrete Laplace in integers, P(k) proportional to
-exp(-|k| / (b steps)) for a rank of ``steps`` grid steps, so the ratio at grid points is at most exp(l1 steps / (b
+exp(-abs(k) / (b steps)) for a rank of ``steps`` grid steps, so the ratio at grid points is at most exp(l1 steps / (b
 steps)). Equal values are ordered by fair draws. A common shift by one rank is a shift by a whole number of grid steps:
 it maps the grid to itself and leaves both the order of values and their ties as they are. The probabilities that are
 stated for continuous noise are off by a factor of at most exp(m / (b steps)) = exp(eps / steps), 1 + 6e-8 eps.

@@ -4,13 +4,12 @@ A claim *does not hold* when some place contradicts it beyond its error, *holds*
 contradicts, and is *undecided* when the errors are too large to tell. "Beyond its error" means z standard errors, with
 z chosen so that all the places of a claim together raise a false alarm in one of a hundred tables (Bonferroni).
 
-    above       value(first) - value(second) > margin wherever the other columns agree; supported when the mean
-                difference is significantly above the margin
-    trend       values rise (or fall) along a column; supported when the mean change from end to end does
-    equals      abs(value - target) <= tolerance; supported when the errors are below the tolerance
-    at most     value <= bound; supported when every value is, errors aside
-    at least    value >= bound
-    slope       the slope of log(value) on log(x) equals the target
+* above: value(first) - value(second) > margin wherever the other columns agree; supported when the mean difference is
+  significantly above the margin;
+* trend: values rise (or fall) along a column; supported when the mean change from end to end does;
+* equals: abs(value - target) <= tolerance; supported when the errors are below the tolerance;
+* at most: value <= bound; supported when every value is, errors aside; at least: value >= bound;
+* slope: the slope of log(value) on log(x) equals the target.
 """
 
 from __future__ import annotations
