@@ -12,12 +12,13 @@ from support import generator
 from rankdp import ranking
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, RankdpError, Unsupported
 from rankdp.mechanisms.objective import ObjectivePerturbation
 from rankdp.mechanisms.units import Protection
 from rankdp.mechanisms.wins import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.exact import positive
+from rankdp.privacy.ledger import Ledger
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import link as known_link
 from rankdp.ranking import choose_ridge, rank
@@ -391,6 +392,26 @@ def test_probit_is_refused_with_the_reason(table, protect):
 def test_other_links_need_the_pairs(table):
     with pytest.raises(Unsupported, match="wins are sufficient for the logistic link only"):
         rank(table, 1, link="secant", **options("outcome"))
+
+
+@pytest.mark.parametrize(
+    ("protect", "changes"),
+    [
+        ("outcome", {"link": "secant"}),
+        ("comparison", {"ridge": 0.01}),
+        ("voter", {"ridge": 0.01}),
+        ("comparison", {"ridge": 0.01, "calibration": "paper"}),
+        ("comparison", {"delta": "1e-6"}),
+    ],
+)
+def test_a_refused_model_costs_no_budget(table, tmp_path, protect, changes):
+    unit = Protection.of(protect, options(protect).get("max_per_voter")).protects
+    ledger = Ledger.create(tmp_path / "ledger.db", "poll", unit, 5)
+    with pytest.raises(RankdpError):
+        rank(table, 1, ledger=ledger, **options(protect), **changes)
+    assert ledger.budgets[0].remaining == 5
+    rank(table, 1, ledger=ledger, **options(protect))
+    assert ledger.budgets[0].remaining == 4
 
 
 @pytest.mark.parametrize("protect", ["comparison", "outcome"])

@@ -92,14 +92,7 @@ def rank(
     instead of Laplace noise to wins. ``ridge`` overrides the automatic choice; ``level`` is the confidence of the
     intervals.
     """
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if scale not in SCALES or (scale == "elo" and method == "copeland"):
-        raise InputError(f"scale must be log-strength, or elo with bradley-terry, got {scale!r} with {method}")
-    if calibration not in CALIBRATIONS:
-        raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
-    if method == "copeland" and (ridge is not None or link != "logistic"):
-        raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
+    _check_words(method, scale, calibration, ridge, link)
     protection, bits, exact = Protection.of(protect, max_per_voter), bits or SecureBits(), positive(epsilon)
     if exact > _LARGEST_EPSILON:
         raise InputError(f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}")
@@ -108,10 +101,8 @@ def rank(
         raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
     ridge = None if ridge is None else float(positive(ridge, "ridge"))
     chosen_link = known_link(link)
-    if loss and method == "bradley-terry" and not protection.design_public:
-        raise Unsupported(
-            "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
-        )
+    if method == "bradley-terry":
+        _check_model(protection, exact, loss, ridge, chosen_link, calibration)
     comparisons = Comparisons.of(votes, **reading)
     leaderboard.check_request(len(comparisons.items), level, top)
     if protect != "voter" and comparisons.both_bad == "drop" and LEFT_OUT in comparisons.columns.style.words.values():
@@ -122,9 +113,8 @@ def rank(
     if protect == "voter":
         comparisons = comparisons.bound(protection.moved)
     wins_only = method == "copeland" and not protection.design_public
-    half_wins = (
-        comparisons.half_wins() if wins_only else None
-    )  # votes that cannot be counted are refused here, uncharged
+    # votes that cannot be counted are refused here, uncharged
+    half_wins = comparisons.half_wins() if wins_only else None
     counts = None if wins_only else comparisons.count()
     guarantee = Guarantee(protection.protects, exact, loss, local=False, rho=_rho(protection, exact, loss))
     with spending(ledger, guarantee, f"rank by {method}", bits) as charge:
@@ -169,6 +159,36 @@ def rank(
         if charge:
             charge.commit(provenance)
         return Release(released, None if provenance.seed is not None else guarantee, provenance)
+
+
+def _check_words(method: str, scale: str, calibration: str, ridge: float | None, link: str) -> None:
+    """Refuse names that are not known, or do not go together."""
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if scale not in SCALES or (scale == "elo" and method == "copeland"):
+        raise InputError(f"scale must be log-strength, or elo with bradley-terry, got {scale!r} with {method}")
+    if calibration not in CALIBRATIONS:
+        raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
+    if method == "copeland" and (ridge is not None or link != "logistic"):
+        raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
+
+
+def _check_model(
+    protection: Protection, epsilon: Fraction, delta: Fraction, ridge: float | None, link: Link, calibration: str
+) -> None:
+    """Refuse what Bradley-Terry scores cannot be had with, before anything is counted or charged."""
+    if protection.design_public:
+        if link is not LOGISTIC:
+            raise Unsupported(
+                f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link.name!r}"
+            )
+        return
+    if delta:
+        raise Unsupported(
+            "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
+        )
+    if ridge is not None:  # refused where it is too small, whatever the size of the data
+        _ = objective(2, 1, protection, epsilon - count_cost(protection, epsilon), ridge, link, calibration).scale
 
 
 def _rho(protection: Protection, epsilon: Fraction, delta: Fraction) -> float | None:
@@ -237,10 +257,6 @@ def _from_wins(
     public: _Public, noisy: NoisyWins, counts: PairCounts, ridge: float | None, link: Link, bits: Bits
 ) -> _Drawn:
     """Bradley-Terry scores from noisy wins and the public design."""
-    if link is not LOGISTIC:
-        raise Unsupported(
-            f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link.name!r}"
-        )
     assert public.design is not None
     gamma = ridge if ridge is not None else choose_ridge(public.degree, noisy.noise_variance)
     half_wins = noisy.sample(counts.half_wins, bits)

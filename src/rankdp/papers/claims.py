@@ -53,7 +53,7 @@ class Verdict:
         """The numbers in words: smallest difference 0.012 ± 0.001 at items 5 (mean 0.1)."""
         spread = f" ± {self.error:.2g}" if self.error else ""
         where = f" at {self.place}" if self.place else ""
-        mean = "" if self.mean is None else f" (mean {self.mean:.2g})"
+        mean = "" if self.mean is None else f" (mean {self.mean:.3g})"
         return f"{self.what} {_show(self.number)}{spread}{where}{mean}"
 
 

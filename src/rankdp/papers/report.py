@@ -17,6 +17,7 @@ from rankdp.version import __version__
 _TITLE = "The papers, reproduced"
 _MARKS = {"holds": "✔ holds", "does not hold": "✘ does not hold", "undecided": "? undecided"}
 _AUTHORS = {"paper": "the paper", "rankdp": "rankdp"}
+_HEADS = ["figure", "claim", "by", "verdict", "number"]
 _LONGEST_TABLE = 60
 _VERDICTS = (
     "A claim does not hold when the numbers contradict it beyond their errors, holds when they support it and nothing "
@@ -28,11 +29,13 @@ _VERDICTS = (
 def to_html(done: Sequence[Reproduced], size: Size) -> str:
     """All figures, the table of claims and a paragraph for each."""
     sections = [*map(pages.paragraph, (_summary(done, size), _VERDICTS))]
-    sections.append(pages.table(["figure", "claim", "by", "verdict", "number"], _claims(done), texts=5))
+    if failing := _failing(done):
+        sections += ["<h2>What does not hold, or is undecided</h2>", pages.table(_HEADS, failing, texts=5)]
     for paper, members in _by_paper(done):
         sections.append(f"<h2>{html.escape(PAPERS[paper])}</h2>")
         for one in members:
             sections.extend(_section(one))
+    sections += ["<h2>All claims</h2>", pages.table(_HEADS, _claims(done), texts=5)]
     return pages.page(_TITLE, *sections, footer=[f"rankdp {__version__}: rankdp reproduce"])
 
 
@@ -49,7 +52,7 @@ def _section(one: Reproduced) -> Iterable[str]:
         yield f'<img alt="{html.escape(spec.title, quote=True)}" src="data:image/svg+xml;base64,{coded}">'
     else:
         yield pages.table(*_rows(one), texts=0)
-    yield pages.table(["claim", "by", "verdict", "number"], (row[1:] for row in _claims([one])), texts=4)
+    yield pages.table(_HEADS[1:], (row[1:] for row in _claims([one])), texts=4)
     yield pages.paragraph(_one_line(spec.seen))
 
 
@@ -58,7 +61,9 @@ def write_markdown(done: Sequence[Reproduced], size: Size, directory: Path) -> N
     make_directory(directory)
     text = [f"# {_TITLE}", _summary(done, size), _VERDICTS, _INDEX]
     text.append("```{toctree}\n:maxdepth: 1\n\n" + "\n".join(paper for paper, _ in _by_paper(done)) + "\n```")
-    text.append(_markdown_table(["figure", "claim", "by", "verdict", "number"], _claims(done)))
+    if failing := _failing(done):
+        text += ["## What does not hold, or is undecided", _markdown_table(_HEADS, failing)]
+    text += ["## All claims", _markdown_table(_HEADS, _claims(done))]
     write_whole(directory / "index.md", ("\n\n".join(text) + "\n").encode())
     for paper, members in _by_paper(done):
         parts = [f"# {PAPERS[paper]}"]
@@ -81,7 +86,7 @@ def _markdown_section(one: Reproduced) -> Iterable[str]:
         yield f"![{spec.title}]({_picture_name(one)})"
     else:
         yield _markdown_table(*_rows(one))
-    yield _markdown_table(["claim", "by", "verdict", "number"], [row[1:] for row in _claims([one])])
+    yield _markdown_table(_HEADS[1:], [row[1:] for row in _claims([one])])
     yield _one_line(spec.seen)
 
 
@@ -119,6 +124,10 @@ def _claims(done: Iterable[Reproduced]) -> list[list[str]]:
         for one in done
         for verdict in one.verdicts
     ]
+
+
+def _failing(done: Iterable[Reproduced]) -> list[list[str]]:
+    return [row for row in _claims(done) if row[3] != _MARKS["holds"]]
 
 
 def _rows(one: Reproduced) -> tuple[list[str], list[list[str]]]:
