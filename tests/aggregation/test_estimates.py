@@ -332,7 +332,7 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
         ),
         (lambda: aggregate_file("x.csv", None, 1), "mechanism must be given with epsilon: the release file knows both"),
         (lambda: aggregate_file("x.csv", "ulam"), "give either one epsilon for everyone or the column that holds each"),
-        (lambda: aggregate_file("x.csv"), "x.csv.release.json is missing: say which mechanism and epsilon made"),
+        (lambda: aggregate_file("x.csv"), "x.csv: the file could not be read (No such file"),
     ],
 )
 def test_refusals(call, sentence):
@@ -361,6 +361,9 @@ def test_release_files_that_do_not_fit(tmp_path, request):
         sidecar.write_text(text, "utf-8")
         with pytest.raises(InputError, match=sentence):
             aggregate_file(target)
+    sidecar.unlink()
+    with pytest.raises(InputError, match=r"out\.csv\.release\.json is missing: say which mechanism and epsilon made"):
+        aggregate_file(target)
 
 
 def test_repr():

@@ -34,6 +34,7 @@ from rankdp.aggregation.tallies import Choose, Tallies, Tally
 from rankdp.data.checks import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
+from rankdp.data.sources import system_problem
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.base import RankingMechanism
 from rankdp.mechanisms.pair_laws import rank_estimator, share_estimator
@@ -340,7 +341,9 @@ class _Stated:
         name = os.fspath(path) + SIDECAR
         try:
             facts = json.loads(Path(name).read_text("utf-8"))
-        except FileNotFoundError:
+        except FileNotFoundError as problem:
+            if not Path(path).exists():
+                raise system_problem(os.fspath(path), problem, "read") from None
             raise InputError(f"{name} is missing: say which mechanism and epsilon made the rankings") from None
         except (OSError, ValueError) as problem:
             raise InputError(f"{name} cannot be read: {problem}") from None
