@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rankdp.data.counts import PairCounts
+from rankdp.errors import InputError
 from rankdp.mechanisms.units import Protection
 from rankdp.papers import cai
 from rankdp.papers.cai import calibration, corrections, estimators, probit, reading, simulation, solver, surveys
@@ -275,3 +276,14 @@ def test_extra_noise_is_that_of_the_mechanism():
     counts = solver._Case.drawn(np.random.default_rng(1), 6, mechanism).neighbours[0]
     released = mechanism.sample(counts, SeededBits(4)) / 2.0**-44
     assert (released == np.rint(released)).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "item_1,item_2\na,b\n", "item_1,item_2,outcome\na,b,won\n", "item_1,item_2,outcome\na,b,2\n", None],
+)
+def test_a_survey_that_is_not_one_is_refused(tmp_path, text):
+    if text is not None:
+        (tmp_path / "comparisons.csv").write_text(text)
+    with pytest.raises(InputError, match=r"comparisons.csv must have the columns item_1, item_2 and outcome"):
+        surveys.read(tmp_path)

@@ -45,6 +45,14 @@ def test_logarithmic_axes_keep_the_band_above_zero():
     assert axes.collections[0].get_paths()[0].vertices[:, 1].min() > 0
 
 
+def test_the_diagonal_and_whole_numbers():
+    rows = [{"n": n, "method": "kendall", "value": float(n), "error": 0.0} for n in (2, 3, 4)]
+    (plain,) = draw(FigurePlan("n", "method"), rows).axes
+    (axes,) = draw(FigurePlan("n", "method", diagonal=True), rows).axes
+    assert len(axes.lines) == len(plain.lines) + 1
+    assert all(tick == round(tick) for tick in axes.get_xticks())
+
+
 def test_colours_say_the_mechanism_and_dashes_the_variant():
     styles = line_styles(["kendall", "kendall + debiased", "laplace", "laplace + not private", "0.5", "1.0"])
     assert styles["kendall"]["color"] == styles["kendall + debiased"]["color"] == COLOURS["kendall"]

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts, count_pairs
+from rankdp.errors import InputError
 from rankdp.mechanisms.objective import ObjectivePerturbation
 from rankdp.mechanisms.units import Protection
 from rankdp.papers.cai import estimators
@@ -56,13 +57,19 @@ class Answers:
 
 @cache
 def read(directory: Path) -> Answers:
-    """The answers of a survey, without its blanks."""
-    with (directory / "items.csv").open(newline="", encoding="utf-8") as file:
-        items = tuple(row["item"] for row in csv.DictReader(file))
-    with (directory / "comparisons.csv").open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["outcome"]]
+    """The answers of a survey, without its blanks; items in the order in which they come first."""
+    try:
+        with (directory / "comparisons.csv").open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["outcome"]]
+        halves = [("0", "0.5", "1").index(f"{float(row['outcome']):g}") for row in rows]
+        items = tuple(dict.fromkeys(row[name] for row in rows for name in ("item_1", "item_2")))
+    except (OSError, KeyError, ValueError):
+        rows = []
+    if not rows:
+        raise InputError(
+            f"{directory}: comparisons.csv must have the columns item_1, item_2 and outcome (0, 0.5, 1 or blank)"
+        )
     first, second = ([items.index(row[name]) for row in rows] for name in ("item_1", "item_2"))
-    halves = [round(2 * float(row["outcome"])) for row in rows]
     return Answers(items, np.array(first), np.array(second), np.array(halves))
 
 

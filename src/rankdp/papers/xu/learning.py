@@ -3,8 +3,8 @@
 The accuracy is the share of pairs in the order of the new users' *true* rankings: twice the paper's (11), so that 1 is
 perfect. Training and validation users' rankings all go through the mechanism; features are taken as they are.
 
-A method is a mechanism, perhaps with " + debiased": then the labels undo the noise. With and without it
-sees the same draws. Methods share users, splits and starting weights, so that nothing but the method differs.
+A method is a mechanism, perhaps with " + debiased": then the labels undo the noise, of the same draws. Methods share
+users, splits and starting weights, so that nothing but the method differs.
 
 Neither model of the paper can tell users apart. What it adds for a user, a . x_u, is in all scores of that user and
 drops out of every comparison: so Section 6.3 gives all users one ranking, and Section 6.4 fits one ranking to all.
