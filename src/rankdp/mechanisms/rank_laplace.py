@@ -80,7 +80,7 @@ class RankLaplace(RankingMechanism):
             steps >>= 1
         noise = discrete_laplace(self.scale * steps, orders.size, bits).reshape(orders.shape)
         noise += np.arange(self.items) * steps
-        places = np.argsort(noise, axis=1, kind="stable")
+        places = np.argsort(noise, axis=1)
         values = np.take_along_axis(noise, places, axis=1)
         for row in np.flatnonzero((values[:, 1:] == values[:, :-1]).any(axis=1)):
             _shuffle_ties(places[row], values[row], bits)
@@ -136,9 +136,10 @@ class RankLaplace(RankingMechanism):
 
 
 def _shuffle_ties(places: NDArray[np.int64], values: NDArray[np.int64], bits: Bits) -> None:
-    """Put equal values in uniformly random order, in place."""
+    """Put equal values in uniformly random order, in place, whatever order sorting left them in."""
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1), len(values)]
     for start, stop in itertools.pairwise(edges):
+        places[start:stop].sort()
         for last in range(stop - 1, start, -1):
             other = start + int(uniform_below(last - start + 1, 1, bits)[0])
             places[[last, other]] = places[[other, last]]
