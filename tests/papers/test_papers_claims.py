@@ -72,6 +72,7 @@ def test_one_wild_place_among_many_is_no_contradiction():
         ([3.0, 2.0, 2.5], 0.01, "does not hold"),
         ([3.0, 2.0, 2.02], 0.01, "holds"),  # a step back within its error
         ([3.0, 2.99, 2.98], 0.1, "undecided"),
+        ([3.0, 1.0, 1.03, 1.06, 1.09], 0.01, "does not hold"),  # each step back is within its error, all together not
     ],
 )
 def test_trend(line: list[float], error: float, answer: str):
@@ -81,7 +82,7 @@ def test_trend(line: list[float], error: float, answer: str):
     assert judge(claim("trend", along="n", direction="up"), opposite).answer == answer
 
 
-def test_trend_names_the_worst_step():
+def test_trend_names_the_worst_reversal():
     verdict = judge(claim("trend", along="n", direction="down"), rows({"a": [3.0, 2.0, 1.0], "b": [3.0, 1.0, 2.0]}))
     assert (verdict.number, verdict.place) == (1.0, "b, n 2 to 3")
 

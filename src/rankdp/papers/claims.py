@@ -6,7 +6,8 @@ z chosen so that all the places of a claim together raise a false alarm in one o
 
 * above: value(first) - value(second) > margin wherever the other columns agree; supported when the mean difference is
   significantly above the margin;
-* trend: values rise (or fall) along a column; supported when the mean change from end to end does;
+* trend: of any two values along a column the later one is higher (or lower); supported when the mean change from end to
+  end is;
 * equals: abs(value - target) <= tolerance; supported when the errors are below the tolerance;
 * at most: value <= bound; supported when every value is, errors aside; at least: value >= bound;
 * slope: the slope of log(value) on log(x) equals the target.
@@ -119,7 +120,7 @@ def _trend(claim: Claim, rows: list[Row], along: str, direction: str, slack: flo
     steps, ends = [], []
     for place, group in _groups(rows, along):
         ordered = sorted(group, key=lambda row: row[along])
-        for a, b in itertools.pairwise(ordered):
+        for a, b in itertools.combinations(ordered, 2):
             change, error = b["value"] - a["value"], math.hypot(a["error"], b["error"])
             at = _join(place, f"{along} {_show(a[along])} to {_show(b[along])}")
             steps.append(_Measured(sign * change + slack, error, change, at))
@@ -129,7 +130,7 @@ def _trend(claim: Claim, rows: list[Row], along: str, direction: str, slack: flo
     if not steps:
         raise InputError(f"the claim {claim.text!r}: no group has two values of {along}")
     if _contradiction(steps):
-        return _verdict(claim, "worst step", steps, supported=False)
+        return _verdict(claim, "worst reversal", steps, supported=False)
     return _verdict(claim, "smallest change from end to end", ends, _significant(ends), _mean(ends))
 
 
