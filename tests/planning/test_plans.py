@@ -187,6 +187,15 @@ def test_what_an_epsilon_buys(situation):
     assert len(read["curve"]["epsilon"]) == len(read["curve"][made.recommended.name])
 
 
+def test_slow_options_have_points_instead_of_a_curve():
+    made = plan("ranking", items=5, pairs=0.8)
+    known = {name: [value for value in curve if not math.isnan(value)] for name, curve in made.curves.items()}
+    optimal = next(one for one in made.choices if one.name == "optimal")
+    assert len(known["optimal"]) == len({made.epsilon, optimal.epsilon})
+    assert min(known["optimal"]) >= 0.8 - 1e-3
+    assert all(len(values) == len(made.epsilons) for name, values in known.items() if name != "optimal")
+
+
 @situations
 def test_all_ways_to_ask(situation):
     described = SITUATIONS[situation](**PUBLIC[situation])

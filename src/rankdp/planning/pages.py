@@ -75,7 +75,8 @@ def draw(plan: Plan, axes: Axes) -> None:
 
     for name, values in plan.curves.items():
         if not all(math.isnan(value) for value in values):
-            axes.plot(plan.epsilons, values, color=COLOURS[name], label=name)
+            marker = "o" if name in plan.situation.slow else ""
+            axes.plot(plan.epsilons, values, color=COLOURS[name], label=name, marker=marker)
     if plan.target is not None:
         axes.axhline(plan.target, color="0.5", linewidth=0.8, linestyle=":")
     axes.axvline(plan.epsilon, color="0.5", linewidth=0.8, linestyle=":")

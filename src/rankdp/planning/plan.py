@@ -88,11 +88,20 @@ class Plan:
 
     @cached_property
     def curves(self) -> dict[str, tuple[float, ...]]:
-        """The measure at those epsilons, for each option."""
+        """The measure at those epsilons, for each option; of slow ones only where the plan has it anyway, else NaN."""
         return {
-            one.name: _curve(self.situation, one.name, self.measure, self.epsilons, self.request)
+            one.name: self._points(one)
+            if one.name in self.situation.slow
+            else _curve(self.situation, one.name, self.measure, self.epsilons, self.request)
             for one in self.choices
         }
+
+    def _points(self, one: Choice) -> tuple[float, ...]:
+        known = {self.epsilon, one.epsilon}
+        return tuple(
+            self.situation.accuracy(one.name, self.measure, epsilon, self.request) if epsilon in known else math.nan
+            for epsilon in self.epsilons
+        )
 
     @property
     def recommended(self) -> Choice:
