@@ -126,9 +126,10 @@ def test_counts_and_bounds_in_every_style(engine, style):
     votes = Comparisons.from_frame(written(style, rows, weighted), items=ITEMS, engine=engine)
     want = reference(rows, ITEMS)
     assert votes.count() == want
-    assert votes.half_wins().tolist() == want.half_wins.tolist()
     assert votes.bound(4).count() == reference(rows, ITEMS, 4)
-    assert votes.bound(4).half_wins().tolist() == reference(rows, ITEMS, 4).half_wins.tolist()
+    if isinstance(engine, str) or style == "left":  # Spark takes seconds for each, whatever the style
+        assert votes.half_wins().tolist() == want.half_wins.tolist()
+        assert votes.bound(4).half_wins().tolist() == reference(rows, ITEMS, 4).half_wins.tolist()
 
 
 def test_all_kinds_of_problems_are_dropped_and_counted(engine):

@@ -82,7 +82,7 @@ class Plan:
         """From well below the smallest to a few times the largest epsilon that matter."""
         finite = [one.epsilon for one in self.choices if math.isfinite(one.epsilon)] or [self.epsilon]
         low, high = min(*finite, EVERYDAY) / 50, min(max(*finite, EVERYDAY) * 3, MOST)
-        knots = [near * one for one in finite for near in (0.6, 1)]  # where curves are steep
+        knots = [*finite, 0.6 * min(finite)]  # where curves are steep
         grid = np.geomspace(max(low, LEAST), high, _CURVE_POINTS).tolist()
         return tuple(sorted({*grid, *(knot for knot in knots if grid[0] < knot < high)}))
 
