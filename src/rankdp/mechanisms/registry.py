@@ -68,11 +68,7 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
     """
     _check_objective(objective)
     exact = positive(epsilon)
-    built = [
-        _build(cls.name, items, exact)
-        for cls in MECHANISMS.values()
-        if (most := EXACT_UP_TO if cls is Ulam else cls.most_items) is None or items <= most
-    ]
+    built = [_build(cls.name, items, exact) for cls in MECHANISMS.values() if _serves(cls, items)]
     if objective == "concordance":
         return sorted(built, key=lambda one: -round(one.expected_concordance(), 9))
     cost = {one: found for one in built if (found := _variance(one)) is not None}
@@ -81,6 +77,16 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
             f"no mechanism for {items} items at epsilon {float(exact):g} has noise that an aggregate can undo"
         )
     return sorted(cost, key=lambda one: cost[one])
+
+
+def serving(items: int) -> tuple[str, ...]:
+    """The mechanisms that can serve rankings of this length, simple ones first."""
+    return tuple(cls.name for cls in MECHANISMS.values() if _serves(cls, items))
+
+
+def _serves(cls: type[RankingMechanism], items: int) -> bool:
+    most = EXACT_UP_TO if cls is Ulam else cls.most_items
+    return most is None or items <= most
 
 
 def _variance(one: RankingMechanism) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.base import RankingMechanism
 from rankdp.mechanisms.rank_laplace import RankLaplace
-from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism
+from rankdp.mechanisms.registry import mechanism, serving
 from rankdp.planning.base import EXACT, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
 
@@ -29,8 +29,7 @@ class OneRanking(Situation):
             raise InputError(f"items must be an integer from 2 to {_MOST_ITEMS:,}, got {items!r}")
         self.items = items
         self.subject = f"a ranking of {items} items"
-        available = {one.name for one in candidates(items, 1)}
-        self.options = tuple(name for name in MECHANISMS if name in available)
+        self.options = serving(items)
 
     def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
