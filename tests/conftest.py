@@ -16,7 +16,7 @@ settings.load_profile("rankdp")
 # and the long tests of the theory of scores.
 _LEFT_TO_TEST = {
     *("aggregation", "attacking", "auditing", "budget", "learning", "papers", "planning"),
-    *("test_pair_laws.py", "test_scores.py", "test_powers.py", "test_kemeny.py"),
+    *("test_pair_laws.py", "test_scores.py", "test_score_guarantees.py", "test_powers.py", "test_kemeny.py"),
     *("test_ledger.py", "test_ledger_answers.py", "test_ledger_composition.py", "test_answers_kept.py"),
     *("test_noises.py", "test_recovery.py", "test_score_laws.py", "test_tradeoffs.py", "test_risks.py"),
     *("test_scoring.py", "test_score_files.py", "test_ledger_crashes.py", "test_noise_sums.py"),
