@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -194,5 +194,10 @@ def _part(kind: type[Part], plain: Mapping[str, Any], where: str) -> Part:
         unknown = sorted(set(plain) - known)
         if unknown:
             raise InputError(f"{where}: {unknown[0]} is not known; known are {', '.join(sorted(known))}") from None
-        missing = sorted(known - set(plain))
+        required = {
+            part.name
+            for part in fields(kind)  # type: ignore[arg-type]
+            if part.default is MISSING and part.default_factory is MISSING
+        }
+        missing = sorted(required - set(plain))
         raise InputError(f"{where}: something is missing, of {', '.join(missing)}") from None
