@@ -79,6 +79,15 @@ def test_log_prob_sums_to_one(name, items, epsilon):
     assert math.fsum(np.exp(logs)) == pytest.approx(1, abs=1e-12)
 
 
+@own
+@pytest.mark.parametrize(("items", "epsilon"), [(2, "1e-9"), (3, "1/3"), (6, "2"), (6, "700"), (40, "1"), (40, "90")])
+def test_no_change_is_as_likely_as_log_prob_says(name, items, epsilon):
+    items = min(items, MECHANISMS[name].most_items or items)
+    mechanism = rankdp.mechanism(name, items, Fraction(epsilon))
+    identity = np.arange(items)
+    assert mechanism.log_prob_of_no_change() == pytest.approx(mechanism.log_prob(identity, identity)[0], rel=1e-9)
+
+
 @sizes
 def test_a_ranking_has_m_minus_one_squared_neighbours(items):
     found = moves(items)

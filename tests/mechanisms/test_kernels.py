@@ -100,20 +100,6 @@ def test_log_increasing_sum_is_the_sum_over_all_increasing_subsequences(weight):
     np.testing.assert_allclose(kernels.log_increasing_sum(rows, math.log(weight)), expected, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
-def test_tallies_by_longest_increasing(items):
-    landed, kept = kernels.tally_by_longest_increasing(items)
-    expected_landed, expected_kept = np.zeros_like(landed), np.zeros_like(kept)
-    for s in itertools.permutations(range(items)):
-        length = longest_increasing(s)
-        for j, a in enumerate(s):
-            expected_landed[length, a, j] += 1
-        for i, j in itertools.combinations(range(items), 2):
-            expected_kept[length, i, j] += s.index(i) < s.index(j)
-    assert np.array_equal(landed, expected_landed)
-    assert np.array_equal(np.triu(kept, 1), np.triu(expected_kept, 1))
-
-
 # -- uniform integers from halves --------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from support import assert_law, indices, neighbours, seeded
 import rankdp
 from rankdp.auditing import audit_exact
 from rankdp.mechanisms.base import all_permutations, moves
-from rankdp.mechanisms.noisy_positions import position_matrix
+from rankdp.mechanisms.noisy_positions import position_matrix, top_block
 from rankdp.mechanisms.noisy_ranks import NoisyRanks
 
 
@@ -223,3 +223,16 @@ def test_an_exact_audit_finds_what_is_realised(request):
     assert found.holds
     assert found.epsilon_low == pytest.approx(0.9456, abs=1e-4)
     assert not audit_exact(NoisyRanks(5, 2), claimed_epsilon=1, draws=0).holds
+
+
+@pytest.mark.parametrize("items", [2, 7, 20, 51, 90])
+@pytest.mark.parametrize("factor", ["1/1000", "1/4", 2, 11, 20, 30, 40, 60, 150, 400, 750, 900])
+def test_where_items_land_is_known_for_every_amount_of_noise(items, factor):
+    """One way undoes an item's step and leaves unlikely counts out, the other one does neither."""
+    one = NoisyRanks(items, items * Fraction(factor))
+    found, k = one.position_matrix(), min(items, 3)
+    np.testing.assert_allclose(found.sum(axis=0), 1, atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    corner = top_block(items, float(one.scale), math.ceil(1 / one.scale), k)
+    np.testing.assert_allclose(corner, found[:k, :k], atol=1e-12)
+    np.testing.assert_allclose(corner, one.top_block(k), atol=1e-12)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.rankers.bradley_terry import fit_wins
-from rankdp.rankers.kemeny import kemeny
 
 if TYPE_CHECKING:
     from rankdp.aggregation.estimates import Aggregate
@@ -46,6 +45,8 @@ def bradley_terry(found: Aggregate) -> Floats:
 
 def kemeny_places(found: Aggregate) -> Floats:
     """Minus the place in Kemeny's ranking."""
+    from rankdp.rankers.kemeny import kemeny
+
     places = np.empty(len(found.items))
     places[kemeny(_rates(found)).order] = np.arange(len(found.items))
     return -places

@@ -14,25 +14,26 @@ from __future__ import annotations
 import math
 
 from rankdp.aggregation.estimates import quantile
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.base import RankingMechanism
 from rankdp.mechanisms.pair_laws import pair_estimator
-from rankdp.mechanisms.registry import candidates
 from rankdp.mechanisms.registry import mechanism as build
+from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
-
-_WIN_RATES_UP_TO = 50  # items; above, only reinsertion has its win rates in closed form
 
 
 def compare(
     items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False
 ) -> list[tuple[str, int]]:
     """Every mechanism whose noise can be undone with the respondents it needs, the fewest first."""
-    needed = [
-        (one.name, required_voters(items, epsilon, half_width, one.name, level, every=every))
-        for one in candidates(items, epsilon, objective="aggregate")
-        if one.items <= _WIN_RATES_UP_TO or one.name == "reinsertion"
-    ]
+    needed, refusal = [], ""
+    for name in serving(items):
+        try:
+            needed.append((name, required_voters(items, epsilon, half_width, name, level, every=every)))
+        except Unsupported as problem:
+            refusal = str(problem)
+    if not needed:
+        raise Unsupported(refusal)
     return sorted(needed, key=lambda pair: pair[1])
 
 

@@ -123,6 +123,10 @@ class RankingMechanism(ABC):
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         """log P(s) for each row s of ``relative``."""
 
+    def log_prob_of_no_change(self) -> float:
+        """log P(the ranking comes back as it was)."""
+        return float(self._log_prob(np.arange(self.items, dtype=np.int32)[None])[0])
+
     # -- what can be said before any data are seen
     # -------------------------------------------------------------------
 

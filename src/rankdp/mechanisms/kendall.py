@@ -49,8 +49,12 @@ class Kendall(RankingMechanism):
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.kernels import count_inversions
 
-        m, eps = self.items, float(self.epsilon)
-        return np.asarray(-count_inversions(relative) * theory.rate(m, eps) - theory.log_normaliser(m, eps))
+        cost = count_inversions(relative) * theory.rate(self.items, float(self.epsilon))
+        return np.asarray(self.log_prob_of_no_change() - cost)
+
+    def log_prob_of_no_change(self) -> float:
+        """-log of the normaliser."""
+        return -theory.log_normaliser(self.items, float(self.epsilon))
 
     def keep_probability(self, i: int, j: int) -> float:
         """By gap: h(g+1) - h(g) with h(k) = k/(1 - r^k)."""

@@ -363,45 +363,6 @@ def permutations_of_shapes(
 
 
 @kernel
-def tally_by_longest_increasing(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Over all permutations with longest increasing subsequence l: how often a lands at b, and i stays before j.
-
-    Returns landed[l, a, b] and kept[l, i, j]. Goes through the permutations in lexicographic order. Turning one upside
-    down in places and values keeps l and sends s[0] + s[m-1] to 2(m-1) minus it, so half of them tell the rest.
-    """
-    landed = np.zeros((items + 1, items, items), dtype=np.int64)
-    kept = np.zeros((items + 1, items, items), dtype=np.int64)
-    s = np.arange(items)
-    tops = np.empty(items, dtype=np.int64)
-    while True:
-        twice = 1 + np.sign(items - 1 - s[0] - s[-1])
-        if twice:
-            piles = 0
-            for j in range(items):
-                pile = 0
-                while pile < piles and tops[pile] < s[j]:
-                    pile += 1
-                tops[pile] = s[j]
-                piles = max(piles, pile + 1)
-            for j in range(items):
-                landed[piles, s[j], j] += twice
-                for later in range(j + 1, items):
-                    if s[j] < s[later]:
-                        kept[piles, s[j], s[later]] += twice
-        i = items - 2
-        while i >= 0 and s[i] > s[i + 1]:
-            i -= 1
-        if i < 0:
-            turned = kept[:, ::-1, ::-1].transpose(0, 2, 1)
-            return (landed + landed[:, ::-1, ::-1]) // 2, (kept + turned) // 2
-        j = items - 1
-        while s[j] < s[i]:
-            j -= 1
-        s[i], s[j] = s[j], s[i]
-        s[i + 1 :] = s[i + 1 :][::-1].copy()
-
-
-@kernel
 def count_inversions(relative: NDArray[np.int32]) -> NDArray[np.int64]:
     """Discordant pairs of each permutation, by a Fenwick tree."""
     rows, items = relative.shape

@@ -6,7 +6,7 @@ How many of all items lie below x is Poisson-binomial: m steps, one for each ite
 p, is left out by undoing its step, all(k) = (1-p) others(k) + p others(k-1): upwards from the smallest count as long as
 the first term is the larger one, and from there downwards from the largest. So nothing is lost to cancellation. That is
 O(m) a node for each count that is likely at all. (Both ways an error at an end grows less than the numbers do: what is
-left out there, below d, is at most about sqrt(d) where they meet.)
+left out there, below d, is at most sqrt(d) in the end.)
 
 Nodes. Below rank 0 the integrand is a polynomial of degree m-1 in exp(x/b). Between two ranks it is entire: at x + z it
 is at most exp(m |z|/b) times as large, and with t_i = exp(-|x-i|/b)/2 the sum of its sizes over b is at most f_a(x)
@@ -19,94 +19,74 @@ middle, M[a, b] = M[m-1-a, m-1-b].
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rankdp.jit import kernel
 
 Floats = NDArray[np.float64]
 
 _ERROR = 1e-13
 _RELATIVE_UP_TO = 50  # items
-_NEVER = 1e-300, _ERROR**2  # counts less likely than this are left out, in short rankings and in long ones
-_FAR = 700.0, 50.0  # scales: an item farther from x is on its own side of it
+# In short rankings and in long ones, counts less likely than d are left out, and an item farther from x than so many
+# scales is on its own side of it. Undoing an item of tail q there errs by at most d/q: q stays above sqrt(d).
+_NEVER = 1e-300, 1e-30
+_FAR = 344.0, 33.5
 
 
 def position_matrix(items: int, scale: float, stretches: int) -> Floats:
     """The m x m matrix; the space between two ranks is cut into ``stretches`` parts."""
+    from rankdp.mechanisms.noisy_position_kernels import landed
+
     long = items > _RELATIVE_UP_TO
-    outer, outer_weight = np.polynomial.legendre.leggauss(items // 2 + 1)
-    inner, inner_weight = np.polynomial.legendre.leggauss(_nodes(items, scale * stretches, scale, long))
-    unit = (outer + 1) / 2  # exp(x/b)
-    edges = np.minimum(np.arange(((items - 1) * stretches + 1) // 2 + 1) / stretches, (items - 1) / 2)
-    half = np.diff(edges)[:, None] / 2
-    x = np.concatenate([scale * np.log(unit), (edges[:-1, None] + half * (inner + 1)).ravel()])
-    weight = np.concatenate([outer_weight / 2 * scale / unit, (half * inner_weight).ravel()])
-    below_middle = _landed(x, weight, items, scale, _NEVER[long], _FAR[long])
+    x, weight = _quadrature(items, scale, stretches, (items - 1) / 2)
+    below_middle = landed(x, weight, items, scale, _NEVER[long], _FAR[long])
     return np.asarray(below_middle + below_middle[::-1, ::-1])
 
 
-def _nodes(items: int, stretch: float, scale: float, long: bool) -> int:
+def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
+    """The corner of the first k positions, for few of them: only counts below k matter, at all nodes side by side.
+
+    Nothing is undone: the items after the k are counted once, the k-1 others anew for each of the k. Noise of ``_FAR``
+    scales is less likely than 1e-14, so neither nodes nor items farther away than that take part.
+    """
+    far = _FAR[True] * scale
+    last = min(items - 1.0, k - 1 + far)
+    x, weight = _quadrature(items, scale, stretches, last)
+    if last == items - 1:  # above it everything is as below 0, upside down
+        beyond = x < 0
+        x, weight = np.append(x, last - x[beyond]), np.append(weight, weight[beyond])
+
+    def counting(counts: Floats, i: int) -> Floats:
+        tail = np.exp(-np.abs(x - i) / scale) / 2
+        ahead = counts * np.where(x < i, 1 - tail, tail)
+        ahead[1:] += counts[:-1] * np.where(x < i, tail, 1 - tail)
+        return np.asarray(ahead)
+
+    after = reduce(counting, range(k, min(items, math.ceil(last + far) + 1)), np.eye(k, 1) * np.ones(len(x)))
+    density = weight * np.exp(-np.abs(x - np.arange(k)[:, None]) / scale) / (2 * scale)
+    return np.array([reduce(counting, (i for i in range(k) if i != a), after) @ density[a] for a in range(k)])
+
+
+def _quadrature(items: int, scale: float, stretches: int, last: float) -> tuple[Floats, Floats]:
+    """Nodes and weights from minus infinity to ``last``."""
+    outer, outer_weight = np.polynomial.legendre.leggauss(items // 2 + 1)
+    inner, inner_weight = np.polynomial.legendre.leggauss(_nodes(items, scale * stretches, scale))
+    unit = (outer + 1) / 2  # exp(x/b)
+    edges = np.minimum(np.arange(math.ceil(last * stretches) + 1) / stretches, last)
+    half = np.diff(edges)[:, None] / 2
+    x = np.concatenate([scale * np.log(unit), (edges[:-1, None] + half * (inner + 1)).ravel()])
+    return x, np.concatenate([outer_weight / 2 * scale / unit, (half * inner_weight).ravel()])
+
+
+def _nodes(items: int, stretch: float, scale: float) -> int:
     """How many the bound asks for on one stretch, of which the scale has ``stretch``."""
     r = np.geomspace(1.2, 500, 400)
     reach = (r + 1 / r) / (4 * stretch)
-    if long:  # the sum of t_i is largest at the rank in the middle
+    if items > _RELATIVE_UP_TO:  # the sum of t_i is largest at the rank in the middle
         tails = np.exp(-np.abs(np.arange(items) - (items - 1) // 2) / scale).sum() / 2
         with np.errstate(over="ignore"):
             growth = reach + 2 * tails * np.expm1(reach)
     else:
         growth = items * (reach + 1 / (2 * stretch))  # and it may be as much smaller at the ends as in the middle
     return math.ceil(float(np.min((growth + np.log(64 / 15 / _ERROR / (1 - r**-2.0))) / (2 * np.log(r)))))
-
-
-@kernel
-def _landed(x: Floats, weight: Floats, items: int, scale: float, never: float, far: float) -> Floats:
-    """The integral over these nodes."""
-    found = np.zeros((items, items))
-    counts, ahead, tails = np.zeros(items + 2), np.zeros(items + 2), np.empty(items)
-    for node in range(len(x)):
-        first = int(max(0.0, np.floor(x[node] - far * scale)))
-        last = int(min(items - 1.0, np.ceil(x[node] + far * scale)))
-        low = high = first
-        counts[low] = 1.0
-        for i in range(first, last + 1):
-            tails[i] = 0.5 * math.exp(-abs(x[node] - i) / scale)
-            p, q = (tails[i], 1.0 - tails[i]) if i > x[node] else (1.0 - tails[i], tails[i])
-            _step(counts, ahead, low, high, p, q)
-            high += 1
-            while ahead[low] < never:
-                low += 1
-            while ahead[high] < never:
-                high -= 1
-            counts, ahead = ahead, counts
-        for a in range(first, last + 1):
-            p, q = (tails[a], 1.0 - tails[a]) if a > x[node] else (1.0 - tails[a], tails[a])
-            _leave_out(counts, low, high, p, q, weight[node] * tails[a] / scale, found[a])
-    return found
-
-
-@kernel
-def _step(counts: Floats, ahead: Floats, low: int, high: int, p: float, q: float) -> None:
-    """One more item: the counts from low to high become ``ahead``, from low to high + 1."""
-    ahead[low], ahead[high + 1] = counts[low] * q, counts[high] * p
-    here, before, new = counts[low + 1 : high + 1], counts[low:high], ahead[low + 1 : high + 1]
-    for k in range(len(new)):
-        new[k] = here[k] * q + before[k] * p
-
-
-@kernel
-def _leave_out(counts: Floats, low: int, high: int, p: float, q: float, share: float, found: Floats) -> None:
-    """Add ``share`` times the law of the counts from low to high without an item, which lies below with p = 1 - q."""
-    weight, ratio, part, k = share / q, p / q, 0.0, low
-    while k <= high and k < len(found):
-        before = ratio * part
-        part = weight * counts[k] - before
-        if part < before:
-            break
-        found[k] += part
-        k += 1
-    stop, weight, ratio, part = k, share / p, q / p, 0.0
-    for k in range(high, stop, -1):
-        part = weight * counts[k] - ratio * part
-        found[k - 1] += part

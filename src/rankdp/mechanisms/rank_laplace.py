@@ -36,6 +36,7 @@ _NODES = 24  # of Chebyshev quadrature on a stretch no longer than the scale: fu
 _LOCAL_UP_TO = 40
 _LOCAL_FROM_SCALE = Fraction(1, 8)  # below, probabilities fall out of a float's range
 _SMALLEST_SCALE = Fraction(1, 1024)
+_FEW = 400  # positions of a top list, times the stretches between two ranks
 
 
 class RankLaplace(RankingMechanism):
@@ -127,6 +128,14 @@ class RankLaplace(RankingMechanism):
     def position_matrix(self) -> NDArray[np.float64]:
         """By quadrature, to at least ten digits behind the point; O(m^3) and less."""
         return self._position_matrix.copy()
+
+    def top_block(self, k: int) -> NDArray[np.float64]:
+        """The same for the first k positions alone, without compiled code where they are few."""
+        if k * self._stretches() > _FEW:
+            return super().top_block(k)
+        from rankdp.mechanisms.noisy_positions import top_block
+
+        return top_block(self.items, float(self.scale), self._stretches(), k)
 
     @cached_property
     def _position_matrix(self) -> NDArray[np.float64]:

@@ -127,11 +127,17 @@ class Reinsertion(RankingMechanism):
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.kernels import log_increasing_sum
 
-        log_weight = self._log_weight
-        whole = (
-            concordance.log_sum(concordance.reinsertion_log_weights(self.items, log_weight)) + self.items * log_weight
-        )
-        return log_increasing_sum(relative, log_weight) - whole
+        whole = self._log_sum_of_weights + self.items * self._log_weight
+        return log_increasing_sum(relative, self._log_weight) - whole
+
+    def log_prob_of_no_change(self) -> float:
+        """(1+w)^m, as every subsequence of the identity is increasing, over w^m times the sum of the weights of d."""
+        return -self.items * math.log(-math.expm1(-float(self.epsilon))) - self._log_sum_of_weights
+
+    @cached_property
+    def _log_sum_of_weights(self) -> float:
+        """log of the sum over d of C(m,d) m!/(m-d)! w^(-d)."""
+        return concordance.log_sum(concordance.reinsertion_log_weights(self.items, self._log_weight))
 
     @cached_property
     def _law(self) -> NDArray[np.float64]:

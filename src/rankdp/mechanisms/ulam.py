@@ -29,7 +29,8 @@ from rankdp.mechanisms.base import Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.exact import exp_bounds
 from rankdp.privacy.tables import CutTable, Weights, integer_weights
-from rankdp.theory.pair_laws import PairLaw, from_cells, pairs
+from rankdp.theory import increasing
+from rankdp.theory.pair_laws import PairLaw, from_cells
 
 EXACT_UP_TO = 10
 _SIMULATED_ROWS = 1 << 17
@@ -81,11 +82,14 @@ class Ulam(RankingMechanism):
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.kernels import longest_increasing
 
-        eps = float(self.epsilon)
+        moved = self.items - longest_increasing(relative)
+        return np.asarray(self.log_prob_of_no_change() - float(self.epsilon) * moved, dtype=np.float64)
+
+    def log_prob_of_no_change(self) -> float:
+        """-log of the sum over L of e^(-eps (m - L)) times the number of permutations with that L."""
         moved = np.arange(self.items)
         log_counts = np.array([math.log(_Shapes.of(self.items, self.items - int(j)).total) for j in moved])
-        log_total = float(np.logaddexp.reduce(log_counts - eps * moved))
-        return np.asarray(-eps * (self.items - longest_increasing(relative)) - log_total, dtype=np.float64)
+        return -float(np.logaddexp.reduce(log_counts - float(self.epsilon) * moved))
 
     @cached_property
     def _public(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -93,7 +97,7 @@ class Ulam(RankingMechanism):
         m = self.items
         if m > EXACT_UP_TO:
             return _from_draws(self.sample(np.tile(np.arange(m), (_SIMULATED_ROWS, 1)), SeededBits(0)))
-        landed, kept = _tallies(m)
+        landed, kept = increasing.tallies(m)
         log = -float(self.epsilon) * (m - np.arange(1, m + 1))
         weights = np.exp(log)
         share = weights / np.dot(weights, landed[1:, 0].sum(axis=1))
@@ -110,7 +114,7 @@ class Ulam(RankingMechanism):
 
     def _pair_law(self) -> PairLaw:
         """From all m! permutations, counted by their longest increasing subsequence."""
-        counts = _pair_tallies(self.items)
+        counts = increasing.pair_tallies(self.items)
         weights = np.exp(-float(self.epsilon) * (self.items - np.arange(self.items + 1)))
         law = np.tensordot(weights, counts, 1)
         return from_cells(law / law[0, 1].sum())
@@ -165,38 +169,6 @@ def _tableaux(shape: tuple[int, ...]) -> int:
     ends = [part + len(shape) - 1 - i for i, part in enumerate(shape)]
     spread = math.prod(a - b for i, a in enumerate(ends) for b in ends[i + 1 :])
     return math.factorial(sum(shape)) * spread // math.prod(map(math.factorial, ends))
-
-
-@lru_cache(maxsize=EXACT_UP_TO)
-def _tallies(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    from rankdp.mechanisms.kernels import tally_by_longest_increasing
-
-    landed, kept = tally_by_longest_increasing(items)
-    return landed, kept
-
-
-@lru_cache(maxsize=EXACT_UP_TO)
-def _pair_tallies(items: int) -> NDArray[np.int64]:
-    """counts[l, b1, b2, a1, a2]: the permutations with longest increasing subsequence l and a1 at b1 < b2, a2 there."""
-    from rankdp.mechanisms.kernels import longest_increasing
-
-    counts = np.zeros((items + 1, items, items, items * items), dtype=np.int64)
-    cells = (items + 1) * items * items
-    for begun in _in_parts(items):
-        longest = longest_increasing(begun) * (items * items)
-        for b1, b2 in zip(*pairs(items), strict=True):
-            found = np.bincount(longest + begun[:, b1] * items + begun[:, b2], minlength=cells)
-            counts[:, b1, b2] += found.reshape(items + 1, -1)
-    return counts.reshape((items + 1,) + (items,) * 4)
-
-
-def _in_parts(items: int) -> Iterator[Orders]:
-    """All permutations, those with the same first element together."""
-    rest = np.zeros((1, 1), dtype=np.int32)
-    for size in range(2, items):  # one element more: the new first one, the others stepping over it
-        rest = np.concatenate([np.insert(rest + (rest >= first), 0, first, axis=1) for first in range(size)])
-    for first in range(items):
-        yield np.insert(rest + (rest >= first), 0, first, axis=1).astype(np.int32)
 
 
 def _from_draws(draws: Orders) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

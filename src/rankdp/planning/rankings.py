@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.base import RankingMechanism
 from rankdp.mechanisms.rank_laplace import RankLaplace
@@ -41,8 +39,7 @@ class OneRanking(Situation):
             if isinstance(built, RankLaplace) and self.items > _NOISE_ON_RANKS_UP_TO[measure]:
                 return math.nan
             if measure is EXACT:
-                identity = np.arange(self.items)
-                return math.exp(built.log_prob(identity, identity)[0])
+                return math.exp(built.log_prob_of_no_change())
             return float(built.top_block(request.top).sum() / request.top)
         except Unsupported:
             return math.nan

@@ -70,27 +70,24 @@ def preference_bounds(items: int, epsilon: float) -> tuple[float, float]:
 
 
 def position_matrix(items: int, epsilon: float, first: int | None = None) -> NDArray[np.float64]:
-    """M[a, b] = P(the item of original position a lands at b), by following each item while later ones join: O(m^3).
+    """M[a, b] = P(the item of original position a lands at b), by choosing the output from best to worst: O(m^3).
 
-    When item t (0-based) joins the t before it, it pushes the item at position p back by one if at least t -
-    p of them stay behind it: with probability (r^(t-p) - r^(t+1)) / (1 - r^(t+1)). Nothing ever moves forward again, so
-    the corner of the ``first`` k positions alone takes O(m k^2).
+    Of n items left, the one with i others before it comes next with probability r^i (1 - r) / (1 - r^n): the same law,
+    since it then stands before those i. Otherwise one of the i is gone with (1 - r^i) / (1 - r^n), or none of them with
+    (r^(i+1) - r^n) / (1 - r^n). The corner of the ``first`` k positions takes O(k^3), however long the ranking is.
     """
     x = rate(items, epsilon)
     size = items if first is None else first
     matrix = np.zeros((size, size))
-    matrix[0, 0] = 1
-    for t in range(1, items):
-        whole, known = -math.expm1(-(t + 1) * x), min(t, size)
-        behind = t - np.arange(known)
-        pushed = np.exp(-behind * x) * -np.expm1(-(t + 1 - behind) * x) / whole
-        moving = matrix[:known, :known] * pushed
-        matrix[:known, :known] -= moving
-        stays = min(known, size - 1)
-        matrix[:known, 1 : stays + 1] += moving[:, :stays]
-        if t < size:
-            landing = t - np.arange(t + 1)  # items left behind the new one when it lands at 0, 1, …, t
-            matrix[t, : t + 1] = np.exp(-landing * x) * -math.expm1(-x) / whole
+    waiting = np.eye(size)  # waiting[a, i]: P(the item of position a is left, and i of those left are before it)
+    for b in range(size):
+        left = items - b
+        before = np.arange(min(size, left))
+        waiting, whole = waiting[:, : len(before)], -math.expm1(-left * x)
+        matrix[:, b] = waiting @ np.exp(-before * x) * (-math.expm1(-x) / whole)
+        passed = waiting[:, 1:] * (-np.expm1(-before[1:] * x) / whole)
+        waiting = waiting * (np.exp(-(before + 1) * x) * -np.expm1(-(left - 1 - before) * x) / whole)
+        waiting[:, :-1] += passed
     return matrix
 
 
