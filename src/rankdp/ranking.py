@@ -315,17 +315,19 @@ def objective(
         return mechanism(ridge)
     information = max(2 * comparisons / items, _LEAST_DEGREE) * float(link.slope(np.zeros(1))[0]) ** 2
     least = (information + mechanism(1e100).noise_variance) / (information * _SPREAD)
-    best, lowest = mechanism(1e6 * least), math.inf
-    for gamma in np.geomspace(least, 1e6 * least, 400).tolist():
-        one = mechanism(gamma)
+    ridges = np.geomspace(least, 1e6 * least, 400).tolist()
+
+    def error(place: int) -> float:
+        gamma = ridges[place]
         try:
-            variance = one.noise_variance
+            variance = mechanism(gamma).noise_variance
         except InputError:
-            continue  # too small for this epsilon
-        error = (information + variance + gamma**2 * _SPREAD) / (information + gamma) ** 2
-        if error < lowest:
-            best, lowest = one, error
-    return best
+            return math.inf  # too small for this epsilon
+        return float((information + variance + gamma**2 * _SPREAD) / (information + gamma) ** 2)
+
+    near = min(range(0, len(ridges), 10), key=error)
+    best = min(range(max(near - 10, 0), min(near + 10, len(ridges))), key=error)
+    return mechanism(ridges[best if error(best) < math.inf else -1])
 
 
 def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, link: Link, noise: Any) -> Any:

@@ -11,7 +11,7 @@ from support import LEVEL, generator
 from rankdp.errors import InputError
 from rankdp.theory.score_laws import Exponential, Normal, Uniform, score_law
 from rankdp.theory.score_samples import Sampled
-from rankdp.theory.score_tables import Tabulated
+from rankdp.theory.score_tables import Beta, Tabulated
 
 PAIRS = [
     (Uniform(2, 5), stats.uniform(2, 3)),
@@ -55,6 +55,17 @@ def test_tabulated_integrals_against_quad(frozen):
         top = high - d if math.isfinite(frozen.support()[1]) else high
         plain = integrate.quad(lambda x, d=d: 2 * frozen.pdf(x) * frozen.pdf(x + d), low, top, limit=400)[0]
         assert float(law.difference_density(d)) == pytest.approx(plain, rel=1e-6)
+
+
+@pytest.mark.parametrize(("a", "b"), [(2, 2), (0.5, 3), (1, 1), (7, 0.9)])
+def test_beta_is_scipys(a, b):
+    ours, scipys = Beta(a, b, -1.0, 4.0), stats.beta(a, b, loc=-1, scale=4)
+    x = np.array([-1.5, -1.0, -0.999, 0.0, 1.0, 2.9, 3.0, 3.5])
+    assert ours.support() == scipys.support()
+    for method, at in (("pdf", x), ("cdf", x), ("ppf", np.array([0.0, 1e-6, 0.3, 0.99, 1.0]))):
+        np.testing.assert_allclose(getattr(ours, method)(at), getattr(scipys, method)(at), rtol=1e-12, atol=1e-300)
+    drawn = ours.rvs((2000,), np.random.default_rng(1))
+    assert stats.kstest(drawn, scipys.cdf).pvalue > 1e-3
 
 
 def test_poles_of_the_density():

@@ -329,10 +329,8 @@ def _named(name: str, low: float, high: float, shape: dict[str, float]) -> Score
     if name == "exponential":
         return Exponential(5 / uniform.width, uniform.low)
     if name == "beta":
-        from scipy import stats
-
-        from rankdp.theory.score_tables import Tabulated
+        from rankdp.theory.score_tables import Beta, Tabulated
 
         a, b = (check_number(shape.get(key, 2.0), key, "a number above 0", 0.0) for key in ("a", "b"))
-        return Tabulated(stats.beta(a, b, loc=uniform.low, scale=uniform.width))
+        return Tabulated(Beta(a, b, uniform.low, uniform.width))
     raise InputError(f"law must be one of {', '.join(NAMES)}, a frozen scipy distribution or a sample, got {name!r}")

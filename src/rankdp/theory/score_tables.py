@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,48 @@ from rankdp.theory.quadrature import unit_rule
 from rankdp.theory.score_laws import FloatArray, Jump, ScoreLaw
 
 _LEAST = 1e-30  # some of scipy's quantile functions warn further out
+
+
+@dataclass(frozen=True)
+class Beta:
+    """A beta distribution with the methods of a frozen scipy one, without scipy.stats, which takes long to import."""
+
+    a: float
+    b: float
+    low: float
+    width: float
+
+    def support(self) -> tuple[float, float]:
+        """Its ends."""
+        return self.low, self.low + self.width
+
+    def cdf(self, x: ArrayLike) -> FloatArray:
+        """The regularised incomplete beta function."""
+        from scipy.special import betainc
+
+        return np.asarray(betainc(self.a, self.b, np.clip(self._share(x), 0, 1)))
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        """u^(a-1) (1-u)^(b-1) / (width B(a, b)), u = (x - low)/width."""
+        from scipy.special import betaln, xlog1py, xlogy
+
+        u = self._share(x)
+        inside = np.clip(u, 0, 1)
+        log = xlogy(self.a - 1, inside) + xlog1py(self.b - 1, -inside) - betaln(self.a, self.b)
+        return np.where(u == inside, np.exp(log), 0) / self.width
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        """The inverse of the cdf."""
+        from scipy.special import betaincinv
+
+        return np.asarray(self.low + self.width * betaincinv(self.a, self.b, q))
+
+    def rvs(self, size: int | tuple[int, ...], random_state: np.random.Generator) -> FloatArray:
+        """Independent draws."""
+        return np.asarray(self.low + self.width * random_state.beta(self.a, self.b, size))
+
+    def _share(self, x: ArrayLike) -> FloatArray:
+        return np.asarray((np.asarray(x, dtype=float) - self.low) / self.width)
 
 
 class Tabulated(ScoreLaw):
