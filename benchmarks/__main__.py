@@ -21,6 +21,7 @@ from benchmarks import (
     leaderboards,
     learning,
     ledger,
+    planning,
     reinsertion,
     report,
     solver,
@@ -30,6 +31,7 @@ from benchmarks import (
 def main() -> None:
     tables = {
         "imports": imports.table,
+        "planning": planning.table,
         "bits": bits.table,
         "laplace": laplace.table,
         "kendall": kendall.table,

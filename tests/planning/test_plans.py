@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -283,3 +285,24 @@ def test_refusals(arguments, sentence):
 
 def test_every_ranking_mechanism_takes_part_where_it_can():
     assert set(OneRanking(5).options) == set(MECHANISMS)
+
+
+LIGHT = """
+import sys
+from rankdp.planning.plan import plan
+from rankdp.aggregation.respondents import compare
+for accuracy in ({"epsilon": 1}, {"pairs": 0.9}, {"exact": 0.9}, {"overlap": 0.9}):
+    for items in (4, 10, 60):
+        plan("ranking", items=items, **accuracy)
+    for law in ("uniform", "normal", "exponential", "beta"):
+        plan("scores", items=9, law=law, **accuracy)
+    for protect in ("comparison", "outcome"):
+        plan("comparisons", items=9, comparisons=500, protect=protect, **accuracy)
+compare(8, 1, 0.1)
+print(*sorted({"numba", "scipy.stats", "pandas", "pyarrow", "matplotlib"} & set(sys.modules)))
+"""
+
+
+def test_plans_do_without_what_takes_long_to_load():
+    found = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
