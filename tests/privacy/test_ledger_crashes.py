@@ -89,7 +89,7 @@ def test_kill_at_any_point(tmp_path, request, kills):
         ledger.spend(one())  # and it goes on
 
 
-@pytest.mark.parametrize("copies", [5, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("copies", [5, pytest.param(25, marks=pytest.mark.slow)])
 def test_lost_power_at_any_point(tmp_path, request, copies):
     """The file and its log as they are at a random moment, opened elsewhere: what was acknowledged before is there.
 

@@ -21,20 +21,13 @@ from numpy.typing import NDArray
 
 from rankdp.data.cells import Coded, Known
 from rankdp.data.checks import LARGE, OK, IntArray, first_problem
+from rankdp.data.parquet_chunks import CODECS, LeftToArrow, decompressed, footer
 
 _MOST_BYTES = 1 << 26  # of the rank columns in a row group, which are held in memory
-_MOST_FOOTER = 1 << 24
 _MOST_NUMBER = 1 << 10
 _BITS = {"INT32": 32, "INT64": 64}
-_CODECS = {0: None, 1: "snappy", 2: "gzip", 6: "zstd"}
-_PLACE = ((4, 5), (5, 6), (6, 6), (7, 6), (9, 6), (11, 6))
-"""Codec, values, size in memory and in the file, start of data and dictionary: fields of `ColumnMetaData`, types."""
 
 Table = NDArray[np.int64]
-
-
-class _LeftToArrow(Exception):
-    """The row group holds something that is not read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +61,9 @@ class GroupReader:
             return
         try:
             self._columns = _recognised(file, ranks)
-            rows, self._chunks = _footer(path, len(file.schema))
+            rows, self._chunks = footer(path, len(file.schema))
             self._rows = rows if sum(rows) == file.metadata.num_rows else []
-        except (_LeftToArrow, OSError):
+        except (LeftToArrow, OSError):
             return
 
     def read(self, number: int) -> Group | None:
@@ -85,58 +78,16 @@ class GroupReader:
             with Path(self._path).open("rb", buffering=0) as file:
                 chunks = [_Chunk(file, place, column) for place, column in zip(places, columns, strict=True)]
             return _group(chunks, rows)
-        except (_LeftToArrow, OSError):
+        except (LeftToArrow, OSError):
             return None
-
-
-def _footer(path: str, columns: int) -> tuple[list[int], Table]:
-    """The rows of each row group, and for each of its columns the numbers in `_PLACE`, -1 where one is not given.
-
-    Arrow could tell, but where the file is damaged, asking it may end the process.
-    """
-    from rankdp.data import page_kernels as kernels
-
-    with Path(path).open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 8))
-        length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
-        if magic != b"PAR1" or length > min(size - 8, _MOST_FOOTER):
-            raise _LeftToArrow
-        file.seek(size - 8 - length)
-        footer = np.frombuffer(file.read(length), np.uint8)
-    facts = np.empty((length, 3), np.int64)
-    count, _ = kernels.facts_of(footer, 0, facts)
-    keys, types, numbers = facts[:count].T
-    rows = numbers[keys == _key(4, 3)]
-    # a file name, or a word on encryption, beside the facts about a column
-    if np.isin(keys, [_key(4, 1, 1), _key(4, 1, 8), _key(4, 1, 9)]).any():
-        raise _LeftToArrow
-    chunk = np.cumsum(keys == _key(4, 1, 3)) - 1
-    places = np.full((len(rows) * columns, len(_PLACE)), -1, np.int64)
-    if not count or chunk[-1] + 1 != len(places):
-        raise _LeftToArrow
-    for fact, (field, kind) in enumerate(_PLACE):
-        told = (keys == _key(4, 1, 3, field)) & (types == kind)
-        places[chunk[told], fact] = numbers[told]
-    return rows.tolist(), places.reshape(len(rows), columns, -1)
-
-
-def _key(*fields: int) -> int:
-    """The way through the footer by the fields of `FileMetaData`, as the kernel writes it."""
-    from rankdp.data import page_kernels as kernels
-
-    key = 0
-    for field in fields:
-        key = key * kernels.BASE + field
-    return key
 
 
 def _place(facts: list[int], rows: int) -> _Place:
     codec, values, size, stored, data, dictionary = facts
     start = dictionary if 0 < dictionary < data else data
-    if values != rows or codec not in _CODECS or start < 0 or size < 0 or not 0 <= stored <= 2 * _MOST_BYTES:
-        raise _LeftToArrow
-    return _Place(start, stored, size, _CODECS[codec])
+    if values != rows or codec not in CODECS or start < 0 or size < 0 or not 0 <= stored <= 2 * _MOST_BYTES:
+        raise LeftToArrow
+    return _Place(start, stored, size, CODECS[codec])
 
 
 def _recognised(file: Any, ranks: Sequence[str]) -> list[_Column]:
@@ -151,14 +102,14 @@ def _recognised(file: Any, ranks: Sequence[str]) -> list[_Column]:
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         column = schema.column(places[name]) if name in places else None
         if column is None or column.max_repetition_level or column.max_definition_level > 1:
-            raise _LeftToArrow
+            raise LeftToArrow
         optional, physical = bool(column.max_definition_level), column.physical_type
         if physical in _BITS and pa.types.is_signed_integer(kind):
             columns.append(_Column(places[name], optional, _BITS[physical], str(kind)))
         elif physical == "BYTE_ARRAY" and str(kind) in ("string", "large_string"):
             columns.append(_Column(places[name], optional, 0, ""))
         else:
-            raise _LeftToArrow
+            raise LeftToArrow
     return columns
 
 
@@ -172,11 +123,11 @@ class _Chunk:
         file.seek(place.start)
         self._data = memoryview(file.read(place.stored))
         if len(self._data) != place.stored:
-            raise _LeftToArrow
+            raise LeftToArrow
         table = np.empty((len(self._data) // 8 + 1, 8), np.int64)  # no header is shorter
         count = kernels.pages_of(np.frombuffer(self._data, np.uint8), column.optional, table)
         if count < 1 or table[:count, kernels.SIZE].sum() > place.size:
-            raise _LeftToArrow
+            raise LeftToArrow
         pages = table[:count].tolist()
         self.names: list[Any] | None = None
         if pages[0][kernels.KIND] == kernels.DICTIONARY:
@@ -184,9 +135,9 @@ class _Chunk:
         pages = pages[self.names is not None :]
         expected = (kernels.PLAIN,) if self.names is None else (kernels.PLAIN_DICTIONARY, kernels.RLE_DICTIONARY)
         if any(page[kernels.KIND] == kernels.DICTIONARY or page[kernels.ENCODING] not in expected for page in pages):
-            raise _LeftToArrow
+            raise LeftToArrow
         if self.names is None and not column.bits:
-            raise _LeftToArrow
+            raise LeftToArrow
         self.bodies = [self._body(page) for page in pages]
         self.pages: Table = table[count - len(pages) : count].copy()
 
@@ -195,39 +146,12 @@ class _Chunk:
         _, start, stored, size, _, _, levels, packed = page
         if self._codec is None or not packed:
             if stored != size:
-                raise _LeftToArrow
+                raise LeftToArrow
             return bytes(self._data[start : start + stored])
         if levels <= 0:
-            return _decompressed(self._data[start : start + stored], size, self._codec)
-        rest = _decompressed(self._data[start + levels : start + stored], size - levels, self._codec)
+            return decompressed(self._data[start : start + stored], size, self._codec)
+        rest = decompressed(self._data[start + levels : start + stored], size - levels, self._codec)
         return bytes(self._data[start : start + levels]) + rest
-
-
-def _decompressed(body: memoryview, size: int, codec: str) -> bytes:
-    import pyarrow as pa
-
-    try:
-        whole = pa.Codec(codec).decompress(body, size, asbytes=True)
-        # if the page is shorter than its header says, the rest of `whole` is whatever was in memory
-        if codec == "snappy":
-            full = _snappy_size(body) == size
-        else:
-            with pa.CompressedInputStream(pa.BufferReader(body), codec) as stream:
-                full = stream.read(size + 1) == whole
-    except (pa.ArrowException, OSError):
-        full = False
-    if not full:
-        raise _LeftToArrow
-    return bytes(whole)
-
-
-def _snappy_size(body: memoryview) -> int:
-    size = 0
-    for place, byte in enumerate(body[:5]):
-        size |= (byte & 127) << 7 * place
-        if byte < 128:
-            return size
-    return -1
 
 
 def _dictionary(body: bytes, page: list[int], column: _Column) -> list[Any]:
@@ -236,10 +160,10 @@ def _dictionary(body: bytes, page: list[int], column: _Column) -> list[Any]:
 
     count = page[kernels.VALUES]
     if page[kernels.ENCODING] not in (kernels.PLAIN, kernels.PLAIN_DICTIONARY):
-        raise _LeftToArrow
+        raise LeftToArrow
     if column.bits:
         if len(body) * 8 != count * column.bits:
-            raise _LeftToArrow
+            raise LeftToArrow
         return list(map(str, np.frombuffer(body, f"<i{column.bits // 8}").astype(column.dtype).tolist()))
     cells, at = [], 0
     while at < len(body):
@@ -247,7 +171,7 @@ def _dictionary(body: bytes, page: list[int], column: _Column) -> list[Any]:
         cells.append(body[at + 4 : end])
         at = end
     if at != len(body) or len(cells) != count:
-        raise _LeftToArrow
+        raise LeftToArrow
     try:
         return [cell.decode() for cell in cells]
     except UnicodeDecodeError:
@@ -271,7 +195,7 @@ def _group(chunks: Sequence[_Chunk], rows: int) -> Group:
         table = np.empty((rows // 8 + 2 * len(sizes) + 2, 3), np.int64)
         count = kernels.runs_of(data, chunk.pages, column.optional, column.bits, table)
         if count < 1 or table[count - 1, kernels.FIRST] != rows:
-            raise _LeftToArrow
+            raise LeftToArrow
         runs.append(table[:count].copy())
         values.append(_plain_values(data, runs[-1], column) if chunk.names is None else chunk.names)
     starts = np.cumsum([0, *map(len, runs)])
@@ -285,10 +209,10 @@ def _plain_values(data: NDArray[np.uint8], runs: Table, column: _Column) -> list
         if end > first:
             numbers = np.frombuffer(data, f"<i{column.bits // 8}", end - first, place // 8)
             if numbers.min() < 0:
-                raise _LeftToArrow
+                raise LeftToArrow
             largest = max(largest, int(numbers.max()))
     if largest > min(_MOST_NUMBER, np.iinfo(column.dtype).max):
-        raise _LeftToArrow
+        raise LeftToArrow
     return list(map(str, range(largest + 1)))
 
 

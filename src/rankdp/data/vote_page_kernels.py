@@ -14,75 +14,14 @@ from numpy.typing import NDArray
 from rankdp.data.page_kernels import ODD, Bytes, _no_blank, _varint, _word
 from rankdp.jit import kernel
 
-CODEC, STORED, START = 4, 7, 11
-"""Fields of `ColumnMetaData`: codec, total_compressed_size, dictionary_page_offset."""
 AT, BITS, MISSING, RUN, PLACE, CODE = range(6)
 """How far a page is decoded: the byte after the present run; the bits of a code; the values still to come in the page
 and in the run; the bit where the run goes on, or -1 if it repeats a code; that code."""
 
 _MOST_BITS = 31
-_DEPTH = 12  # of structs and lists in a footer, which has some five
 
 State = NDArray[np.int64]
 Words = NDArray[np.uint64]
-
-
-@kernel
-def chunks_of(footer: Bytes, chunks: NDArray[np.int64]) -> bool:
-    """chunks[g, c, f] = the number in field f of the `ColumnMetaData` of column c in row group g; False if unsure.
-
-    (Arrow's own way to ask ends the process where a file is damaged.) In Thrift's compact protocol a struct is a
-    list of fields, each with the step from the field before and a type. `field` is the path to a value; `left` counts
-    the elements still to come of a list, and is ODD in a struct.
-    """
-    field, left, element = np.zeros(_DEPTH, np.int64), np.full(_DEPTH, ODD), np.zeros(_DEPTH, np.int64)
-    at, depth, end = 0, 0, len(footer)
-    while 0 <= at < end:
-        if left[depth] == 0:
-            depth -= 1
-            continue
-        if left[depth] > 0:
-            left[depth] -= 1
-            field[depth] += 1
-            kind = element[depth]
-            at += int(kind <= 2)
-        else:
-            kind, step = np.int64(footer[at] & 15), footer[at] >> 4
-            at += 1
-            if kind == 0 and depth == 0:
-                return True
-            if kind == 0:
-                depth -= 1
-                continue
-            if step == 0:
-                return False
-            field[depth] += step
-        if kind == 3 or kind == 7:
-            at += 1 if kind == 3 else 8
-        elif 4 <= kind <= 6:
-            number, at = _varint(footer, at, end)
-            if depth == 5 and field[0] == 4 and field[2] == 1 and field[4] == 3 and field[5] < chunks.shape[2]:
-                if field[1] > len(chunks) or field[3] > chunks.shape[1]:
-                    return False
-                chunks[field[1] - 1, field[3] - 1, field[5]] = (number >> 1) ^ -(number & 1)
-        elif kind == 8:
-            if depth == 4 and field[0] == 4 and field[2] == 1 and field[4] == 1:
-                return False  # the column lies in another file
-            number, at = _varint(footer, at, end)
-            at = at + number if 0 <= at <= end - number else ODD
-        elif kind == 9 or kind == 10 or kind == 12:
-            depth += 1
-            if depth == _DEPTH or at >= end:
-                return False
-            field[depth], left[depth] = 0, ODD
-            if kind < 12:
-                left[depth], element[depth] = np.int64(footer[at] >> 4), np.int64(footer[at] & 15)
-                at += 1
-                if left[depth] == 15:
-                    left[depth], at = _varint(footer, at, end)
-        elif kind > 2:
-            return False
-    return False
 
 
 @kernel

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +32,12 @@ from rankdp.data.page_kernels import (
     SIZE,
     VALUES,
 )
-from rankdp.data.vote_page_kernels import CODE, CODEC, MISSING, START, STORED
+from rankdp.data.parquet_chunks import CODECS, LeftToArrow, decompressed, footer
+from rankdp.data.vote_page_kernels import CODE, MISSING
 
 _MOST_BYTES = 1 << 26  # of a page, and of a column in a row group, which is held in memory
 _MOST_PAGES = 1 << 14
-_CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd"}  # by their numbers in parquet.thrift
 _KINDS = {"INT32": ("int32",), "INT64": ("int64",), "BYTE_ARRAY": ("string", "large_string")}
-
-
-class _Strange(Exception):
-    """What is read here is not of the kind that is understood here."""
 
 
 class PageFile:
@@ -51,14 +48,9 @@ class PageFile:
         schema = opened.schema
         self._places = {schema.column(place).path: place for place in range(len(schema))}
         self._columns: dict[str, _Column] = {}
-        self._chunks = np.full((opened.metadata.num_row_groups, len(schema), START + 1), -1)
-        footer = np.empty(opened.metadata.serialized_size, np.uint8)
-        try:
-            _read(path, -len(footer) - 8, footer)
-        except (_Strange, OSError):
-            return
-        if not vote_page_kernels.chunks_of(footer, self._chunks):
-            self._chunks[:] = -1
+        self._chunks = np.empty((0, 0, 0), np.int64)
+        with suppress(LeftToArrow, OSError):
+            _, self._chunks = footer(path, len(schema))
 
     def batches(self, group: int, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Record batches of so many rows from the start of a row group, ending early at what is not understood.
@@ -73,21 +65,21 @@ class PageFile:
             for start in range(0, total, rows):
                 size = min(rows, total - start)
                 yield pa.RecordBatch.from_arrays([column.take(size) for column in columns], names=list(names))
-        except (_Strange, OSError, pa.ArrowException):
+        except (LeftToArrow, OSError, pa.ArrowException):
             return
 
     def _open(self, group: int, name: str, rows: int) -> _Column:
         import pyarrow as pa
 
         place = self._places.get(name)
-        if place is None:
-            raise _Strange
+        if place is None or group >= len(self._chunks):
+            raise LeftToArrow
         facts = self._opened.schema.column(place)
         kind = self._opened.schema_arrow.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         flat = facts.max_repetition_level == 0 and facts.max_definition_level <= 1
         if not flat or str(kind) not in _KINDS.get(facts.physical_type, ()) or sys.byteorder != "little":
-            raise _Strange
+            raise LeftToArrow
         if name not in self._columns:
             self._columns[name] = _Column(facts)
         self._columns[name].open(self._path, self._chunks[group, place].tolist(), rows)
@@ -107,17 +99,15 @@ class _Column:
 
     def open(self, path: str, chunk: list[int], rows: int) -> None:
         """Read the column of a row group, about which the footer says `chunk`."""
-        import pyarrow as pa
-
-        codec, size, start = chunk[CODEC], chunk[STORED], chunk[START]
-        if codec not in _CODECS or start <= 0 or not 0 < size <= _MOST_BYTES:
-            raise _Strange
-        self._codec = pa.Codec(_CODECS[codec]) if codec else None
+        codec, _, _, size, _, start = chunk
+        if codec not in CODECS or start <= 0 or not 0 < size <= _MOST_BYTES:
+            raise LeftToArrow
+        self._codec = CODECS[codec]
         self._data = _room(self._data, size)
         _read(path, start, self._data[:size])
         pages = self._pages[: max(0, page_kernels.pages_of(self._data[:size], self._optional, self._pages))]
         if not _are_coded(pages, rows):
-            raise _Strange
+            raise LeftToArrow
         self._words = _room(self._words, int(pages[:, SIZE].max()) // 8 + 2)
         first, *later = pages.tolist()
         self._load(first)
@@ -137,7 +127,7 @@ class _Column:
                 self._open_next()
             part = codes[done : done + int(self._state[MISSING])]
             if not vote_page_kernels.decode(self._page, self._words, self._state, len(self._values), part):
-                raise _Strange
+                raise LeftToArrow
             done += len(part)
         return pa.DictionaryArray.from_arrays(pa.array(codes), self._values, safe=False)
 
@@ -145,7 +135,7 @@ class _Column:
         page = next(self._later)
         self._load(page)
         if not vote_page_kernels.open_page(self._page, page[VALUES], page[LEVELS], self._state):
-            raise _Strange
+            raise LeftToArrow
 
     def _load(self, page: list[int]) -> None:
         """Put the body of a page, decompressed, into `_page`, which lies in `_words`."""
@@ -154,24 +144,22 @@ class _Column:
         self._page = self._words.view(np.uint8)[:size]
         if self._codec is None or not packed:
             if stored != size:
-                raise _Strange
+                raise LeftToArrow
             self._page[:] = body
             return
         levels = max(levels, 0)
         self._page[:levels] = body[:levels]
         if levels < size:
-            rest = self._codec.decompress(body[levels:], size - levels)
-            if len(rest) != size - levels:
-                raise _Strange
+            rest = decompressed(body[levels:].data, size - levels, self._codec)
             self._page[levels:] = np.frombuffer(rest, np.uint8)
 
 
 def _read(path: str, start: int, out: NDArray[np.uint8]) -> None:
-    """Fill an array with bytes of a file, counted from the end if `start` is negative."""
+    """Fill an array with bytes of a file."""
     with Path(path).open("rb", buffering=0) as file:
-        file.seek(start, 2 if start < 0 else 0)
+        file.seek(start)
         if file.readinto(out.data) != len(out):
-            raise _Strange
+            raise LeftToArrow
 
 
 def _are_coded(pages: NDArray[np.int64], rows: int) -> bool:
@@ -195,11 +183,11 @@ def _dictionary(page: NDArray[np.uint8], values: int, kind: str) -> Any:
     if kind != "BYTE_ARRAY":
         dtype = np.dtype("<i4" if kind == "INT32" else "<i8")
         if len(page) != values * dtype.itemsize:
-            raise _Strange
+            raise LeftToArrow
         return pa.array(page.view(dtype).copy())
     if len(page) < 4 * values:
-        raise _Strange
+        raise LeftToArrow
     texts, ends = np.empty(len(page), np.uint8), np.empty(values + 1, np.int32)
     if not vote_page_kernels.split_texts(page, texts, ends):
-        raise _Strange
+        raise LeftToArrow
     return pa.StringArray.from_buffers(values, pa.py_buffer(ends), pa.py_buffer(texts))
