@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from rankdp.cli import cli
 from rankdp.errors import InputError
-from rankdp.planning.pages import check_ending, table_of, to_html, write_plan
+from rankdp.planning.pages import _smooth, check_ending, table_of, to_html, write_plan
 from rankdp.planning.plan import plan
 
 
@@ -49,6 +50,30 @@ def test_files(made, tmp_path, ending):
     else:
         assert content.startswith(b"<!doctype html>")
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("situation", "asked"),
+    [
+        ("ranking", {"items": 20, "overlap": 0.9}),
+        ("ranking", {"items": 10, "exact": 0.5}),
+        ("scores", {"items": 20, "exact": 0.9}),
+        ("scores", {"items": 12, "pairs": 0.8}),
+        ("comparisons", {"items": 30, "comparisons": 5000, "protect": "outcome", "half_width": 0.4}),
+    ],
+)
+def test_lines_pass_near_what_was_not_computed(situation, asked):
+    made = plan(situation, **asked)
+    for name, values in made.curves.items():
+        x, y = _smooth(made.measure, made.epsilons, values)
+        if np.isnan(values).any():
+            continue
+        steps = np.diff(y) if made.measure.share else -np.diff(y)
+        assert steps.min() > -1e-9
+        for epsilon in np.sqrt(np.array(made.epsilons[1:]) * made.epsilons[:-1]).tolist():
+            truth = made.situation.accuracy(name, made.measure, epsilon, made.request)
+            drawn = float(np.interp(epsilon, x, y))
+            assert drawn == (pytest.approx(truth, abs=0.04) if made.measure.share else pytest.approx(truth, rel=0.05))
 
 
 def test_endings():

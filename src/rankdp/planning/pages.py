@@ -6,15 +6,21 @@ import io
 import json
 import math
 import textwrap
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankdp import pages
+from rankdp.planning.base import Measure
 from rankdp.planning.plan import Plan, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Floats = NDArray[np.float64]
 _FORMATS = (".png", ".html", ".json")
 
 
@@ -75,8 +81,10 @@ def draw(plan: Plan, axes: Axes) -> None:
 
     for name, values in plan.curves.items():
         if not all(math.isnan(value) for value in values):
-            marker = "o" if name in plan.situation.slow else ""
-            axes.plot(plan.epsilons, values, color=COLOURS[name], label=name, marker=marker)
+            if name in plan.situation.slow:
+                axes.plot(plan.epsilons, values, "o", color=COLOURS[name], label=name)
+            else:
+                axes.plot(*_smooth(plan.measure, plan.epsilons, values), color=COLOURS[name], label=name)
     if plan.target is not None:
         axes.axhline(plan.target, color="0.5", linewidth=0.8, linestyle=":")
     axes.axvline(plan.epsilon, color="0.5", linewidth=0.8, linestyle=":")
@@ -93,6 +101,26 @@ def draw(plan: Plan, axes: Axes) -> None:
         axes.set_ylabel(f"half-width of a {words}")
     axes.grid(color="0.93")
     axes.legend(frameon=False)
+
+
+def _smooth(measure: Measure, epsilons: Sequence[float], values: Sequence[float]) -> tuple[Floats, Floats]:
+    """A line through the values: monotone cubics (Fritsch and Carlson) in the scale where they are fairly straight.
+
+    That is log(-log) of shares and log of the others, over log epsilon.
+    """
+    x, y = np.log(epsilons), np.asarray(values)
+    y = np.log(-np.log(np.clip(y, 1e-9, 1 - 1e-9))) if measure.share else np.log(y)
+    step, slope = np.diff(x), np.diff(y) / np.diff(x)
+    weight = np.stack([2 * step[1:] + step[:-1], step[1:] + 2 * step[:-1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = weight.sum(axis=0) / (weight / np.stack([slope[:-1], slope[1:]])).sum(axis=0)
+    tangent = np.concatenate([slope[:1], np.where(slope[:-1] * slope[1:] > 0, inner, 0), slope[-1:]])
+    dense = np.linspace(x[0], x[-1], 400)
+    at = np.clip(np.searchsorted(x, dense, "right") - 1, 0, len(step) - 1)
+    t = (dense - x[at]) / step[at]
+    bend = (t - 1) * tangent[at] + t * tangent[at + 1] - (2 * t - 1) * slope[at]
+    line = y[at] + step[at] * (t * slope[at] + t * (t - 1) * bend)
+    return np.exp(dense), np.exp(-np.exp(line)) if measure.share else np.exp(line)
 
 
 def _picture(plan: Plan, kind: str) -> bytes:
