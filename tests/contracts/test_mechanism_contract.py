@@ -363,6 +363,20 @@ def test_personal_epsilons_in_one_call(name, request):
     assert personal.expected_concordance() == pytest.approx(np.mean([part.expected_concordance() for part in parts]))
 
 
+@own
+def test_half_the_noise_for_some_voters_fails_the_audits(name, request):
+    chosen = [Fraction(1, 2), Fraction(2)]
+    personal = rankdp.mechanism(name, 3, chosen * 20_000)
+    personal.parts[1] = half_noise(personal.parts[1])
+    cells = indices(personal.sample(np.tile(np.arange(3), (40_000, 1)), seeded(request)))
+    assert_law(cells[::2], np.exp(law(name, 3, chosen[0])[1]))
+    with pytest.raises(AssertionError):
+        assert_law(cells[1::2], np.exp(law(name, 3, chosen[1])[1]))
+    exact_audit(personal.parts[0])
+    with pytest.raises(AssertionError):
+        exact_audit(personal.parts[1])
+
+
 # -- extremes ----------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,10 @@ from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 class Personal:
     """One mechanism per voter: each row of ``sample`` is protected with its own epsilon.
 
+    Proof: the epsilons are public, and rows are drawn independently of each other, each by the mechanism of its own
+    epsilon. So moving one item of voter v's ranking changes the probability of a release by exp(eps_v) at most. What
+    audits a mechanism audits its rows, ``parts``; which row goes to which part is held against every part's law.
+
     Voters who chose the same epsilon share tables, so the cost grows with the number of *different* epsilons.
     """
 
