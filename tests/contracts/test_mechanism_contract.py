@@ -224,6 +224,7 @@ def test_public_numbers_equal_enumeration(name, items, epsilon):
     np.testing.assert_allclose(mechanism.position_matrix(), matrix, atol=1e-10)
     for k in range(1, items + 1):
         np.testing.assert_allclose(mechanism.top_block(k), matrix[:k, :k], atol=1e-10)
+        assert mechanism.top_overlap(k) == pytest.approx(matrix[:k, :k].sum() / k, abs=1e-10)
     kept = []
     for i, j in itertools.combinations(range(items), 2):
         kept.append(float(probabilities @ keeps(outputs, i, j)))

@@ -142,6 +142,10 @@ class RankingMechanism(ABC):
         """The corner of ``position_matrix`` for the first k positions: which of the top k stay there."""
         return self.position_matrix()[:k, :k]
 
+    def top_overlap(self, k: int) -> float:
+        """The expected share of the first k items that are among the first k of the release."""
+        return float(self.top_block(k).sum() / k)
+
     def pair_law(self) -> PairLaw:
         """Where every pair of original positions lands, exactly; refused where that is out of reach."""
         if self.items > self.pair_law_up_to:

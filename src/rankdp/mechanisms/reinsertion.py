@@ -162,6 +162,10 @@ class Reinsertion(RankingMechanism):
         """The same for the first k positions alone, in O(m k^2)."""
         return concordance.reinsertion_position_matrix(self.items, self._law, first=k)
 
+    def top_overlap(self, k: int) -> float:
+        """From how many of the first k items are kept, in O(m k)."""
+        return concordance.reinsertion_top_overlap(self.items, self._law, k)
+
     def _pair_law(self) -> pair_laws.PairLaw:
         """By which of the two were taken out."""
         return pair_laws.reinsertion_pair_law(self.items, self._law)

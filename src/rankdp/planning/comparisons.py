@@ -61,7 +61,7 @@ class ManyComparisons(Situation):
             self.options = ("copeland",)
         self.spread = check_number(spread, "spread", "a finite number above 0", 0.0)
         self.law = Uniform(-self.spread, self.spread)
-        self.subject = f"a leaderboard of {items} items from {comparisons:,} comparisons"
+        self.subject = f"a leaderboard of {items} items from {comparisons:,} comparison{'s' * (comparisons > 1)}"
         self._information = 2 * comparisons / (items - 1) * _mean_slope(self.law)
 
     @property

@@ -40,6 +40,6 @@ class OneRanking(Situation):
                 return math.nan
             if measure is EXACT:
                 return math.exp(built.log_prob_of_no_change())
-            return float(built.top_block(request.top).sum() / request.top)
+            return built.top_overlap(request.top)
         except Unsupported:
             return math.nan

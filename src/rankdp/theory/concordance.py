@@ -88,6 +88,21 @@ def reinsertion_position_matrix(items: int, law: NDArray[np.float64], first: int
     return matrix
 
 
+def reinsertion_top_overlap(items: int, law: NDArray[np.float64], k: int) -> float:
+    """The corner of that matrix summed and divided by k: the sum over a < k of A_s[a, q] is P(J > q) for the number J
+    of the first k that are among s kept ones, hypergeometric, so with d = m - s the share is
+
+        sum over s of law[d] (k d/m^2 + (sum over q of P(J > q)^2) / k).
+    """
+    log_factorial = _log_factorials(items)
+    s = np.flatnonzero(law[::-1] >= 1e-18)[:, None]
+    d, j = items - s, np.arange(k + 1)
+    log = _log_choose(np.array(k), j, log_factorial) + _log_choose(np.array(items - k), s - j, log_factorial)
+    many = np.exp(log - log_factorial[items] + log_factorial[s] + log_factorial[d])
+    more = np.cumsum(many[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    return float(np.sum(law[d[:, 0]] * (k * d[:, 0] / items**2 + np.square(more).sum(axis=1) / k)))
+
+
 def _log_factorials(largest: int) -> NDArray[np.float64]:
     return np.array([math.lgamma(k + 1) for k in range(largest + 1)])
 
