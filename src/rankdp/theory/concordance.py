@@ -91,7 +91,7 @@ def reinsertion_position_matrix(items: int, law: NDArray[np.float64], first: int
 def reinsertion_top_overlap(items: int, law: NDArray[np.float64], k: int) -> float:
     """The expected share of the first k items that stay among the first k: the corner of that matrix, summed, over k.
 
-    The sum of A_s[a, q] over a < k is P(J > q), where J of the first k are kept (hypergeometric). So with d = m - s it is
+    The sum of A_s[a, q] over a < k is P(J > q), where J of the first k are kept (hypergeometric). With d = m - s it is
 
         sum over s of law[d] (k d/m^2 + (sum over q of P(J > q)^2) / k).
     """
