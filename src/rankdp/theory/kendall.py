@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+_ITEMS_AT_A_TIME = 32
+
 
 def rate(items: int, epsilon: float) -> float:
     """x = eps/(m-1): what each discordant pair costs in log-probability."""
@@ -74,20 +76,27 @@ def position_matrix(items: int, epsilon: float, first: int | None = None) -> NDA
 
     Of n items left, the one with i others before it comes next with probability r^i (1 - r) / (1 - r^n): the same law,
     since it then stands before those i. Otherwise one of the i is gone with (1 - r^i) / (1 - r^n), or none of them with
-    (r^(i+1) - r^n) / (1 - r^n). The corner of the ``first`` k positions takes O(k^3), however long the ranking is.
+    (r^(i+1) - r^n) / (1 - r^n). The corner of the ``first`` k positions takes O(k^3), however long the ranking is. Of
+    the whole matrix one half is enough, as M[a, b] = M[b, a] = M[m-1-a, m-1-b]; some items at a time stay in the cache.
     """
-    x = rate(items, epsilon)
     size = items if first is None else first
+    kept = np.exp(-rate(items, epsilon) * np.arange(items + 1))  # r^n
+    lost = -np.expm1(-rate(items, epsilon) * np.arange(items + 1))  # 1 - r^n
     matrix = np.zeros((size, size))
-    waiting = np.eye(size)  # waiting[a, i]: P(the item of position a is left, and i of those left are before it)
-    for b in range(size):
-        left = items - b
-        before = np.arange(min(size, left))
-        waiting, whole = waiting[:, : len(before)], -math.expm1(-left * x)
-        matrix[:, b] = waiting @ np.exp(-before * x) * (-math.expm1(-x) / whole)
-        passed = waiting[:, 1:] * (-np.expm1(-before[1:] * x) / whole)
-        waiting = waiting * (np.exp(-(before + 1) * x) * -np.expm1(-(left - 1 - before) * x) / whole)
-        waiting[:, :-1] += passed
+    for start in range(0, size, _ITEMS_AT_A_TIME):
+        stop = min(start + _ITEMS_AT_A_TIME, size)
+        waiting = np.eye(stop - start, stop, start)  # P(the item is left, and i of those left are before it)
+        for b in range(items - start if first is None else size):
+            left = items - b
+            width = min(stop, left)
+            waiting = waiting[:, :width]
+            matrix[start:stop, b] = waiting @ kept[:width] * (lost[1] / lost[left])
+            passed = waiting[:, 1:] * (lost[1:width] / lost[left])
+            waiting *= kept[1 : width + 1] * lost[left - width : left][::-1] / lost[left]
+            waiting[:, :-1] += passed
+    if first is None:
+        known = np.add.outer(np.arange(items), np.arange(items)) < items
+        matrix = np.where(known, matrix, matrix[::-1, ::-1].T)
     return matrix
 
 
