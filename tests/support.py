@@ -146,10 +146,10 @@ def sampled_weights(mechanism: RankingMechanism) -> list[tuple[int, int]]:
     return _WEIGHTS[mechanism.name](mechanism)
 
 
-def _from_outputs(table, items):
-    weights = table._weights(PRECISION)
+def _from_outputs(mechanism):
+    weights = mechanism._outputs._weights(PRECISION)
     assert weights.first == weights.below == weights.above == 0
-    assert len(weights.low) == math.factorial(items)
+    assert len(weights.low) == math.factorial(mechanism.items)
     return list(zip(weights.low, weights.high, strict=True))
 
 
@@ -172,25 +172,11 @@ def _kendall_weights(mechanism):
     return [found[index] for index in range(math.factorial(m))]
 
 
-def _ulam_weights(mechanism):
-    m = mechanism.items
-    moved = mechanism._moved._weights(PRECISION)
-    lengths = [longest_increasing(s) for s in all_permutations(m).tolist()]
-    common = math.factorial(m)  # a multiple of every count is not needed: weights are scaled by m! before dividing
-    return [
-        (
-            moved.low[m - length] * common // lengths.count(length),
-            -(-moved.high[m - length] * common // lengths.count(length)),
-        )
-        for length in lengths
-    ]
-
-
 _WEIGHTS = {
     "kendall": _kendall_weights,
-    "ulam": _ulam_weights,
-    "reinsertion": lambda mechanism: _from_outputs(mechanism._outputs, mechanism.items),
-    "optimal": lambda mechanism: _from_outputs(mechanism._table, mechanism.items),
+    "ulam": _from_outputs,
+    "reinsertion": _from_outputs,
+    "optimal": _from_outputs,
 }
 
 

@@ -307,6 +307,22 @@ def test_right_invariance(name, request):
     assert np.array_equal(drawn, np.take_along_axis(orders, plain, axis=1))
 
 
+@pytest.mark.parametrize("name", ["ulam", "reinsertion"])
+def test_draws_without_a_table_of_outputs_follow_the_same_law(name, request, monkeypatch):
+    mechanism, logs = law(name, 4, Fraction(1))
+    monkeypatch.setattr(f"rankdp.mechanisms.{name}.TABLE_UP_TO", 0)
+    assert_law(indices(mechanism.sample(np.tile(np.arange(4), (60_000, 1)), seeded(request))), np.exp(logs))
+
+
+@pytest.mark.parametrize("name", ["ulam", "reinsertion", "optimal"])
+def test_a_few_rankings_are_drawn_as_many_are(name, monkeypatch, request):
+    mechanism = rankdp.mechanism(name, 5, 1)
+    orders = np.array([generator(request).permutation(5) for _ in range(700)])
+    few = mechanism.sample(orders, SeededBits(1))
+    monkeypatch.setattr(base_module, "FEW_CELLS", 0)
+    assert np.array_equal(few, mechanism.sample(orders, SeededBits(1)))
+
+
 @every
 def test_workers_do_not_change_a_rehearsal(name, monkeypatch):
     monkeypatch.setattr(base_module, "_CELLS_PER_CHUNK", 1000)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Scripted, assert_law, generator, precise, seeded
 
+from rankdp.privacy import tables
 from rankdp.privacy.kernels import look_up, look_up_stages
 from rankdp.privacy.tables import BUCKETS, LAST, CutTable, Weights, geometric_weights, guide, integer_weights
 
@@ -22,6 +23,15 @@ RATES = [
     Fraction(50),
     Fraction(10**9),
 ]
+
+
+@pytest.fixture(autouse=True, scope="module", params=["a few draws", "many draws"])
+def both_ways(request):
+    """Few words are looked up by NumPy and many by a kernel: everything holds for both."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "many draws":
+            patch.setattr(tables, "_FEW", 0)
+        yield
 
 
 def geometric_function(rate, k, size=None, digits=250):

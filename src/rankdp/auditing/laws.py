@@ -5,14 +5,14 @@ of its cells, as sharp as is asked for; the word that hits a cut point itself is
 more digits. So the enclosures *are* the sampler: with them at some hundred bits, and the steps from cells to a ranking
 followed one by one, the probability of every ranking lies between two rationals. Per mechanism:
 
-- *optimal*, and *reinsertion* up to 5 items: a cell is a ranking.
+- *optimal*, and *reinsertion* and *ulam* up to 5 items: a cell is a ranking.
 - *kendall*: a row of cells, one for each stage; the sampler's own kernel turns it into a ranking, and different rows
   into different ones.
 - *reinsertion* of 6 items: d items leave and come back evenly, so ``P(s) = sum over d of P(d) N(s, m-d) (m-d)!/m! /
   C(m, d)``, with N the number of increasing subsequences of that length.
-- *ulam*: a cell is m - L, a second table has the shapes with a first row of L, and a pair of tableaux of that shape is
-  even among f^2 (the hook walk of Greene, Nijenhuis and Wilf 1979); the shape of a ranking is found here by
-  Robinson-Schensted insertion. Evenness itself is a theorem, and the sampler is held to it by a chi-squared test.
+- *ulam* of 6 items: a cell is m - L, a second table has the shapes with a first row of L, and a pair of tableaux of
+  that shape is even among f^2 (the hook walk of Greene, Nijenhuis and Wilf 1979); the shape of a ranking is found here
+  by Robinson-Schensted insertion. Evenness itself is a theorem, and the sampler is held to it by a chi-squared test.
 
 A mechanism of one's own offers the same by a method ``exact_law(bits)``: a pair (low, high) of rationals for every
 relative order s in lexicographic order, ``output[j] = input[s[j]]``, up to a common factor.
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.base import RankingMechanism, all_permutations, moves
+from rankdp.mechanisms.base import TABLE_UP_TO, RankingMechanism, all_permutations, moves
 from rankdp.mechanisms.kendall import Kendall
 from rankdp.mechanisms.optimal import Optimal
 from rankdp.mechanisms.reinsertion import Reinsertion
@@ -101,7 +101,7 @@ def _kendall(mechanism: Kendall, bits: int) -> EnclosedLaw:
 
 def _reinsertion(mechanism: Reinsertion, bits: int) -> EnclosedLaw:
     m = mechanism.items
-    if m <= 5:
+    if m <= TABLE_UP_TO:
         return _one_cell_each(mechanism._outputs, bits)
     weights = _enclosures(mechanism._taken, bits)
     listed = range(weights.first, weights.first + len(weights.low))
@@ -124,6 +124,8 @@ def _ulam(mechanism: Ulam, bits: int) -> EnclosedLaw:
     from rankdp.mechanisms.ulam import _Shapes, _tableaux
 
     m = mechanism.items
+    if m <= TABLE_UP_TO:
+        return _one_cell_each(mechanism._outputs, bits)
     moved = _enclosures(mechanism._moved, bits)
     law = []
     for s in all_permutations(m).tolist():
@@ -142,7 +144,7 @@ _READERS: dict[type, Callable[[Any, int], EnclosedLaw]] = {
     Kendall: _kendall,
     Ulam: _ulam,
     Reinsertion: _reinsertion,
-    Optimal: lambda mechanism, bits: _one_cell_each(mechanism._table, bits),
+    Optimal: lambda mechanism, bits: _one_cell_each(mechanism._outputs, bits),
 }
 
 

@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,11 +31,14 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.privacy.tables import CutTable
 from rankdp.theory.pair_laws import Moments, PairLaw, of_permutations
 
 Orders = NDArray[np.int32]
 
 _SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold what follows from it
+TABLE_UP_TO = 5  # items up to which a table of all outputs is faster than any other way to draw one
+FEW_CELLS = 1 << 15  # not worth the second that loading compiled code takes
 _CELLS_PER_CHUNK = 1 << 16  # one worker's share at a time: small enough for its words and draws to stay in cache
 
 
@@ -110,6 +114,20 @@ class RankingMechanism(ABC):
     @abstractmethod
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         """Write synthetic orders for a validated chunk of rows into ``out``."""
+
+    @cached_property
+    def _permutations(self) -> Orders:
+        return all_permutations(self.items)
+
+    def _draw_outputs(self, table: CutTable, orders: Orders, out: Orders, bits: Bits) -> None:
+        """Permute each row by a draw from a table whose cells are all permutations in lexicographic order."""
+        cells = table.sample(len(orders), bits)
+        if orders.size < FEW_CELLS:
+            out[:] = np.take_along_axis(orders, self._permutations[cells], axis=1)
+            return
+        from rankdp.mechanisms.kernels import permute
+
+        permute(orders, self._permutations, cells, out)
 
     def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
         """log P(output | order), row by row; either argument may be a single ranking."""

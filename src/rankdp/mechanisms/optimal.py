@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.base import Orders, RankingMechanism, all_permutations, moves
+from rankdp.mechanisms.base import Orders, RankingMechanism, moves
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.privacy.tables import CutTable, integer_weights
@@ -42,10 +42,6 @@ class Optimal(RankingMechanism):
 
     name: ClassVar[str] = "optimal"
     most_items: ClassVar[int | None] = 6
-
-    @cached_property
-    def _permutations(self) -> Orders:
-        return all_permutations(self.items)
 
     @cached_property
     def _neighbours(self) -> NDArray[np.int64]:
@@ -120,7 +116,7 @@ class Optimal(RankingMechanism):
         return np.array([weight / total for weight in self.weights])
 
     @cached_property
-    def _table(self) -> CutTable:
+    def _outputs(self) -> CutTable:
         return CutTable(integer_weights(self.weights))
 
     def local_epsilon(self) -> float:
@@ -131,9 +127,7 @@ class Optimal(RankingMechanism):
         return upwards(math.log(smallest + spread) - math.log(smallest))
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
-        from rankdp.mechanisms.kernels import permute
-
-        permute(orders, self._permutations, self._table.sample(len(orders), bits), out)
+        self._draw_outputs(self._outputs, orders, out, bits)
 
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         log_total = math.log(sum(self.weights))

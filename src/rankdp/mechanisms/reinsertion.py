@@ -26,13 +26,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.base import Orders, RankingMechanism, all_permutations, rows_from_halves
+from rankdp.mechanisms.base import TABLE_UP_TO, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.privacy.tables import CutTable, Weights
 from rankdp.theory import concordance, pair_laws
-
-_TABLE_UP_TO = 5  # items up to which a table of all outputs is faster than taking items out
 
 
 class Reinsertion(RankingMechanism):
@@ -98,7 +96,7 @@ class Reinsertion(RankingMechanism):
     def _outputs(self) -> CutTable:
         """The law of the output itself, for very short rankings: sum over j of N_j(s) (1-r)^j r^(m-j), r = e^-eps."""
         m = self.items
-        counts = [_increasing_subsequences(s) for s in all_permutations(m).tolist()]
+        counts = [_increasing_subsequences(s) for s in self._permutations.tolist()]
 
         def weights(bits: int) -> Weights:
             scale = bits + 64 + m * max(0, (1 / self.epsilon).__ceil__().bit_length())
@@ -113,11 +111,11 @@ class Reinsertion(RankingMechanism):
         return CutTable(weights)
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
-        from rankdp.mechanisms.kernels import permute, reinsert, reinsert_short
-
-        if self.items <= _TABLE_UP_TO:
-            permute(orders, all_permutations(self.items), self._outputs.sample(len(orders), bits), out)
+        if self.items <= TABLE_UP_TO:
+            self._draw_outputs(self._outputs, orders, out, bits)
             return
+        from rankdp.mechanisms.kernels import reinsert, reinsert_short
+
         taken = self._taken.sample(len(orders), bits)
         if self.items <= 16:
             rows_from_halves(reinsert_short, orders, taken, out, bits, self.items // 8 + 2, *_sequences(self.items))

@@ -11,12 +11,13 @@ attains it. The identity and the reverse (L = 1) differ by eps (m-1): the classi
 Exact sampling: by the Robinson-Schensted correspondence a permutation is a pair of standard tableaux of one
 shape whose first row is L long, and hook lengths count them (f of each shape). Draw L with weight e^(eps L)
 sum f^2, the shape with weight f^2 (big integers), two uniform tableaux by the hook walk, and go back through
-the correspondence.
+the correspondence. Up to 5 items a table of all outputs is faster.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -25,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.base import Orders, RankingMechanism, rows_from_halves
+from rankdp.mechanisms.base import TABLE_UP_TO, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.exact import exp_bounds
 from rankdp.privacy.tables import CutTable, Weights, integer_weights
@@ -54,6 +55,18 @@ class Ulam(RankingMechanism):
         return self.epsilon * (self.items - 1)
 
     @cached_property
+    def _outputs(self) -> CutTable:
+        """The law of the output itself, for very short rankings: weights e^(-eps (m - L))."""
+        moved = [self.items - _longest_increasing(s) for s in self._permutations.tolist()]
+
+        def weights(bits: int) -> Weights:
+            scale = bits + math.factorial(self.items).bit_length() + 8
+            bounds = [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
+            return Weights([bounds[j][0] for j in moved], [bounds[j][1] for j in moved])
+
+        return CutTable(weights)
+
+    @cached_property
     def _moved(self) -> CutTable:
         """The law of m - L: weights e^(-eps j) times the number of permutations with L = m - j."""
         counts = [_Shapes.of(self.items, self.items - j).total for j in range(self.items)]
@@ -69,6 +82,9 @@ class Ulam(RankingMechanism):
         return CutTable(weights)
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        if self.items <= TABLE_UP_TO:
+            self._draw_outputs(self._outputs, orders, out, bits)
+            return
         from rankdp.mechanisms.kernels import permutations_of_shapes
 
         moved = self._moved.sample(len(orders), bits)
@@ -148,6 +164,15 @@ class _Shapes:
     @cached_property
     def table(self) -> CutTable:
         return CutTable(integer_weights(self._squares))
+
+
+def _longest_increasing(s: list[int]) -> int:
+    """By patience sorting."""
+    tops: list[int] = []
+    for value in s:
+        place = bisect_left(tops, value)
+        tops[place : place + 1] = [value]
+    return len(tops)
 
 
 def _partitions(total: int, first: int) -> Iterator[tuple[int, ...]]:

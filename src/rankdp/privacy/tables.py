@@ -27,6 +27,8 @@ WORD = 64
 LAST = (1 << WORD) - 1
 BUCKETS = 8  # slices of the guide per cut: most hold no cut, so a look-up is one load that the processor can foresee
 
+_FEW = 1 << 13  # draws: not worth the second that loading compiled code takes
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -90,13 +92,17 @@ class CutTable:
 
     def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """``count`` independent draws."""
-        from rankdp.privacy.kernels import look_up
-
         words = bits.words(count)
-        cells = np.empty(count, dtype=np.int64)
-        if look_up(words, self.cuts, self.guide, cells):
-            for index in np.flatnonzero(cells < 0):
-                cells[index] = self.resolve(int(words[index]), bits) - self.first
+        if count < _FEW:
+            cells = np.searchsorted(self.cuts, words)
+            undecided = np.flatnonzero(self.cuts[cells] == words)
+        else:
+            from rankdp.privacy.kernels import look_up
+
+            cells = np.empty(count, dtype=np.int64)
+            undecided = np.flatnonzero(cells < 0) if look_up(words, self.cuts, self.guide, cells) else cells[:0]
+        for index in undecided:
+            cells[index] = self.resolve(int(words[index]), bits) - self.first
         return cells + self.first
 
     def decide(self, word: int, bits: Bits) -> int:
