@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -44,10 +45,12 @@ def spark(tmp_path_factory):
     builder = session_module.SparkSession.builder.master("local[2]").appName("rankdp tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield ibis.pyspark.connect(session)
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # and not the first Python in the path
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        yield ibis.pyspark.connect(session)
+        session.stop()
 
 
 @pytest.fixture(params=ENGINES)
