@@ -78,6 +78,14 @@ def test_what_changes_the_numbers_runs_again(use, tmp_path, change):
     assert calls.count == 6 + len(changed.cells("quick"))
 
 
+def test_another_library_runs_everything_again(use, tmp_path, monkeypatch):
+    calls = use(Calls())
+    run(specification(), tmp_path)
+    monkeypatch.setattr(runner, "_library", lambda: "another")
+    run(specification(), tmp_path)
+    assert calls.count == 12
+
+
 def test_an_interrupted_run_goes_on(use, tmp_path):
     use(Calls(fail_at=4, problem=KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):

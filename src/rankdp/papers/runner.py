@@ -1,9 +1,9 @@
 """Runs the cells of specifications on all cores, and keeps what is done.
 
-A finished cell is a file named by the hash of all it depends on: the experiment and the source of its paper's modules,
-the cell's values, repetitions and seed, and rankdp's version. Whatever interrupts a run, the next one goes on from
-there; changing a claim or a picture runs nothing again. Experiments are seeded, so a table depends on its specification
-alone.
+A finished cell is a file named by the hash of all it depends on: the experiment, the source of its paper's modules and
+of the library they call, and the cell's values, repetitions and seed. Whatever interrupts a run, the next one goes on
+from there; changing a claim or a picture runs nothing again. Experiments are seeded, so a table depends on its
+specification alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +28,6 @@ from rankdp.data.atomic import make_directory, write_whole
 from rankdp.errors import InputError, RankdpError
 from rankdp.papers.cells import Cell, Row, data_home
 from rankdp.papers.specification import HOME, Size, Specification
-from rankdp.version import __version__
 
 Progress = Callable[[int, int, str], None]
 """progress(cells done, cells in all, the specification of the last one)."""
@@ -117,8 +117,18 @@ def _tasks(owner: int, one: Specification, size: Size) -> list[_Task]:
 
 def _made_of(one: Specification) -> str:
     """What the numbers of a cell depend on beside the cell: the code that makes them."""
-    sources = [path.read_bytes() for path in sorted((HOME / one.paper).glob("*.py"))]
-    return f"{__version__} {one.paper} {one.experiment} {hashlib.sha256(b''.join(sources)).hexdigest()}"
+    sources = b"".join(path.read_bytes() for path in sorted((HOME / one.paper).glob("*.py")))
+    return f"{_library()} {one.paper} {one.experiment} {hashlib.sha256(sources).hexdigest()}"
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    """The hash of all modules that experiments may call: neither the command line nor what is made of their rows."""
+    found = hashlib.sha256((HOME / "cells.py").read_bytes())
+    for path in sorted(HOME.parent.rglob("*.py")):
+        if not path.is_relative_to(HOME) and not path.is_relative_to(HOME.parent / "cli"):
+            found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def _key(made: str, cell: Cell) -> str:
