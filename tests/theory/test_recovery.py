@@ -359,3 +359,10 @@ def test_many_well_separated_scores(noise):
     flips = noise.difference_survival(np.diff(x))
     assert recovery.order_probability(x, noise, 1.0) == pytest.approx(np.prod(1 - flips), abs=1e-4)
     assert np.sum(flips) > 5e-5
+
+
+def test_the_whole_order_of_a_skewed_law_without_an_upper_end(request):
+    """Its density is asked for at infinity too."""
+    law, sigma = Tabulated(stats.gamma(2.5)), 0.05
+    simulated = recovery.error_probability(6, Laplace(), sigma, law, 20_000, generator(request))
+    near(simulated, 1 - recovery.order_probability_iid(6, Laplace(), sigma, law), 0.003)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +93,7 @@ class Plan:
         return {
             one.name: self._points(one)
             if one.name in self.situation.slow
-            else _curve(self.situation, one.name, self.measure, self.epsilons, self.request)
+            else _curve(self.situation, one, self.measure, self.epsilons, self.request)
             for one in self.choices
         }
 
@@ -277,14 +278,21 @@ def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
 
 
 def _curve(
-    situation: Situation, option: str, measure: Measure, epsilons: tuple[float, ...], request: Request
+    situation: Situation, one: Choice, measure: Measure, epsilons: tuple[float, ...], request: Request
 ) -> tuple[float, ...]:
-    """From the largest epsilon down; a share that has come to nothing stays there."""
-    values: list[float] = []
-    for epsilon in reversed(epsilons):
-        gone = measure.share and bool(values) and values[-1] < _NOTHING
-        values.append(0.0 if gone else situation.accuracy(option, measure, epsilon, request))
-    return tuple(reversed(values))
+    """From the option's own epsilon up and down; a share that has come to all or to nothing stays there."""
+    begin = bisect_left(epsilons, one.epsilon)
+    values = [math.nan] * len(epsilons)
+    for way, end in ((range(begin, len(epsilons)), 1.0), (range(begin - 1, -1, -1), 0.0)):
+        settled = math.nan
+        for place in way:
+            if math.isnan(settled):
+                values[place] = situation.accuracy(one.name, measure, epsilons[place], request)
+            else:
+                values[place] = settled
+            if measure.share and abs(values[place] - end) < _NOTHING:
+                settled = values[place]
+    return tuple(values)
 
 
 def short(epsilon: float) -> str:

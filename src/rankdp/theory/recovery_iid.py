@@ -48,19 +48,24 @@ def adjacent_flips(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> fl
     above, and P_e approaches it as sigma falls.
     """
     check_number(sigma, "sigma", "a finite number above 0", 0.0)
+    w, spacing = _spacings(check_items(n), law)
+    return float(np.sum(noise.difference_survival(w / sigma) * spacing))
+
+
+@lru_cache(maxsize=16)
+def _spacings(n: int, law: ScoreLaw) -> tuple[FloatArray, FloatArray]:
+    """Nodes w, and the sum of the spacings' densities there times the weights."""
     t, _, weights = unit_rule()
-    width = _width(law)
-    keep = noise.difference_survival(width * t / sigma)
-    live = keep > 1e-14
-    w = (width * t)[live]
+    w = _width(law) * t
     inner, _, inner_weights = unit_rule(1 / 10)
     high = law.support[1]
     most = law.cdf(high - w) if math.isfinite(high) else np.ones_like(w)
     u = most[:, None] * inner
     x = law.quantile(u)
-    free = np.clip(1 - law.cdf(x + w[:, None]) + u, 0, 1) ** (check_items(n) - 2)
-    spacing = n * (n - 1) * most * ((free * np.nan_to_num(law.density(x + w[:, None]), posinf=0.0)) @ inner_weights)
-    return float(width * np.sum(weights[live] * keep[live] * spacing))
+    free = np.clip(1 - law.cdf(x + w[:, None]) + u, 0, 1) ** (n - 2)
+    with np.errstate(invalid="ignore"):  # scipy's densities at infinity
+        beyond = np.nan_to_num(law.density(x + w[:, None]), posinf=0.0)
+    return w, _width(law) * weights * n * (n - 1) * most * ((free * beyond) @ inner_weights)
 
 
 def order_probability_iid(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
