@@ -37,7 +37,10 @@ def table() -> Table:
         if (situation, question) != ("ranking", "--half-width 0.1")
     }
     kinds["respondents"] = _RESPONDENTS
-    kinds["with a picture"] = [f"{settings[1]} --pairs 0.9 --output plan.png" for settings in _SETTINGS.values()]
+    kinds["with a picture"] = [
+        f"{settings[1]} {question} --output plan.png"
+        for settings, question in itertools.product(_SETTINGS.values(), ("--pairs 0.9", "--exact 0.9", "--overlap 0.9"))
+    ]
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for kind, commands in kinds.items():

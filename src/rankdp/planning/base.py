@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from rankdp.errors import InputError
@@ -91,9 +92,20 @@ class Situation(ABC):
     #: how many things are ranked
     items: int
 
-    @abstractmethod
+    @cached_property
+    def _known(self) -> dict[tuple[str, Measure, float, Request], float]:
+        return {}
+
     def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
-        """What ``epsilon`` buys with this option; NaN where it is not known."""
+        """What ``epsilon`` buys with this option; NaN where it is not known. Remembered, since curves ask it again."""
+        asked = (option, measure, epsilon, request)
+        if asked not in self._known:
+            self._known[asked] = self._accuracy(*asked)
+        return self._known[asked]
+
+    @abstractmethod
+    def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+        """The same, computed."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:

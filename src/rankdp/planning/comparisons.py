@@ -82,7 +82,7 @@ class ManyComparisons(Situation):
         chosen = objective(self.items, self.comparisons, self.protection, rest)
         return chosen.noise_variance, float(chosen.ridge)
 
-    def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+    def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """Sampling error and privacy noise together; half-widths are for scores, which only Bradley-Terry gives."""
         if measure is HALF_WIDTH and option == "copeland":
             return math.nan

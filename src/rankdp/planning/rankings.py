@@ -29,7 +29,7 @@ class OneRanking(Situation):
         self.subject = f"a ranking of {items} items"
         self.options = serving(items)
 
-    def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+    def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
         built = mechanism(option, self.items, epsilon)
         assert isinstance(built, RankingMechanism)

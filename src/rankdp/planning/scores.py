@@ -46,20 +46,20 @@ class ScoreVector(Situation):
         self.law: ScoreLaw = score_law(law, low, high)
         self.options = (*_PURE, "gaussian") if delta else _PURE
         self.subject = f"{items} scores between {low:g} and {high:g}"
-        self._assumed = law if isinstance(law, str) else "the given"
+        self._assumed = f"{'an' if law == 'exponential' else 'a'} {law}" if isinstance(law, str) else "the given"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """The law of the scores, and the looser promise of Gaussian noise."""
         return (
-            f"Scores are independent draws of {self._assumed} law.".replace("of uniform", "of a uniform"),
+            f"Scores are independent draws of {self._assumed} law.",
             *([f"Gaussian noise keeps its epsilon except with probability {self.delta:g}."] if self.delta else []),
         )
 
     def _noise(self, option: str, epsilon: float) -> tuple[ScoreNoise, float]:
         return _calibrated(option, epsilon, self.delta, self.span)
 
-    def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+    def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """By the closed forms and quadratures of ``theory.recovery``."""
         noise, sigma = self._noise(option, epsilon)
         return noisy_scores.accuracy(measure, self.items, noise, sigma, self.law, request)

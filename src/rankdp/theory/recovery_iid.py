@@ -196,31 +196,52 @@ def _cuts(
 
     For each, thresholds spread where ``weight`` rises, and the chances to exceed them.
     """
+    levels = np.concatenate([np.geomspace(1e-12, 1e-2, 16), np.linspace(0, 0.5, 11)[1:]])
+    v = noise.quantile(np.concatenate([levels, 1 - levels[:-1][::-1]]))
+    for out in _left_out(n, k, law):
+        half = spread(v, weight(_cut(v, out, noise, sigma)), 48)
+        yield out.share, _cut(_pairs(half), out, noise, sigma)
+
+
+class _Cells(NamedTuple):
+    """Edges of cells, and the density of the scores in each."""
+
+    edges: FloatArray
+    height: FloatArray
+
+    @classmethod
+    def of(cls, edges: FloatArray, law: ScoreLaw) -> _Cells:
+        return cls(edges, np.diff(law.cdf(edges)) / np.diff(edges))
+
+
+class _LeftOut(NamedTuple):
+    """A score x of the best item left out, u = P(X > x), its weight, and cells on both sides of it."""
+
+    x: float
+    u: float
+    share: float
+    below: _Cells
+    above: _Cells
+
+
+@lru_cache(maxsize=16)
+def _left_out(n: int, k: int, law: ScoreLaw) -> tuple[_LeftOut, ...]:
     from scipy.special import betaincinv
 
     nodes, weights = np.polynomial.legendre.leggauss(12)
-    levels = np.concatenate([np.geomspace(1e-12, 1e-2, 16), np.linspace(0, 0.5, 11)[1:]])
-    v = noise.quantile(np.concatenate([levels, 1 - levels[:-1][::-1]]))
     base = law.edges(32)
+    found = []
     for u, share in zip(betaincinv(k + 1, n - k, (nodes + 1) / 2), weights / 2, strict=True):
         x = float(law.quantile(1 - u))
-        sides = _graded(x, base[base < x]), _graded(x, base[base > x])
-        half = spread(v, weight(_cut(v, x, u, sides, noise, sigma, law)), 48)
-        yield float(share), _cut(_pairs(half), x, u, sides, noise, sigma, law)
+        below, above = (_Cells.of(_graded(x, side), law) for side in (base[base < x], base[base > x]))
+        found.append(_LeftOut(x, float(u), float(share), below, above))
+    return tuple(found)
 
 
-def _cut(
-    v: FloatArray,
-    x: float,
-    u: float,
-    sides: tuple[FloatArray, FloatArray],
-    noise: ScoreNoise,
-    sigma: float,
-    law: ScoreLaw,
-) -> _Cut:
-    t = x + sigma * v
-    below, above = (np.sum(_above(side, t, noise, sigma, law), axis=0) for side in sides)
-    return _Cut(np.clip(above / u, 0, 1), np.clip(below / (1 - u), 0, 1), noise.survival(v))
+def _cut(v: FloatArray, out: _LeftOut, noise: ScoreNoise, sigma: float) -> _Cut:
+    t = out.x + sigma * v
+    below, above = (np.sum(_above(side, t, noise, sigma), axis=0) for side in (out.below, out.above))
+    return _Cut(np.clip(above / out.u, 0, 1), np.clip(below / (1 - out.u), 0, 1), noise.survival(v))
 
 
 def _check(n: int, k: int, noise: ScoreNoise, sigma: float) -> None:
@@ -237,11 +258,10 @@ def _width(law: ScoreLaw) -> float:
     return float((high if math.isfinite(high) else ends[1]) - (low if math.isfinite(low) else ends[0]))
 
 
-def _above(x: FloatArray, t: FloatArray, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> FloatArray:
-    """[i, j]: P(x_i < X < x_(i+1), noisy score > t_j)."""
-    excess = noise.quick_excess((t - x[:, None]) / sigma)
-    height = np.diff(law.cdf(x)) / np.diff(x)
-    return np.asarray(height[:, None] * sigma * np.diff(excess, axis=0))
+def _above(cells: _Cells, t: FloatArray, noise: ScoreNoise, sigma: float) -> FloatArray:
+    """[i, j]: P(the score is in cell i, the noisy score > t_j)."""
+    excess = noise.quick_excess((t - cells.edges[:, None]) / sigma)
+    return np.asarray(cells.height[:, None] * sigma * np.diff(excess, axis=0))
 
 
 def _graded(x: float, others: FloatArray) -> FloatArray:
@@ -250,13 +270,13 @@ def _graded(x: float, others: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([[x], x + (far - x) * np.geomspace(1e-6, 1, 56), others]))
 
 
-def _noisy_quantiles(u: FloatArray, x: FloatArray, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> FloatArray:
+def _noisy_quantiles(u: FloatArray, cells: _Cells, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> FloatArray:
     """Thresholds that noisy scores exceed with about these chances."""
     share = np.concatenate([np.geomspace(1e-9, 0.02, 16), np.linspace(0.04, 0.96, 24)])
     share = np.concatenate([share, 1 - np.geomspace(1e-9, 0.02, 16)[::-1]])
     t = np.unique((law.quantile(share)[:, None] + sigma * noise.quantile(share)[None, ::4]).ravel())
     t = t[:: max(1, len(t) // 320)]
-    chance = _above(x, t, noise, sigma, law).sum(axis=0)
+    chance = _above(cells, t, noise, sigma).sum(axis=0)
     order = np.argsort(chance, kind="stable")
     found = np.interp(np.log(np.maximum(u, 1e-12)), np.log(np.maximum(chance[order], 1e-13)), t[order])
     return np.minimum.accumulate(found)
@@ -265,10 +285,11 @@ def _noisy_quantiles(u: FloatArray, x: FloatArray, noise: ScoreNoise, sigma: flo
 def _rising(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, cells: int = CELLS) -> float:
     """n! P(X_1 < ... < X_n and Y_1 < ... < Y_n), one point at a time, on a grid of cells and on pairs of its cells."""
     x = _pairs(law.edges(cells // 2))
-    t = np.unique(_noisy_quantiles(np.linspace(0, 1, cells // 2 + 1)[1:-1], x, noise, sigma, law))
+    scores = _Cells.of(x, law)
+    t = np.unique(_noisy_quantiles(np.linspace(0, 1, cells // 2 + 1)[1:-1], scores, noise, sigma, law))
     far = float(sigma * noise.quantile(1 - 1e-12) + x[-1] - x[0])
     t = _pairs(np.concatenate([[t[0] - far], t, [t[-1] + far]]))
-    mass = -np.diff(_above(x, t, noise, sigma, law), axis=1)
+    mass = -np.diff(_above(scores, t, noise, sigma), axis=1)
     coarse = mass[::2, ::2] + mass[1::2, ::2] + mass[::2, 1::2] + mass[1::2, 1::2]
     fine, wide = (_chain(n, part / np.sum(part)) for part in (mass, coarse))
     return float(np.clip(fine * min(max((fine / wide) ** (1 / 3), 0.5), 2.0) if wide > 0 else fine, 0, 1))
