@@ -54,14 +54,18 @@ class Ulam(RankingMechanism):
         """eps (m-1), exactly."""
         return self.epsilon * (self.items - 1)
 
+    def _shrinking(self, bits: int) -> list[tuple[int, int]]:
+        """Enclosures of e^(-eps j) for j = 0..m-1, good to so many bits also after a sum over all permutations."""
+        scale = bits + math.factorial(self.items).bit_length() + 8
+        return [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
+
     @cached_property
     def _outputs(self) -> CutTable:
         """The law of the output itself, for very short rankings: weights e^(-eps (m - L))."""
         moved = [self.items - _longest_increasing(s) for s in self._permutations.tolist()]
 
         def weights(bits: int) -> Weights:
-            scale = bits + math.factorial(self.items).bit_length() + 8
-            bounds = [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
+            bounds = self._shrinking(bits)
             return Weights([bounds[j][0] for j in moved], [bounds[j][1] for j in moved])
 
         return CutTable(weights)
@@ -72,8 +76,7 @@ class Ulam(RankingMechanism):
         counts = [_Shapes.of(self.items, self.items - j).total for j in range(self.items)]
 
         def weights(bits: int) -> Weights:
-            scale = bits + math.factorial(self.items).bit_length() + 8
-            bounds = [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
+            bounds = self._shrinking(bits)
             return Weights(
                 [count * low for count, (low, _) in zip(counts, bounds, strict=True)],
                 [count * high for count, (_, high) in zip(counts, bounds, strict=True)],
@@ -167,7 +170,7 @@ class _Shapes:
 
 
 def _longest_increasing(s: list[int]) -> int:
-    """By patience sorting."""
+    """By patience sorting; the compiled loop is not worth loading for a few short rankings."""
     tops: list[int] = []
     for value in s:
         place = bisect_left(tops, value)

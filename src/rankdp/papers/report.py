@@ -160,7 +160,7 @@ _INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reprod
 `rankdp reproduce xu/figure2` (one of them). Tables come as Parquet and CSV, figures as PNG and SVG, and everything on
 one page, `report.html`. Finished parts are kept: a run that was interrupted goes on where it stopped.
 
-On two cores the quick grid takes between 6 and 7 minutes. The papers' own sizes take 26 minutes without `xu/figure7`
+On two cores the quick grid takes between 6 and 8 minutes. The papers' own sizes take 26 minutes without `xu/figure7`
 and give the same verdicts. `xu/figure7` was not run whole at its own size: by what a part of it took, it takes about an
 hour.
 

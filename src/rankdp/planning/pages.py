@@ -104,9 +104,9 @@ def draw(plan: Plan, axes: Axes) -> None:
 
 
 def _smooth(measure: Measure, epsilons: Sequence[float], values: Sequence[float]) -> tuple[Floats, Floats]:
-    """A line through the values: monotone cubics (Fritsch and Carlson) in the scale where they are fairly straight.
+    """A line through the values: monotone cubics (Fritsch and Butland) in the scale where they are fairly straight.
 
-    That is log(-log) of shares and log of the others, over log epsilon.
+    That is log(-log) of shares and log of the others, over log epsilon. (scipy has them too, but takes long to import.)
     """
     x, y = np.log(epsilons), np.asarray(values)
     y = np.log(-np.log(np.clip(y, 1e-9, 1 - 1e-9))) if measure.share else np.log(y)

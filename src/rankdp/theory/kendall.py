@@ -76,8 +76,8 @@ def position_matrix(items: int, epsilon: float, first: int | None = None) -> NDA
 
     Of n items left, the one with i others before it comes next with probability r^i (1 - r) / (1 - r^n): the same law,
     since it then stands before those i. Otherwise one of the i is gone with (1 - r^i) / (1 - r^n), or none of them with
-    (r^(i+1) - r^n) / (1 - r^n). The corner of the ``first`` k positions takes O(k^3), however long the ranking is. Of
-    the whole matrix one half is enough, as M[a, b] = M[b, a] = M[m-1-a, m-1-b]; some items at a time stay in the cache.
+    (r^(i+1) - r^n) / (1 - r^n). The corner of the ``first`` k positions takes O(m + k^3). Half of the whole matrix is
+    enough, as M[a, b] = M[b, a] = M[m-1-a, m-1-b]; some items at a time stay in the cache.
     """
     size = items if first is None else first
     kept = np.exp(-rate(items, epsilon) * np.arange(items + 1))  # r^n
