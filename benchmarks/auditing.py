@@ -10,8 +10,8 @@ import numpy as np
 import rankdp
 from benchmarks.measure import race, timed
 from benchmarks.report import Table, digits, rate, times, verdict
-from rankdp.auditing import audit_exact, audit_samples, ranking_neighbours, ranking_sampler
-from rankdp.auditing.views import RankingViews
+from rankdp.audit import audit_exact, audit_samples, ranking_neighbours, ranking_sampler
+from rankdp.audit.views import RankingViews
 
 _ITEMS = 5
 _DRAWS = 10_000_000

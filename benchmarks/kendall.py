@@ -18,7 +18,7 @@ from prefsampling.ordinal import mallows
 import rankdp
 from benchmarks.measure import race
 from benchmarks.report import Table, rate, times, verdict
-from rankdp.mechanisms.kernels import count_inversions
+from rankdp.mechanisms.rankings.sampling_kernels import count_inversions
 
 _TARGET = 1000
 _EPSILON = 1

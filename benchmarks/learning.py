@@ -38,10 +38,10 @@ def data(rows: int) -> tuple[Any, Any, Any]:
 
 
 def ours(rows: int, _: float) -> dict[str, float]:
-    from rankdp.learning import LinearPairwiseRanker
-    from rankdp.learning.labels import labels_of
-    from rankdp.learning.losses import LOSSES
-    from rankdp.learning.objectives import PerUser
+    from rankdp.learn import LinearPairwiseRanker
+    from rankdp.learn.labels import labels_of
+    from rankdp.learn.losses import LOSSES
+    from rankdp.learn.objectives import PerUser
 
     users, items, orders = data(rows)
     model = LinearPairwiseRanker(l2=0.0)
@@ -142,8 +142,8 @@ def table(rows: int = ROWS) -> Table:
 
 def accuracy(repetitions: int = 4) -> Table:
     """Held-out accuracy on true rankings: where debiasing helps and where its variance hurts."""
-    from rankdp.learning import LinearPairwiseRanker
-    from rankdp.learning.experiments import compare, simulated, sushi
+    from rankdp.learn import LinearPairwiseRanker
+    from rankdp.learn.experiments import compare, simulated, sushi
 
     def make(debias: bool) -> Any:
         return LinearPairwiseRanker(debias=debias, l2=0.01)

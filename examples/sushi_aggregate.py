@@ -17,7 +17,7 @@ import numpy as np
 import rankdp
 from rankdp.data.synthetic import town_poll
 from rankdp.errors import Unsupported
-from rankdp.plots import COLOURS, new_figure, save
+from rankdp.report.plots import COLOURS, new_figure, save
 
 EPSILONS = (0.5, 1, 2, 4, 8)
 MECHANISMS = ("kendall", "ulam", "reinsertion")

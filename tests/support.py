@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from rankdp.mechanisms import RankingMechanism
-from rankdp.mechanisms.base import all_permutations, moves
-from rankdp.mechanisms.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.contract import all_permutations, moves
+from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
 from rankdp.privacy.bits import Bits, SeededBits
 
 #: the one significance level of every statistical test; the seeds are fixed, so a test that passes stays passed
@@ -154,7 +154,7 @@ def _from_outputs(mechanism):
 
 
 def _kendall_weights(mechanism):
-    from rankdp.mechanisms.kernels import insert_short
+    from rankdp.mechanisms.rankings.sampling_kernels import insert_short
 
     m = mechanism.items
     stages = [table._weights(PRECISION) for table in mechanism._stages._tables]

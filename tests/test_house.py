@@ -66,7 +66,7 @@ from numba.core import event
 import rankdp
 with event.install_recorder("numba:compile") as recorder:
     for module in pkgutil.walk_packages(rankdp.__path__, "rankdp."):
-        if not module.name.endswith((".__main__", ".kernels")):  # kernels are loaded by the first call
+        if not module.name.endswith((".__main__", "kernels")):  # kernels are loaded by the first call
             importlib.import_module(module.name)
 print(len(recorder.buffer))
 """

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rankdp.errors import Unsupported as Unsupported
     from rankdp.mechanisms.registry import candidates as candidates
     from rankdp.mechanisms.registry import mechanism as mechanism
-    from rankdp.mechanisms.scores import score_mechanism as score_mechanism
+    from rankdp.mechanisms.scores.catalogue import score_mechanism as score_mechanism
     from rankdp.papers.reproduction import reproduce as reproduce
     from rankdp.planning.plan import plan as plan
     from rankdp.privacy.answers import AnswerStore as AnswerStore
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from rankdp.privacy.guarantee import Guarantee as Guarantee
     from rankdp.privacy.ledger import Ledger as Ledger
     from rankdp.privacy.release import Release as Release
-    from rankdp.privatizing import privatize as privatize
-    from rankdp.privatizing import privatize_file as privatize_file
-    from rankdp.ranking import rank as rank
-    from rankdp.reports import write_board as write_board
-    from rankdp.scoring import privatize_scores as privatize_scores
-    from rankdp.scoring import privatize_scores_file as privatize_scores_file
+    from rankdp.publish.privatize import privatize as privatize
+    from rankdp.publish.privatize import privatize_file as privatize_file
+    from rankdp.publish.rank import rank as rank
+    from rankdp.publish.scores import privatize_scores as privatize_scores
+    from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
+    from rankdp.report.boards import write_board as write_board
 
 _WHERE = {
     "Aggregate": "aggregation.estimates",
@@ -68,7 +68,7 @@ _WHERE = {
     "Unsupported": "errors",
     "candidates": "mechanisms.registry",
     "mechanism": "mechanisms.registry",
-    "score_mechanism": "mechanisms.scores",
+    "score_mechanism": "mechanisms.scores.catalogue",
     "reproduce": "papers.reproduction",
     "plan": "planning.plan",
     "AnswerStore": "privacy.answers",
@@ -77,19 +77,17 @@ _WHERE = {
     "Guarantee": "privacy.guarantee",
     "Ledger": "privacy.ledger",
     "Release": "privacy.release",
-    "privatize": "privatizing",
-    "privatize_file": "privatizing",
-    "rank": "ranking",
-    "write_board": "reports",
-    "privatize_scores": "scoring",
-    "privatize_scores_file": "scoring",
+    "privatize": "publish.privatize",
+    "privatize_file": "publish.privatize",
+    "rank": "publish.rank",
+    "write_board": "report.boards",
+    "privatize_scores": "publish.scores",
+    "privatize_scores_file": "publish.scores",
 }
-_PACKAGES = {
-    **{name: name for name in ("data", "errors", "mechanisms", "planning", "plots", "privacy", "rankers", "theory")},
-    "attack": "attacking",
-    "audit": "auditing",
-    "learn": "learning",
-}
+_PACKAGES = (
+    *("attack", "audit", "data", "errors", "learn", "mechanisms"),
+    *("planning", "privacy", "publish", "rankers", "report", "theory"),
+)
 
 __all__ = ["__version__", *_WHERE]
 
@@ -98,7 +96,7 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         value = getattr(import_module(f"rankdp.{_WHERE[name]}"), name)
     elif name in _PACKAGES:
-        value = import_module(f"rankdp.{_PACKAGES[name]}")
+        value = import_module(f"rankdp.{name}")
     else:
         raise AttributeError(f"module 'rankdp' has no attribute {name!r}")
     globals()[name] = value

@@ -11,9 +11,9 @@ import numpy as np
 from rankdp.data.rankings import Rankings
 from rankdp.data.synthetic import town_poll
 from rankdp.mechanisms.registry import mechanism, why
-from rankdp.plots import concordance_curves, mean_rank_lines, new_figure, save
 from rankdp.privacy.release import Release
-from rankdp.privatizing import privatize
+from rankdp.publish.privatize import privatize
+from rankdp.report.plots import concordance_curves, mean_rank_lines, new_figure, save
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 

@@ -14,8 +14,8 @@ from rankdp.aggregation.estimates import Aggregate, aggregate, aggregate_file
 from rankdp.aggregation.respondents import required_voters
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms import mechanism
-from rankdp.mechanisms.pair_laws import pair_estimator
-from rankdp.privatizing import privatize, privatize_file
+from rankdp.mechanisms.rankings.estimators import pair_estimator
+from rankdp.publish.privatize import privatize, privatize_file
 
 ITEMS = ("a", "b", "c", "d", "e")
 # ranks (1,2,3,4,5) for most, (5,1,2,3,4) for the others: the counterexample of NOTES, Xu 5, as orders

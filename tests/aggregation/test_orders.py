@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 import rankdp
-from rankdp.aggregation.orders import SCORES
-from rankdp.aggregation.pages import check_ending, rows_of, table_of, to_dict, write_aggregate
+from rankdp.aggregation.aggregate_page import check_ending, rows_of, table_of, to_dict, write_aggregate
+from rankdp.aggregation.methods import SCORES
 from rankdp.aggregation.respondents import compare, required_voters
 from rankdp.cli import cli
 from rankdp.errors import InputError

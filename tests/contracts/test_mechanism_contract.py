@@ -31,9 +31,9 @@ from support import (
 import rankdp
 from rankdp.errors import InputError
 from rankdp.mechanisms import MECHANISMS, RankingMechanism
-from rankdp.mechanisms import base as base_module
-from rankdp.mechanisms.base import all_permutations, moves
-from rankdp.mechanisms.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings import contract as base_module
+from rankdp.mechanisms.rankings.contract import all_permutations, moves
+from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION
 
@@ -310,7 +310,7 @@ def test_right_invariance(name, request):
 @pytest.mark.parametrize("name", ["ulam", "reinsertion"])
 def test_draws_without_a_table_of_outputs_follow_the_same_law(name, request, monkeypatch):
     mechanism, logs = law(name, 4, Fraction(1))
-    monkeypatch.setattr(f"rankdp.mechanisms.{name}.TABLE_UP_TO", 0)
+    monkeypatch.setattr(f"rankdp.mechanisms.rankings.{name}.TABLE_UP_TO", 0)
     assert_law(indices(mechanism.sample(np.tile(np.arange(4), (60_000, 1)), seeded(request))), np.exp(logs))
 
 

@@ -299,7 +299,7 @@ def test_thrift(value, encoded):
 @given(st.integers(0, 2**32 - 1), st.integers(1, 66))
 @settings(deadline=None)
 def test_gathering_vouches_for_complete_rows_only(seed, width):
-    from rankdp.data import kernels
+    from rankdp.data import order_kernels as kernels
 
     rng = np.random.default_rng(seed)
     expected = rng.random((5, width)).argsort(axis=1).astype(np.int32)

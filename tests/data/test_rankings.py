@@ -216,7 +216,7 @@ def test_refused_voters():
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 70))
 def test_the_two_checkers_agree(seed, items):
-    from rankdp.data import kernels
+    from rankdp.data import order_kernels as kernels
 
     rng = np.random.default_rng(seed)
     width = int(rng.integers(1, items + 2))

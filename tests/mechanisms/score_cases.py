@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from rankdp.mechanisms.score_noises import GeneralizedNormalScores
-from rankdp.mechanisms.scores import score_mechanism
+from rankdp.mechanisms.scores.catalogue import score_mechanism
+from rankdp.mechanisms.scores.grid_noises import GeneralizedNormalScores
 from rankdp.privacy.powers import GeneralizedNormal
 
 DRAWS = 60_000

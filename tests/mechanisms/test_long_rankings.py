@@ -8,8 +8,8 @@ from scipy import stats
 from support import LEVEL, assert_law, seeded
 
 import rankdp
-from rankdp.mechanisms import kernels
-from rankdp.mechanisms.ulam import _Shapes
+from rankdp.mechanisms.rankings import sampling_kernels as kernels
+from rankdp.mechanisms.rankings.ulam import _Shapes
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_ulam_public_numbers_beyond_enumeration_are_close(items, request):
 
 
 def test_ulam_estimates_agree_with_the_exact_numbers(monkeypatch):
-    from rankdp.mechanisms import ulam
+    from rankdp.mechanisms.rankings import ulam
 
     exact = ulam.Ulam(7, 2)
     landed, kept = exact._public

@@ -9,10 +9,10 @@ import pytest
 from support import assert_law, indices, neighbours, seeded
 
 import rankdp
-from rankdp.auditing import audit_exact
-from rankdp.mechanisms.base import all_permutations, moves
-from rankdp.mechanisms.noisy_positions import position_matrix, top_block
-from rankdp.mechanisms.noisy_ranks import NoisyRanks
+from rankdp.audit import audit_exact
+from rankdp.mechanisms.rankings.contract import all_permutations, moves
+from rankdp.mechanisms.rankings.noisy_positions import position_matrix, top_block
+from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks
 
 
 def worst_over_neighbours(logs, items):
@@ -78,7 +78,7 @@ def test_eps_is_exact_on_the_coarsest_grids(epsilon, steps):
 
 
 def test_the_noise_is_asked_for_in_exact_numbers(monkeypatch):
-    from rankdp.mechanisms import rank_laplace
+    from rankdp.mechanisms.rankings import rank_laplace
 
     asked = []
     monkeypatch.setattr(
@@ -209,7 +209,7 @@ def test_mean_ranks_of_long_rankings_are_estimated_without_bias(request):
 
 
 def test_labels_for_learning_have_the_right_mean():
-    from rankdp.learning.labels import labels_of
+    from rankdp.learn.labels import labels_of
 
     mechanism = NoisyRanks(12, 8)
     labels = labels_of(rankdp.Rankings.from_orders([list("abcdefghijkl")]), "noisy-ranks", 8, pairs=False)

@@ -12,9 +12,9 @@ from support import LEVEL, assert_law, generator, seeded
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms import objective
-from rankdp.mechanisms.objective import ObjectivePerturbation, rounded_laplace
-from rankdp.mechanisms.units import Protection
+from rankdp.mechanisms.votes import objective
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation, rounded_laplace
+from rankdp.mechanisms.votes.protection import Protection
 from rankdp.rankers.links import LINKS
 
 ONE = Protection("comparison")

@@ -8,9 +8,9 @@ import pytest
 from support import decimal_exp, neighbours
 
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.base import all_permutations
-from rankdp.mechanisms.optimal import Optimal, _concordance
-from rankdp.mechanisms.ulam import Ulam
+from rankdp.mechanisms.rankings.contract import all_permutations
+from rankdp.mechanisms.rankings.optimal import Optimal, _concordance
+from rankdp.mechanisms.rankings.ulam import Ulam
 
 
 def certify(mechanism):

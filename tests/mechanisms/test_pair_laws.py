@@ -10,8 +10,8 @@ from support import assert_law, seeded
 import rankdp
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms import MECHANISMS, candidates, mechanism
-from rankdp.mechanisms.base import all_permutations
-from rankdp.mechanisms.pair_laws import pair_estimator, rank_estimator, share_estimator
+from rankdp.mechanisms.rankings.contract import all_permutations
+from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator, share_estimator
 from rankdp.theory.pair_laws import of_permutations, pairs
 
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]

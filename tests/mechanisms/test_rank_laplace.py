@@ -11,8 +11,8 @@ from support import Scripted, assert_law, precise, seeded
 
 import rankdp
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.base import all_permutations
-from rankdp.mechanisms.rank_laplace import RankLaplace, _shuffle_ties
+from rankdp.mechanisms.rankings.contract import all_permutations
+from rankdp.mechanisms.rankings.rank_laplace import RankLaplace, _shuffle_ties
 
 
 def integrate(terms, b, start):
@@ -129,7 +129,7 @@ def test_slack_of_the_baseline():
 
 def test_noise_is_on_a_grid_of_integers_with_exactly_the_scale(monkeypatch):
     """2(m-1)/eps in rational arithmetic, times the steps: what discrete_laplace is asked for."""
-    from rankdp.mechanisms import rank_laplace
+    from rankdp.mechanisms.rankings import rank_laplace
 
     asked = []
 
@@ -162,7 +162,7 @@ def test_ties_are_broken_by_fair_draws(request):
 
 def test_a_tie_never_follows_the_input(monkeypatch):
     """All noise equal and ranks one step apart undone: every order is equally likely, not the input's."""
-    from rankdp.mechanisms import rank_laplace
+    from rankdp.mechanisms.rankings import rank_laplace
 
     monkeypatch.setattr(
         rank_laplace, "discrete_laplace", lambda scale, count, bits: -np.tile(np.arange(3) << 24, count // 3)

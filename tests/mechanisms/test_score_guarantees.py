@@ -13,10 +13,10 @@ from score_cases import EXAMPLES, DoubleRate, built
 from support import decimal_exp
 
 from rankdp.errors import InputError
-from rankdp.mechanisms import score_tails
-from rankdp.mechanisms.score_grid import Asked, Grid
-from rankdp.mechanisms.score_noises import GaussianScores, GeneralizedNormalScores, LaplaceScores, StaircaseScores
-from rankdp.mechanisms.scores import SCORE_MECHANISMS
+from rankdp.mechanisms.scores import tails as score_tails
+from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
+from rankdp.mechanisms.scores.grid import Asked, Grid
+from rankdp.mechanisms.scores.grid_noises import GaussianScores, GeneralizedNormalScores, LaplaceScores, StaircaseScores
 from rankdp.privacy.noise import exp_enclosure
 from rankdp.privacy.powers import GeneralizedNormal
 from rankdp.privacy.zcdp import rho_of

@@ -12,8 +12,8 @@ from score_cases import DRAWS, EXAMPLES, DoubleRate, built
 from support import LEVEL, assert_law, seeded
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.score_grid import Grid, fitting_steps
-from rankdp.mechanisms.scores import SCORE_MECHANISMS, score_mechanism
+from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS, score_mechanism
+from rankdp.mechanisms.scores.grid import Grid, fitting_steps
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ONE_SCORE
 

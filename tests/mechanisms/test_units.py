@@ -10,7 +10,7 @@ from support import generator
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
-from rankdp.mechanisms.units import PROTECT, Protection
+from rankdp.mechanisms.votes.protection import PROTECT, Protection
 
 
 def comparisons(items):

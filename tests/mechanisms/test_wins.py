@@ -10,8 +10,8 @@ from support import LEVEL, assert_law, seeded
 from test_units import flipped, half_wins, replaced, voters
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.units import Protection
-from rankdp.mechanisms.wins import NoisyWins
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
 
 EPSILONS = [Fraction(1, 3), Fraction(1), Fraction(5, 2)]
 UNITS = {

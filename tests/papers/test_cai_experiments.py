@@ -11,7 +11,7 @@ import pytest
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
-from rankdp.mechanisms.units import Protection
+from rankdp.mechanisms.votes.protection import Protection
 from rankdp.papers import cai
 from rankdp.papers.cai import calibration, corrections, estimators, probit, reading, simulation, solver, surveys
 from rankdp.papers.cells import Cell

@@ -7,7 +7,7 @@ import pytest
 from rankdp.errors import InputError
 from rankdp.papers.figures import draw, image, line_styles
 from rankdp.papers.specification import FigurePlan
-from rankdp.plots import COLOURS
+from rankdp.report.plots import COLOURS
 
 pytest.importorskip("matplotlib")
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdp.attacking.inference import infer
-from rankdp.auditing.exact import audit_exact
-from rankdp.mechanisms.base import all_permutations
+from rankdp.attack.inference import infer
+from rankdp.audit.enumeration import audit_exact
+from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.registry import mechanism
 from rankdp.papers.cells import Cell
 from rankdp.papers.claims import judge

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rankdp.data.rankings import Rankings
-from rankdp.learning.experiments import SUSHI_FIVE, simulated, sushi
+from rankdp.learn.experiments import SUSHI_FIVE, simulated, sushi
 from rankdp.mechanisms.registry import mechanism
 from rankdp.papers.cells import Cell, Row
 from rankdp.papers.specification import HOME
@@ -177,7 +177,7 @@ def test_the_linear_model_sorts_by_borda_count(home: str, epsilon: float | None)
 @pytest.mark.parametrize("debias", [False, True])
 def test_the_linear_model_is_the_librarys(home: str, debias: bool) -> None:
     pytest.importorskip("sklearn")
-    from rankdp.learning import LinearPairwiseRanker
+    from rankdp.learn import LinearPairwiseRanker
 
     one = sushi(home, seed=4)
     items, _ = learning._plates(home)

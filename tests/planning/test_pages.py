@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from rankdp.cli import cli
 from rankdp.errors import InputError
-from rankdp.planning.pages import _smooth, check_ending, table_of, to_html, write_plan
 from rankdp.planning.plan import plan
+from rankdp.planning.plan_page import _smooth, check_ending, table_of, to_html, write_plan
 
 
 @pytest.fixture(scope="module")

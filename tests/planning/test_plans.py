@@ -12,13 +12,13 @@ from support import generator
 import rankdp
 from rankdp.errors import InputError
 from rankdp.mechanisms import MECHANISMS, mechanism
-from rankdp.planning.base import EXACT, HALF_WIDTH, MEASURES, PAIRS, TOP, Measure, Request, needed_epsilon
-from rankdp.planning.comparisons import ManyComparisons
+from rankdp.planning.comparison_plans import ManyComparisons
 from rankdp.planning.plan import SITUATIONS, plan, short
-from rankdp.planning.rankings import OneRanking
-from rankdp.planning.scores import ScoreVector
+from rankdp.planning.ranking_plans import OneRanking
+from rankdp.planning.score_plans import ScoreVector
+from rankdp.planning.situation import EXACT, HALF_WIDTH, MEASURES, PAIRS, TOP, Measure, Request, needed_epsilon
 from rankdp.privacy.bits import SeededBits
-from rankdp.ranking import rank
+from rankdp.publish.rank import rank
 
 PUBLIC = {
     "ranking": {"items": 12},

@@ -177,7 +177,7 @@ def test_a_commit_that_cannot_be_written_warns_and_stays_spent(tmp_path):
 def test_a_read_only_file_is_a_sentence_and_can_be_shown(tmp_path, monkeypatch):
     """Root may write anything, so that the file is opened as the system would open it for anybody else."""
     path = new(tmp_path / "ledger.db", 5)
-    monkeypatch.setattr("rankdp.privacy.ledger_store.os.access", lambda *_: False)
+    monkeypatch.setattr("rankdp.privacy.store.os.access", lambda *_: False)
     ledger = Ledger.open(path)
     with pytest.raises(InputError, match=r"could not be written \(the file or its directory is read-only\); nothing"):
         ledger.charge(one())

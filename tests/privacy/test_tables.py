@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Scripted, assert_law, generator, precise, seeded
 
-from rankdp.privacy import tables
-from rankdp.privacy.kernels import look_up, look_up_stages
-from rankdp.privacy.tables import BUCKETS, LAST, CutTable, Weights, geometric_weights, guide, integer_weights
+from rankdp.privacy import cut_tables as tables
+from rankdp.privacy.cut_tables import BUCKETS, LAST, CutTable, Weights, geometric_weights, guide, integer_weights
+from rankdp.privacy.noise_kernels import look_up, look_up_stages
 
 WORD = 1 << 64
 RATES = [

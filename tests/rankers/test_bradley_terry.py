@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from rankdp.data.counts import PairCounts, count_pairs
 from rankdp.errors import InputError, Unsupported
-from rankdp.rankers import bradley_terry, kernels
+from rankdp.rankers import bradley_terry
+from rankdp.rankers import solver_kernels as kernels
 from rankdp.rankers.bradley_terry import fit, fit_wins, worths
 from rankdp.rankers.links import LINKS, LOGISTIC, Link
 

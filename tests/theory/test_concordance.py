@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from rankdp.mechanisms.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.theory import concordance, kendall
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import longest_increasing
 
-from rankdp.mechanisms.ulam import _Shapes
+from rankdp.mechanisms.rankings.ulam import _Shapes
 from rankdp.theory import increasing
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import integrate, stats
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noise_families import Gaussian, Laplace
-from rankdp.theory.noise_sums import NormalLaplace
+from rankdp.theory.noises.families import Gaussian, Laplace
+from rankdp.theory.noises.sums import NormalLaplace
 
 shares = pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 0.999])
 

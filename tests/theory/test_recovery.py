@@ -10,8 +10,8 @@ from support import generator
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.theory import recovery
-from rankdp.theory.noise_constants import gaussian_pair, order_constants
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
+from rankdp.theory.noises.constants import gaussian_pair, order_constants
 from rankdp.theory.score_laws import Exponential, Normal, Uniform, score_law
 from rankdp.theory.score_tables import Tabulated
 

@@ -10,9 +10,9 @@ import pytest
 from support import generator
 
 from rankdp.errors import InputError
-from rankdp.learning.losses import LOSSES
-from rankdp.mechanisms.base import all_permutations
-from rankdp.mechanisms.pair_laws import pair_estimator
+from rankdp.learn.losses import LOSSES
+from rankdp.mechanisms.rankings.contract import all_permutations
+from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.mechanisms.registry import mechanism
 from rankdp.theory import risks
 

@@ -2,7 +2,7 @@
 
 Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
 the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth
-(`rankdp.mechanisms.pair_laws`). With w(u) one over the public variance of voter u's mechanism (or 1),
+(`rankdp.mechanisms.rankings.estimators`). With w(u) one over the public variance of voter u's mechanism (or 1),
 
     estimate = sum of w(u) h(u) / sum of w(u),    se^2 = sum of w(u)^2 (h(u) - estimate)^2 / (sum of w(u))^2 · n/(n-1),
 
@@ -29,19 +29,19 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.aggregation.orders import SCORES
+from rankdp.aggregation.methods import SCORES
 from rankdp.aggregation.tallies import Choose, Tallies, Tally
 from rankdp.data.checks import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.sources import system_problem
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.base import RankingMechanism
-from rankdp.mechanisms.pair_laws import rank_estimator, share_estimator
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.estimators import rank_estimator, share_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
-from rankdp.sidecar import SIDECAR
+from rankdp.privacy.sidecar import SIDECAR
 
 Floats = NDArray[np.float64]
 Combine = Literal["precision", "voters"]
@@ -144,7 +144,7 @@ class Aggregate:
         return np.rint(both + both.T).astype(np.int64)
 
     def scores(self, method: str = "borda") -> Floats:
-        """Each item's score by a method of ``rankdp.aggregation.orders``, higher for better."""
+        """Each item's score by a method of ``rankdp.aggregation.methods``, higher for better."""
         if method not in SCORES:
             raise InputError(f"method must be one of {', '.join(SCORES)}, got {method!r}")
         return SCORES[method](self)

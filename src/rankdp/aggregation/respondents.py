@@ -15,8 +15,8 @@ import math
 
 from rankdp.aggregation.estimates import quantile
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.base import RankingMechanism
-from rankdp.mechanisms.pair_laws import pair_estimator
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive

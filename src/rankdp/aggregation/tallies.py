@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.base import RankingMechanism
-from rankdp.mechanisms.pair_laws import Estimator, pair_estimator
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.estimators import Estimator, pair_estimator
 from rankdp.privacy.exact import positive
 
 Choose = Callable[[int, Fraction, int], RankingMechanism]
@@ -42,7 +42,7 @@ class Tally:
 
     def add(self, orders: NDArray[np.int32], items: int) -> None:
         """Sum rankings of this group, which list indices below ``items``; a stream may meet new ones."""
-        from rankdp.aggregation.kernels import tally_pairs, tally_positions
+        from rankdp.aggregation.tally_rankings import tally_pairs, tally_positions
 
         more = items - len(self.landed)
         if more:

@@ -52,8 +52,8 @@ def aggregate(
     SYNTHETIC is a file from `rankdp privatize`, whose sidecar says how it was made, or any file of rankings made with
     a stated mechanism and epsilon. Costs no privacy.
     """
+    from rankdp.aggregation.aggregate_page import check_ending, origin, table_of, to_dict, write_aggregate
     from rankdp.aggregation.estimates import aggregate_file
-    from rankdp.aggregation.pages import check_ending, origin, table_of, to_dict, write_aggregate
     from rankdp.data.comparisons import listed_items
 
     for path in outputs:

@@ -40,8 +40,8 @@ def attack_inference(
     """How often the whole secret ranking is found from several releases of it (Xu, Section 4)."""
     import dataclasses
 
-    from rankdp.attacking.inference import success_curve
-    from rankdp.attacking.pages import check_ending, draw_success, write_picture
+    from rankdp.attack.attack_page import check_ending, draw_success, write_picture
+    from rankdp.attack.inference import success_curve
     from rankdp.privacy.bits import SeededBits
 
     for path in outputs:
@@ -96,8 +96,8 @@ def attack_position(
     items: int, epsilon: str, mechanism: str, landed: int, prior: str | None, outputs: tuple[Path, ...], as_json: bool
 ) -> None:
     """What one release tells about where one item really stood."""
-    from rankdp.attacking.pages import check_ending, write_picture
-    from rankdp.attacking.position import position_attack
+    from rankdp.attack.attack_page import check_ending, write_picture
+    from rankdp.attack.position import position_attack
     from rankdp.mechanisms.registry import mechanism as build
 
     for path in outputs:
@@ -132,8 +132,8 @@ def attack_position(
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def attack_votes(epsilon: str | None, outputs: tuple[Path, ...], as_json: bool, **setting: Any) -> None:
     """Whether a vote was in the data of a published leaderboard (Cai, Section 2.2)."""
-    from rankdp.attacking.pages import check_ending, write_picture
-    from rankdp.attacking.votes import membership_experiment
+    from rankdp.attack.attack_page import check_ending, write_picture
+    from rankdp.attack.votes import membership_experiment
 
     for path in outputs:
         check_ending(path)

@@ -44,8 +44,8 @@ def audit(
 
     Exit code 0 when the claim survives, 1 when it is violated.
     """
-    from rankdp.auditing import AuditReport, audit_command, audit_mechanism, write_audit
-    from rankdp.auditing.report import check_ending
+    from rankdp.audit import AuditReport, audit_command, audit_mechanism, write_audit
+    from rankdp.audit.audit_report import check_ending
     from rankdp.mechanisms.registry import mechanism as build
     from rankdp.privacy.bits import SeededBits
 

@@ -20,7 +20,7 @@ def budget() -> None:
 
 def _unit(protects: str, max_per_voter: int | None) -> str:
     """A unit by its short name, or in the words of the guarantees."""
-    from rankdp.mechanisms.units import PROTECT, Protection
+    from rankdp.mechanisms.votes.protection import PROTECT, Protection
     from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING
 
     if protects in PROTECT:
@@ -62,8 +62,8 @@ def budget_create(
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def budget_show(file: Path, dataset: str | None, output: Path | None, as_json: bool) -> None:
     """What is spent, what is left, and on what."""
-    from rankdp.budget.reports import budget_table, check_ending, history_table, save_plot, to_dict
     from rankdp.privacy.ledger import Ledger
+    from rankdp.report.budgets import budget_table, check_ending, history_table, save_plot, to_dict
 
     if output is not None:
         check_ending(output)
@@ -100,8 +100,8 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
 @click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
 def budget_export(file: Path, target: Path, dataset: str | None) -> None:
     """Write one line for each charge, exact numbers as fractions."""
-    from rankdp.budget.reports import export_csv
     from rankdp.privacy.ledger import Ledger
+    from rankdp.report.budgets import export_csv
 
     say(f"{target}: {export_csv(Ledger.open(file, dataset), target):,} charges")
 

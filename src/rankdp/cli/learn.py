@@ -49,7 +49,7 @@ def learn(
     USERS and ITEMS are CSV or Parquet files with a column of ids and columns of numbers. RANKINGS.release.json, which
     `rankdp privatize` writes, says which noise to undo.
     """
-    from rankdp.learning import learn_files
+    from rankdp.learn import learn_files
 
     settings = {name: value for name, value in options.items() if value is not None}
     done = learn_files(

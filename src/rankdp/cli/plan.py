@@ -112,8 +112,8 @@ def plan_respondents(items: int, epsilon: str, half_width: float, level: float, 
 
 
 def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: Any) -> None:
-    from rankdp.planning.pages import check_ending, table_of, write_plan
     from rankdp.planning.plan import plan as make
+    from rankdp.planning.plan_page import check_ending, table_of, write_plan
 
     for path in outputs:
         check_ending(path)

@@ -75,7 +75,7 @@ def privatize(
     from rankdp.data.comparisons import listed_items
     from rankdp.privacy.answers import AnswerStore
     from rankdp.privacy.bits import SeededBits
-    from rankdp.privatizing import privatize_file
+    from rankdp.publish.privatize import privatize_file
 
     if (epsilon is None) == (epsilon_column is None):
         raise click.UsageError("Give either --epsilon or --epsilon-column.")

@@ -63,8 +63,8 @@ def rank(
     """
     from rankdp.data.comparisons import Comparisons
     from rankdp.privacy.bits import SeededBits
-    from rankdp.ranking import rank as publish
-    from rankdp.reports import check_ending, to_json, write_board
+    from rankdp.publish.rank import rank as publish
+    from rankdp.report.boards import check_ending, to_json, write_board
 
     for path in outputs:
         check_ending(path)

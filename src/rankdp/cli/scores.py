@@ -52,7 +52,7 @@ def scores(
     CSV or Parquet in; CSV, Parquet or JSON out, by their endings. OUT.release.json states the guarantee.
     """
     from rankdp.privacy.bits import SeededBits
-    from rankdp.scoring import privatize_scores_file
+    from rankdp.publish.scores import privatize_scores_file
 
     release = privatize_scores_file(
         source,

@@ -232,7 +232,7 @@ def _gathered(
 
 def _gather_large(columns: Sequence[Coded], tables: Sequence[IntArray], items: int, orders: IntArray) -> Report:
     """Gather and check in tiles of rows small enough to stay in the processor's cache between the two."""
-    from rankdp.data import kernels
+    from rankdp.data import order_kernels as kernels
 
     starts = np.cumsum([1, *(len(table) for table in tables[:-1])], dtype=np.int64)
     meaning = np.concatenate(tables)

@@ -126,7 +126,7 @@ def check_orders(orders: IntArray, items: Sequence[str], where: Where = row_numb
 def first_problem(orders: IntArray, items: int) -> Report:
     """(rule, row, column) of the first broken row; (OK, -1, -1) when there is none."""
     if orders.size >= LARGE:
-        from rankdp.data import kernels
+        from rankdp.data import order_kernels as kernels
 
         report = kernels.check_rows(np.ascontiguousarray(orders), items)
         return int(report[0]), int(report[1]), int(report[2])

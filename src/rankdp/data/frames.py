@@ -223,7 +223,7 @@ def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     orders = rankings.orders
     columns = np.empty(orders.shape[::-1], np.int32)
     if orders.size >= LARGE:
-        from rankdp.data import kernels
+        from rankdp.data import order_kernels as kernels
 
         kernels.transpose(orders, columns)
     else:

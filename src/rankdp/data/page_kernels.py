@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.kernels import all_complete
+from rankdp.data.order_kernels import all_complete
 from rankdp.jit import kernel
 
 Bytes = NDArray[np.uint8]

@@ -100,7 +100,7 @@ def pack(orders: IntArray, bits: int) -> NDArray[np.uint8] | None:
     rows, width = orders.shape
     size = -(-rows // 8) * bits
     if orders.size >= LARGE:
-        from rankdp.data import kernels
+        from rankdp.data import order_kernels as kernels
 
         words = np.zeros((width, -(-size // 4)), np.uint32)
         return words.view(np.uint8)[:, :size] if kernels.pack(np.ascontiguousarray(orders), bits, words) else None

@@ -8,15 +8,15 @@ from functools import lru_cache, partial
 from typing import Literal, cast, get_args
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.base import RankingMechanism
-from rankdp.mechanisms.kendall import Kendall
-from rankdp.mechanisms.noisy_ranks import NoisyRanks
-from rankdp.mechanisms.optimal import Optimal
-from rankdp.mechanisms.pair_laws import pair_estimator, rank_estimator
-from rankdp.mechanisms.personal import Personal
-from rankdp.mechanisms.rank_laplace import RankLaplace
-from rankdp.mechanisms.reinsertion import Reinsertion
-from rankdp.mechanisms.ulam import EXACT_UP_TO, Ulam
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator
+from rankdp.mechanisms.rankings.kendall import Kendall
+from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks
+from rankdp.mechanisms.rankings.optimal import Optimal
+from rankdp.mechanisms.rankings.personal import Personal
+from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO, Ulam
 from rankdp.privacy.exact import Real, one_each, positive
 
 Objective = Literal["concordance", "aggregate"]

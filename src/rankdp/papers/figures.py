@@ -16,7 +16,7 @@ from rankdp.errors import InputError
 from rankdp.papers.cells import Row
 from rankdp.papers.claims import select
 from rankdp.papers.specification import FigurePlan
-from rankdp.plots import COLOURS, SERIES, new_grid
+from rankdp.report.plots import COLOURS, SERIES, new_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rankdp import pages
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp.papers.results import Reproduced
 from rankdp.papers.specification import PAPERS, Size
+from rankdp.report import page as pages
 from rankdp.version import __version__
 
 _TITLE = "The papers, reproduced"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rankdp.planning.base import EXACT, HALF_WIDTH, PAIRS, Measure, Request
+from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, Measure, Request
 from rankdp.theory import recovery
+from rankdp.theory.noises.contract import ScoreNoise
 from rankdp.theory.score_laws import ScoreLaw
-from rankdp.theory.score_noise import ScoreNoise
 
 
 def accuracy(measure: Measure, items: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, request: Request) -> float:

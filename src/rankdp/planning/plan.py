@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.errors import InputError
-from rankdp.planning.base import (
+from rankdp.planning.situation import (
     EVERYDAY,
     LEAST,
     MEASURES,
@@ -28,19 +28,19 @@ from rankdp.privacy.exact import Real, positive
 
 
 def _ranking(**public: Any) -> Situation:
-    from rankdp.planning.rankings import OneRanking
+    from rankdp.planning.ranking_plans import OneRanking
 
     return OneRanking(**public)
 
 
 def _comparisons(**public: Any) -> Situation:
-    from rankdp.planning.comparisons import ManyComparisons
+    from rankdp.planning.comparison_plans import ManyComparisons
 
     return ManyComparisons(**public)
 
 
 def _scores(**public: Any) -> Situation:
-    from rankdp.planning.scores import ScoreVector
+    from rankdp.planning.score_plans import ScoreVector
 
     return ScoreVector(**public)
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from rankdp.errors import InputError
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.ledger_store import Store, Writing, canonical
+from rankdp.privacy.store import Store, Writing, canonical
 
 _KEY_BYTES = 32
 _AT_ONCE = 500

@@ -25,8 +25,8 @@ import numpy as np
 
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
+from rankdp.privacy.cut_tables import WORD, CutTable, Weights, geometric_weights, integer_weights
 from rankdp.privacy.exact import Real, exp_bounds, positive, rational
-from rankdp.privacy.tables import WORD, CutTable, Weights, geometric_weights, integer_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -249,7 +249,7 @@ class TruncatedGeometrics:
 
     def sample(self, rows: int, bits: Bits) -> NDArray[np.int32]:
         """A rows x stages matrix of independent draws; column s holds stage t = s + 1."""
-        from rankdp.privacy.kernels import look_up_stages
+        from rankdp.privacy.noise_kernels import look_up_stages
 
         stages = len(self._tables)
         draws = np.empty(rows * stages, dtype=np.int32)

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankdp.privacy.bits import Bits
+from rankdp.privacy.cut_tables import WORD, CutTable, Weights
 from rankdp.privacy.noise import Enclosure, below_exp, exp_enclosure, settle_below_exp
-from rankdp.privacy.tables import WORD, CutTable, Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

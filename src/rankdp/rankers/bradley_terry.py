@@ -140,7 +140,7 @@ def bootstrap(
     if resample not in ("comparisons", "outcomes"):
         raise InputError(f"resample must be comparisons or outcomes, got {resample!r}")
     best = fit(counts, ridge=ridge, threads=1)  # one, so that the order of its sums is always the same
-    from rankdp.rankers import kernels
+    from rankdp.rankers import solver_kernels as kernels
 
     redraw = _resampler(counts, resample)
     starts, out = _starts(counts), np.empty((draws, len(counts.items)))
@@ -192,7 +192,7 @@ def _resampler(counts: PairCounts, resample: str) -> Callable[[int, np.random.Ge
         shares = halves.ravel() / total
         return lambda draws, generator: generator.multinomial(total // 2, shares, size=draws)
     cells = np.repeat(np.arange(halves.size, dtype=np.uint32), halves.ravel())
-    from rankdp.rankers import kernels
+    from rankdp.rankers import solver_kernels as kernels
 
     def comparisons(draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
         won = np.zeros((draws, halves.size), np.int64)
@@ -300,7 +300,7 @@ class _LogisticProblem:
     def __init__(self, counts: PairCounts, wins: FloatArray, settings: _Settings, workers: _Workers) -> None:
         self.ridge, self.linear, self.wins, self.workers = settings.ridge, settings.linear, wins, workers
         self.starts, self.second = _starts(counts), counts.second
-        from rankdp.rankers import kernels
+        from rankdp.rankers import solver_kernels as kernels
 
         self.comparisons, self.weights = np.empty((2, len(counts)))
         kernels.met(counts.half_wins_first, counts.half_wins_second, self.comparisons)
@@ -308,7 +308,7 @@ class _LogisticProblem:
         self.expected = np.empty(len(wins))
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        from rankdp.rankers import kernels
+        from rankdp.rankers import solver_kernels as kernels
 
         def work(low: int, high: int, out: FloatArray) -> None:
             kernels.terms(self.starts, self.second, self.comparisons, theta, low, high, out, self.weights)
@@ -331,7 +331,7 @@ class _LogisticProblem:
         sizes (Ogita, Rump and Oishi 2005), the product with the ridge another u. So 20u + (2 m u)^2 times the
         comparisons, wins, ridge and linear terms of an item covers everything, the rounding of this sum included.
         """
-        from rankdp.rankers import kernels
+        from rankdp.rankers import solver_kernels as kernels
 
         def work(low: int, high: int, out: FloatArray) -> None:
             kernels.careful_wins(self.starts, self.second, self.comparisons, theta, low, high, out)
@@ -503,7 +503,7 @@ class _Solver:
         return self._eliminate(gradient)
 
     def _conjugate_gradients(self, gradient: FloatArray, target: float) -> tuple[FloatArray, int]:
-        from rankdp.rankers import kernels
+        from rankdp.rankers import solver_kernels as kernels
 
         p = self.problem
         if p.workers.pool is None:
@@ -527,7 +527,7 @@ class _Solver:
         return x, self.most
 
     def _laplacian_times(self, vector: FloatArray) -> FloatArray:
-        from rankdp.rankers import kernels
+        from rankdp.rankers import solver_kernels as kernels
 
         p = self.problem
 
@@ -539,7 +539,7 @@ class _Solver:
 
     def _eliminate(self, gradient: FloatArray) -> FloatArray:
         """Exactly, up to rounding. Without a ridge A maps constants to 0, and a constant added to A mends that."""
-        from rankdp.rankers import kernels
+        from rankdp.rankers import solver_kernels as kernels
 
         p, items = self.problem, len(gradient)
         diagonal = np.maximum(p.diagonal, 1e-300)

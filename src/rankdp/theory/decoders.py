@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdp.errors import InputError, Unsupported
+from rankdp.theory.noises.contract import ScoreNoise, check_number
 from rankdp.theory.score_laws import ScoreLaw
-from rankdp.theory.score_noise import ScoreNoise, check_number
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -54,7 +54,7 @@ def order_posterior(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw
 
     On cells of the line, graded around every y_i, with the noise's mass in each cell exact.
     """
-    from rankdp.theory.kernels import order_chances
+    from rankdp.theory.recovery_kernels import order_chances
 
     y = np.asarray(y, dtype=float)
     _check(noise, sigma)

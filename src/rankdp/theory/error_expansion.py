@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noise_constants import order_constants
+from rankdp.theory.noises.constants import order_constants
+from rankdp.theory.noises.contract import ScoreNoise
 from rankdp.theory.score_laws import ScoreLaw
-from rankdp.theory.score_noise import ScoreNoise
 
 
 def first_order(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
@@ -30,7 +30,7 @@ def first_order(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
 
 def second_order(n: int, law: ScoreLaw, noise: ScoreNoise | None = None) -> tuple[float, float]:
     """(c1, c2) of Corollary 3.7, for normal noise unless another is given."""
-    from rankdp.theory.noise_families import Gaussian
+    from rankdp.theory.noises.families import Gaussian
 
     first, second = taylor_coefficients(n, noise if noise is not None else Gaussian(), law, orders=2)
     return first, second

@@ -34,7 +34,7 @@ from rankdp.theory.recovery_iid import (
     top_k_overlap_iid,
     top_k_set_probability_iid,
 )
-from rankdp.theory.simulation import error_probability, simulated_top_k, within_hamming, within_kendall
+from rankdp.theory.recovery_simulation import error_probability, simulated_top_k, within_hamming, within_kendall
 
 __all__ = [
     "DecoderGap",

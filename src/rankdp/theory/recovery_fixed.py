@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdp.errors import InputError, Unsupported
+from rankdp.theory.noises.contract import ScoreNoise, check_number
 from rankdp.theory.quadrature import spread, stieltjes
-from rankdp.theory.score_noise import ScoreNoise, check_number
-from rankdp.theory.simulation import check_top
+from rankdp.theory.recovery_simulation import check_top
 
 FloatArray = NDArray[np.float64]
 TAIL = 28
@@ -94,7 +94,7 @@ def top_k_overlap(x: ArrayLike, k: int, noise: ScoreNoise, sigma: float) -> floa
 
     Item i is among them when at most k - 1 of the others exceed it: a Poisson-binomial count at each threshold.
     """
-    from rankdp.theory.kernels import in_top
+    from rankdp.theory.recovery_kernels import in_top
 
     scores = np.sort(_distinct(x, noise, sigma))[::-1]
     n = len(scores)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
 from rankdp.theory.error_expansion import check_items, first_order, pair_term
+from rankdp.theory.noises.contract import ScoreNoise, check_number, grow
 from rankdp.theory.quadrature import spread, stieltjes, unit_rule
+from rankdp.theory.recovery_simulation import check_top
 from rankdp.theory.score_laws import ScoreLaw
-from rankdp.theory.score_noise import ScoreNoise, check_number, grow
-from rankdp.theory.simulation import check_top
 
 FloatArray = NDArray[np.float64]
 CELLS = 320

@@ -14,7 +14,7 @@ order, ``pairwise_accuracy``, is 1 - 2 R_n and twice the paper's (11). For a par
 its listed items, and the number of all pairs of all users takes the place of n m(m-1)/2.
 
 (5) is *not* an unbiased version of (4): Theorem 1(1) and Lemma 6 fail for a random ranking (docs/theory.md). With h of
-``rankdp.mechanisms.pair_laws``, E h(b_i, b_j) = 1{i above j} over the mechanism, the sum
+``rankdp.mechanisms.rankings.estimators``, E h(b_i, b_j) = 1{i above j} over the mechanism, the sum
 
     sum over pairs of h(b_i, b_j) v(f_ui - f_uj) + (1 - h(b_i, b_j)) v(f_uj - f_ui)
 

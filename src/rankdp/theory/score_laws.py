@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdp.errors import InputError
-from rankdp.theory.score_noise import check_number
+from rankdp.theory.noises.contract import check_number
 
 FloatArray = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import math
 from typing import NamedTuple
 
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, rdp_inverse
-from rankdp.theory.score_noise import check_number
+from rankdp.theory.noises.contract import check_number
 
 
 def tradeoff(noise: ScoreNoise, epsilon: float, constant: float, span: float = 1.0, alpha: float = math.inf) -> float:

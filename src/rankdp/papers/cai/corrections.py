@@ -11,8 +11,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from rankdp.mechanisms.objective import ObjectivePerturbation
-from rankdp.mechanisms.wins import NoisyWins
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.papers.cai import estimators, simulation
 from rankdp.papers.cells import Cell, Row
 from rankdp.rankers.links import Link

@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
-from rankdp.leaderboard import information as fisher
-from rankdp.mechanisms.objective import ObjectivePerturbation
-from rankdp.mechanisms.units import Protection
-from rankdp.mechanisms.wins import NoisyWins
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
+from rankdp.publish.leaderboard import information as fisher
+from rankdp.publish.rank import choose_ridge, objective
 from rankdp.rankers.bradley_terry import fit, fit_wins
 from rankdp.rankers.links import LOGISTIC
-from rankdp.ranking import choose_ridge, objective
 
 FloatArray = NDArray[np.float64]
 COMPARISON = Protection("comparison")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
-from rankdp.mechanisms.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.papers.cai import estimators
 from rankdp.papers.cai.estimators import FloatArray
 from rankdp.papers.cells import Cell, Row, mean_row

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdp.data.counts import PairCounts
-from rankdp.mechanisms.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.papers.cai import estimators, simulation
 from rankdp.papers.cai.estimators import FloatArray
 from rankdp.papers.cells import Cell, Row, mean_row

@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts, count_pairs
 from rankdp.errors import InputError
-from rankdp.mechanisms.objective import ObjectivePerturbation
-from rankdp.mechanisms.units import Protection
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.protection import Protection
 from rankdp.papers.cai import estimators
 from rankdp.papers.cai.estimators import FloatArray
 from rankdp.papers.cells import Cell, Row, data_home, mean_row
 from rankdp.privacy.bits import Bits
+from rankdp.publish.rank import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
-from rankdp.ranking import choose_ridge
 
 Distances = dict[str, float]
 Released = dict[str, dict[str, Distances]]

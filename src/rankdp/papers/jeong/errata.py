@@ -10,12 +10,12 @@ import numpy as np
 
 from rankdp.papers.cells import Cell, Row
 from rankdp.papers.jeong.families import LAWS, exact_row, integrated_error
-from rankdp.planning.base import EXACT, PAIRS, TOP, Request, needed_epsilon
-from rankdp.planning.scores import ScoreVector
+from rankdp.planning.score_plans import ScoreVector
+from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
 from rankdp.theory.decoders import estimate
-from rankdp.theory.noise_constants import gaussian_pair, order_constants
-from rankdp.theory.noise_radial import unit_scale
 from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
+from rankdp.theory.noises.constants import gaussian_pair, order_constants
+from rankdp.theory.noises.radial import unit_scale
 from rankdp.theory.quadrature import log_trapezoid
 from rankdp.theory.recovery import error_probability, first_order, second_order
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from rankdp.attacking.inference import success_probability
+from rankdp.attack.inference import success_probability
 from rankdp.papers.cells import Cell, Row
 from rankdp.papers.xu.rivals import built
 from rankdp.theory.attack import adaptive_epsilon, reversal_tail

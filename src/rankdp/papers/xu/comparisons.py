@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from rankdp.mechanisms.pair_laws import pair_estimator
-from rankdp.mechanisms.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.estimators import pair_estimator
+from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
 from rankdp.papers.cells import Cell, Row
 from rankdp.papers.xu.rivals import (
     ENUMERATED_UP_TO,

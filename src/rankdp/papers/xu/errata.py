@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.base import RankingMechanism, all_permutations, moves
-from rankdp.mechanisms.pair_laws import pair_estimator
+from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations, moves
+from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.papers.cells import Cell, Row, mean_row
 from rankdp.papers.xu.rivals import built, realised_epsilon
 from rankdp.papers.xu.synthetic import share_in_order

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.rankings import Rankings
-from rankdp.learning.experiments import Setting, simulated, sushi
-from rankdp.learning.labels import Labels, labels_of
-from rankdp.learning.losses import LOSSES, Loss
-from rankdp.learning.objectives import Objective, Pooled
-from rankdp.learning.towers import TwoTowerRanker
-from rankdp.learning.training import Settings, fit_linear
-from rankdp.mechanisms.base import RankingMechanism
+from rankdp.learn.experiments import Setting, simulated, sushi
+from rankdp.learn.labels import Labels, labels_of
+from rankdp.learn.losses import LOSSES, Loss
+from rankdp.learn.objectives import Objective, Pooled
+from rankdp.learn.towers import TwoTowerRanker
+from rankdp.learn.training import Settings, fit_linear
+from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.papers.cells import Cell, Row, data_home, mean_row
 from rankdp.papers.xu.rivals import built
 

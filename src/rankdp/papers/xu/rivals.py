@@ -22,10 +22,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.auditing.laws import neighbour_places
-from rankdp.mechanisms.base import RankingMechanism, all_permutations
+from rankdp.audit.laws import neighbour_places
+from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations
+from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO
 from rankdp.mechanisms.registry import mechanism
-from rankdp.mechanisms.ulam import EXACT_UP_TO
 
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""

@@ -15,8 +15,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.auditing.statistical import audit_samples, ranking_neighbours, ranking_sampler
-from rankdp.mechanisms.base import Orders, RankingMechanism, moves
+from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, moves
 from rankdp.papers.cells import Cell, Row, mean_row
 from rankdp.papers.xu.rivals import built, realised_epsilon, rivals
 from rankdp.privacy.bits import Bits
@@ -97,7 +97,7 @@ def _equation_8(one: RankingMechanism, draws: int, bits: Bits) -> tuple[float, f
 
 def _counts(one: RankingMechanism, order: Orders, draws: int, bits: Bits) -> NDArray[np.int64]:
     """How often each of the m! outputs came, in lexicographic order."""
-    from rankdp.auditing.kernels import count_rankings
+    from rankdp.audit.tally_kernels import count_rankings
 
     counts = np.zeros(math.factorial(one.items) + 1, dtype=np.int64)
     for start in range(0, draws, _ROWS_AT_A_TIME):

@@ -1,0 +1,14 @@
+"""Attack: what somebody who means ill learns from a release. Trust is earned by attacking oneself."""
+
+from rankdp.attack.inference import infer, success_curve, success_probability
+from rankdp.attack.position import position_attack
+from rankdp.attack.votes import membership_experiment, score_attack
+
+__all__ = [
+    "infer",
+    "membership_experiment",
+    "position_attack",
+    "score_attack",
+    "success_curve",
+    "success_probability",
+]

@@ -1,0 +1,203 @@
+"""The inference attack (Xu, Section 4): N synthetic rankings of one secret ranking, and the most likely secret.
+
+The attacker knows the mechanism and takes the ranking x that makes the releases y_1, …, y_N most likely,
+
+    argmax over x of sum over i of log P(y_i | x).
+
+For the Kendall mechanism this is Kemeny's ranking of the releases (docs/theory.md). For the others it is searched among
+all rankings of up to seven items, where it is exact, and above by moving one item at a time from Kemeny's ranking for
+as long as that helps, where it is not known to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankdp.errors import InputError
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, all_permutations, as_orders, moves
+from rankdp.mechanisms.registry import mechanism as build
+from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.rankers.kemeny import kemeny
+from rankdp.theory import attack as theory
+from rankdp.theory.kendall import rate
+
+EXACT_UP_TO = 7
+_TABLE_UP_TO = 6  # items up to which all pairs of rankings fit a table
+_ROWS_AT_A_TIME = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The ranking that the attacker takes for the secret one.
+
+    No other is more likely by more than ``gap`` in log-likelihood: 0 where the search is ``exact``; else from Kemeny's
+    bound, or from what the releases would have if each were the most likely output.
+    """
+
+    order: Orders
+    log_likelihood: float
+    exact: bool
+    gap: float = 0.0
+
+
+def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
+    """The most likely secret behind ``releases``, orders of the items 0, …, m-1 that all came from it."""
+    orders = as_orders(np.atleast_2d(np.asarray(releases)), mechanism.items, "releases")
+    if not len(orders):
+        raise InputError("releases must hold at least one ranking, got none")
+    seen, counts = np.unique(orders, axis=0, return_counts=True)
+    if mechanism.name == "kendall" or mechanism.items > EXACT_UP_TO:
+        start = kemeny(_preferences(orders))
+        if mechanism.name == "kendall":
+            gap = 0.0 if start.exact else float(start.gap) * rate(mechanism.items, float(mechanism.epsilon))
+            return Inference(start.order, _likelihood(mechanism, seen, counts, start.order), start.exact, gap)
+        return _climb(mechanism, seen, counts, start.order)
+    candidates = all_permutations(mechanism.items)
+    likelihood = np.array([_likelihood(mechanism, seen, counts, one) for one in candidates])
+    best = int(np.argmax(likelihood))
+    return Inference(candidates[best], float(likelihood[best]), True)
+
+
+def _likelihood(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.int64], secret: Orders) -> float:
+    return float(counts @ mechanism.log_prob(seen, secret))
+
+
+def _preferences(orders: Orders) -> NDArray[np.int64]:
+    """How often i stands before j."""
+    places = np.argsort(orders, axis=1)
+    return np.asarray((places[:, :, None] < places[:, None, :]).sum(axis=0))
+
+
+def _climb(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.int64], start: Orders) -> Inference:
+    """Move one item at a time, always the best move, while it helps."""
+    best, value = np.asarray(start, dtype=np.int32), _likelihood(mechanism, seen, counts, start)
+    steps = moves(mechanism.items)
+    while True:
+        values = [_likelihood(mechanism, seen, counts, best[step]) for step in steps]
+        if max(values) <= value:
+            itself = np.arange(mechanism.items)
+            most = int(counts.sum()) * float(mechanism.log_prob(itself, itself)[0])
+            return Inference(best, value, False, most - value)
+        best, value = best[steps[int(np.argmax(values))]], max(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """How often the attacker found the whole secret, with a Wilson interval."""
+
+    releases: int
+    epsilon: float
+    probability: float
+    low: float
+    high: float
+    error_bound: float
+    """The exact binomial tail behind Theorem 2, for Kendall: the attacker fails at least so often (NaN: unknown)."""
+    paper_bound: float
+    """Theorem 2 as it is printed, with its unknown constant taken as 1."""
+
+
+def success_probability(
+    mechanism: RankingMechanism, releases: int, repetitions: int = 1000, bits: Bits | None = None, level: float = 0.95
+) -> Success:
+    """Repeat the attack on fresh releases of one secret; equally likely secrets count by the chance to pick the right.
+
+    Up to six items, exactly by likelihood. The secret is 0, 1, …, m-1; by symmetry it does not matter which.
+    """
+    m = mechanism.items
+    if m > _TABLE_UP_TO:
+        raise InputError(f"the attack is repeated for up to {_TABLE_UP_TO} items, got {m}")
+    for name, value in (("releases", releases), ("repetitions", repetitions)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
+    table = _log_table(mechanism)
+    bits, hits, done = bits or SeededBits(0), 0.0, 0
+    while done < repetitions:
+        some = min(repetitions - done, max(1, _ROWS_AT_A_TIME // releases))
+        drawn = mechanism.sample(np.tile(np.arange(m, dtype=np.int32), (some * releases, 1)), bits)
+        codes = _codes(drawn).reshape(some, releases) + math.factorial(m) * np.arange(some)[:, None]
+        counts = np.bincount(codes.ravel(), minlength=some * math.factorial(m)).reshape(some, -1)
+        likelihood = counts @ table.T
+        top = likelihood >= likelihood.max(axis=1, keepdims=True) - 1e-9 * releases
+        hits += float((top[:, 0] / top.sum(axis=1)).sum())
+        done += some
+    low, high = _wilson(hits / repetitions, repetitions, level)
+    known = mechanism.name == "kendall"
+    eps = float(mechanism.epsilon)
+    return Success(
+        releases,
+        eps,
+        hits / repetitions,
+        low,
+        high,
+        theory.reversal_tail(releases, m, eps) if known else math.nan,
+        theory.theorem_2_bound(releases, m, eps) if known else math.nan,
+    )
+
+
+def success_curve(
+    name: str,
+    items: int,
+    releases: Sequence[int],
+    epsilon: float | str,
+    repetitions: int = 1000,
+    bits: Bits | None = None,
+) -> list[Success]:
+    """The attack for several N, at one epsilon or with one that adapts to N.
+
+    "adaptive" is (m-1)/sqrt(N), "adaptive-log" (m-1) log(N)/sqrt(N): the paper's Figures 5 and 6.
+    """
+    found, bits = [], bits or SeededBits(0)
+    for count in releases:
+        built = build(name, items, _epsilon(epsilon, items, count))
+        assert isinstance(built, RankingMechanism)
+        found.append(success_probability(built, count, repetitions, bits.spawn()))
+    return found
+
+
+def _epsilon(epsilon: float | str, items: int, releases: int) -> Any:
+    if epsilon == "adaptive":
+        return theory.adaptive_epsilon(releases, items)
+    if epsilon == "adaptive-log":
+        return theory.adaptive_epsilon(releases, items) * math.log(max(releases, 2))
+    return epsilon
+
+
+def _wilson(share: float, trials: int, level: float) -> tuple[float, float]:
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    reach = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def _log_table(mechanism: RankingMechanism) -> NDArray[np.float64]:
+    """Row x, column y: log P(y | x), all rankings in lexicographic order."""
+    m = mechanism.items
+    logs = mechanism.log_prob(all_permutations(m), np.arange(m))
+    return np.asarray(logs[_relative_codes(m)])
+
+
+@lru_cache(maxsize=8)
+def _relative_codes(items: int) -> NDArray[np.int64]:
+    """Row x, column y: the code of the relative permutation s, y[j] = x[s[j]]."""
+    every = all_permutations(items)
+    inverse = np.argsort(every, axis=1).astype(np.int32)
+    return np.stack([_codes(one[every]) for one in inverse])
+
+
+def _codes(orders: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each permutation in lexicographic order (Lehmer code)."""
+    rows, m = orders.shape
+    code = np.zeros(rows, dtype=np.int64)
+    for place in range(m - 1):
+        smaller = (orders[:, place + 1 :] < orders[:, place : place + 1]).sum(axis=1)
+        code += smaller * math.factorial(m - 1 - place)
+    return code

@@ -1,0 +1,89 @@
+"""The position attack: what one release tells about where *my* item stood.
+
+The attacker has a prior over the item's position and supposes nothing about the other items (all their orders equally
+likely). Then the release matters only through the position b where the item landed, and
+
+    posterior(a) = prior(a) M[a, b] / sum over a' of prior(a') M[a', b],    M the mechanism's position matrix.
+
+eps-ranking DP says that no two positions' odds change by more than e^eps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankdp.errors import InputError
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.report.plots import SERIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionAttack:
+    """What the attacker believed before and believes after; positions count from 1."""
+
+    landed: int
+    prior: Floats
+    posterior: Floats
+    epsilon: float
+
+    @property
+    def odds_factor(self) -> float:
+        """The largest change of the odds between two positions: never above e^epsilon."""
+        change = self.posterior / np.where(self.prior > 0, self.prior, 1)
+        known = change[self.prior > 0]
+        return float(known.max() / known.min())
+
+    @property
+    def guess(self) -> int:
+        """The most likely position."""
+        return int(np.argmax(self.posterior)) + 1
+
+    def explain(self) -> str:
+        """The picture in words."""
+        before, after = self.prior[self.guess - 1], self.posterior[self.guess - 1]
+        return (
+            f"The synthetic ranking shows the item at position {self.landed}. The best guess is position {self.guess}: "
+            f"{after:.0%} likely, {before:.0%} before. The odds between two positions changed by a factor of at most "
+            f"{self.odds_factor:.3g}; epsilon {self.epsilon:g} allows {_power(self.epsilon)}."
+        )
+
+    def draw(self, axes: Axes) -> None:
+        """Bars, before and after."""
+        places = np.arange(1, len(self.prior) + 1)
+        axes.bar(places - 0.2, self.prior, 0.4, color="0.75", label="before the release")
+        axes.bar(places + 0.2, self.posterior, 0.4, color=SERIES[0], label="after the release")
+        axes.set(
+            xlabel="true position of the item",
+            ylabel="how likely",
+            title=f"The item was shown at position {self.landed} (epsilon {self.epsilon:g})",
+        )
+        axes.set_xticks(places if len(places) <= 20 else places[:: len(places) // 10])
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axes.legend(frameon=False)
+
+
+def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike | None = None) -> PositionAttack:
+    """The posterior of an item's position, from 1, when the release shows it at ``landed``; a flat prior by default."""
+    m = mechanism.items
+    if isinstance(landed, bool) or not isinstance(landed, (int, np.integer)) or not 1 <= landed <= m:
+        raise InputError(f"landed must be a position from 1 to {m}, got {landed!r}")
+    before = np.full(m, 1 / m) if prior is None else np.asarray(prior, dtype=np.float64)
+    if before.shape != (m,) or not np.isfinite(before).all() or (before < 0).any() or before.sum() <= 0:
+        raise InputError(f"prior must be {m} numbers of at least 0 that are not all 0, got {prior!r}")
+    before = before / before.sum()
+    after = before * mechanism.position_matrix()[:, landed - 1]
+    return PositionAttack(int(landed), before, after / after.sum(), float(mechanism.epsilon))
+
+
+def _power(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < 14 else f"e^{epsilon:g}"

@@ -1,0 +1,140 @@
+"""Audits of leaderboards: every method of ``rank`` under every unit of protection.
+
+A leaderboard is a function of what one mechanism drew from the counted votes: noisy wins (with Bradley-Terry scores
+computed from them where only outcomes are secret) or the minimiser of a perturbed objective, and, where voters are
+protected, a noisy number of comparisons. What is audited is that draw, made thousands of times from tables of votes
+that are neighbours; reading, bounding each voter's contribution and counting are the library's own and part of what is
+audited. ``through="rank"`` calls ``rank`` itself for every draw instead: slower, and nothing is left out.
+
+The neighbouring tables are the extremes of each unit: a vote turned round or replaced; all votes of a voter, four times
+as many as may count, turned round or taken away.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.audit.statistical import Sampler, StatisticalAudit, audit_samples
+from rankdp.data.comparisons import Comparisons
+from rankdp.errors import InputError
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.noise import discrete_laplace
+from rankdp.publish.rank import METHODS, count_cost, objective, rank
+
+ITEMS = ("a", "b", "c")
+_OTHERS = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"))
+_TOO_MANY = 4
+
+
+def audit_board(
+    method: str,
+    protect: str,
+    epsilon: Real,
+    *,
+    max_per_voter: int | None = None,
+    delta: Real = 0,
+    draws: int = 30_000,
+    confidence: float = 0.99,
+    through: str = "mechanism",
+    release: Sampler | None = None,
+    bits: Bits | None = None,
+) -> StatisticalAudit:
+    """Audit what ``rank`` releases by this method for this unit of protection.
+
+    ``through`` is "mechanism" or "rank" (see the module). ``release(table, count)`` audits another implementation on
+    the same tables: a table of votes (winner, loser, voter) in, ``count`` rows of numbers out.
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if through not in ("mechanism", "rank"):
+        raise InputError(f"through must be mechanism or rank, got {through!r}")
+    protection, source = Protection.of(protect, max_per_voter), bits or SecureBits()
+    exact, loss = positive(epsilon), rational(delta, "delta")
+    if release is None:
+        build = board_draws if through == "mechanism" else board_calls
+        release = build(method, protection, exact, loss, source)
+    return audit_samples(
+        release,
+        neighbouring_votes(protection),
+        draws=draws,
+        claimed_epsilon=exact,
+        delta=loss,
+        confidence=confidence,
+        name=f"{method} protecting {protection.protects}",
+        describe=_described,
+    )
+
+
+def neighbouring_votes(protection: Protection) -> list[tuple[Any, Any]]:
+    """Pairs of tables of votes (winner, loser, voter) that differ in one protected unit."""
+    if protection.unit == "outcome":
+        changes = [([("a", "b")], [("b", "a")])]
+    elif protection.unit == "comparison":
+        changes = [([("a", "b")], [("b", "a")]), ([("a", "b")], [("c", "b")])]
+    else:
+        many = _TOO_MANY * protection.moved
+        changes = [([("a", "b")] * many, [("b", "a")] * many), ([("a", "b")] * many, [])]
+    return [(_table(one), _table(other)) for one, other in changes]
+
+
+def _table(said: list[tuple[str, str]]) -> Any:
+    import pyarrow as pa
+
+    rows = [*_OTHERS, *said]
+    voters = [f"other {place}" for place in range(len(_OTHERS))] + ["the one"] * len(said)
+    return pa.table({"winner": [row[0] for row in rows], "loser": [row[1] for row in rows], "voter": voters})
+
+
+def _described(table: Any) -> str:
+    said = [row for row in table.to_pylist() if row["voter"] == "the one"]
+    if not said:
+        return "votes without one voter"
+    times = "" if len(said) == 1 else f" {len(said)} times"
+    return f"votes with {said[0]['winner']} over {said[0]['loser']}{times}"
+
+
+def board_draws(method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits) -> Sampler:
+    """What the mechanism behind ``rank`` draws from a table: [noisy number of comparisons,] noisy wins or scores."""
+    spent = count_cost(protection, epsilon)
+
+    def sampler(table: Any, count: int) -> NDArray[np.float64]:
+        votes = Comparisons.of(table, items=ITEMS)
+        if protection.unit == "voter":
+            votes = votes.bound(protection.moved)
+        counts = votes.count()
+        total = int(counts.halves.sum()) // 2
+        if method == "copeland" or protection.design_public:
+            noisy = NoisyWins(protection, epsilon - spent, delta)
+            drawn = noisy.sample(np.tile(counts.half_wins, count), bits).reshape(count, -1).astype(np.float64)
+        else:
+            # A public idea of how many comparisons there are: here that of the other voters, the same on both sides.
+            chosen = objective(len(ITEMS), len(_OTHERS), protection, epsilon - spent)
+            drawn = np.stack([chosen.sample(counts, bits) for _ in range(count)])
+        if spent:
+            sizes = total + discrete_laplace(protection.moved / spent, count, bits)
+            drawn = np.column_stack([sizes, drawn])
+        return drawn
+
+    return sampler
+
+
+def board_calls(method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits) -> Sampler:
+    """One call of ``rank`` for every draw: the released scores in the order of the items, and the noisy number."""
+    options: dict[str, Any] = {"protect": protection.unit, "method": method, "delta": delta}
+    if protection.unit == "voter":
+        options["max_per_voter"] = protection.moved
+
+    def one(table: Any) -> list[float]:
+        released = rank(table, epsilon, bits=bits, items=ITEMS, **options)
+        scores = dict(zip(released.value.items, released.value.scores.tolist(), strict=True))
+        size = released.provenance.parameters.get("noisy_comparisons")
+        return [*([] if size is None else [float(size)]), *(scores[item] for item in ITEMS)]
+
+    return lambda table, count: np.array([one(table) for _ in range(count)])

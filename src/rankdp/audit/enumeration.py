@@ -1,0 +1,342 @@
+"""Exact audits: the realised epsilon of a discrete mechanism as an interval of rationals, by enumeration.
+
+For a ranking mechanism of m <= 6 items every output s and every move c is tried,
+
+    eps = max over s and c of log P(s)/P(c s),
+
+with P between rationals that are read off the sampler's own tables (see ``laws``). For noise on integers with
+sensitivity K it is the largest ``x(j + t) - x(j)`` over ``|t| <= K``, where exp(-x) is the law; where a delta is
+claimed, the delta realised at the claimed epsilon, sum over j of max(0, P(j) - e^eps P(j + t)), is enclosed instead.
+
+Why it is valid: every rounding goes outwards, so the true epsilon of that law lies in the interval; a lower end above
+the claim *proves* a violation. That the sampler draws that law at all is tested beside it, by chi-squared on fresh
+draws: a mechanism whose tables are right and whose draws are not is caught there. A mechanism that offers nothing but
+``log_prob`` is audited from it, over all inputs, with a stated tolerance for floating point.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.audit.laws import MOST_ITEMS, EnclosedLaw, neighbour_places, places, sampler_law
+from rankdp.audit.rationals import log_bounds, show
+from rankdp.errors import InputError
+from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations, moves, relative_orders
+from rankdp.mechanisms.scores.grid import ScoreMechanism
+from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real, positive
+
+_BITS = 512
+_SAMPLER_LEVEL = 1e-6  # a false alarm of the sampler's chi-squared test
+_INFINITE = math.inf
+_FEWEST_EXPECTED = 5
+
+
+@dataclass(frozen=True)
+class ExactAudit:
+    """What enumeration found: the realised epsilon lies between ``epsilon_low`` and ``epsilon_high``."""
+
+    subject: str
+    claimed: Fraction
+    epsilon_low: Fraction | float
+    epsilon_high: Fraction | float
+    worst: str
+    basis: str
+    cases: int
+    tolerance: float = 0.0
+    delta: Fraction = Fraction(0)
+    delta_low: Fraction | None = None
+    delta_high: Fraction | None = None
+    sampler_p_value: float | None = None
+
+    kind = "exact"
+
+    @property
+    def sampler_agrees(self) -> bool:
+        """Whether fresh draws follow the enumerated law, as far as they can tell."""
+        return self.sampler_p_value is None or self.sampler_p_value >= _SAMPLER_LEVEL
+
+    @property
+    def law_holds(self) -> bool:
+        """False where the law provably breaks the claim."""
+        if self.delta_low is not None:
+            return self.delta_low <= self.delta
+        return self.epsilon_low <= self.claimed
+
+    @property
+    def holds(self) -> bool:
+        """Whether neither the law nor the sampler breaks the claim."""
+        return self.law_holds and self.sampler_agrees
+
+    def explain(self) -> str:
+        """The verdict in plain words."""
+        words = [self._verdict()]
+        if self.sampler_p_value is not None and not self.sampler_agrees:
+            words.append(
+                f"VIOLATION: the sampler does not draw the law that was enumerated (chi-squared p = "
+                f"{self.sampler_p_value:.2g})."
+            )
+        elif self.sampler_p_value is not None:
+            words.append(f"The sampler's draws agree with that law (chi-squared p = {self.sampler_p_value:.2g}).")
+        return " ".join(words)
+
+    def _verdict(self) -> str:
+        start = ("Holds" if self.tolerance else "Holds exactly") if self.law_holds else "VIOLATION"
+        if self.delta_low is not None and self.delta_high is not None:
+            return (
+                f"{start}: at epsilon {show(self.claimed)} the realised delta of {self.subject} is between "
+                f"{show(self.delta_low, 6)} and {show(self.delta_high, 6)}; claimed {show(self.delta)}. Worst: "
+                f"{self.worst} ({self.cases:,} cases, from {self.basis})."
+            )
+        low, high = show(self.epsilon_low, 6), show(self.epsilon_high, 6)
+        range_ = low if low == high else f"between {low} and {high}"
+        return (
+            f"{start}: the realised epsilon of {self.subject} is {range_}; claimed {show(self.claimed)}. Worst: "
+            f"{self.worst} ({self.cases:,} cases, from {self.basis})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: rationals as text."""
+        return {
+            "kind": self.kind,
+            "subject": self.subject,
+            "claimed_epsilon": str(self.claimed),
+            "epsilon_low": floor_float(self.epsilon_low),
+            "epsilon_high": ceil_float(self.epsilon_high),
+            "epsilon_low_exact": str(self.epsilon_low),
+            "epsilon_high_exact": str(self.epsilon_high),
+            "delta": str(self.delta),
+            "delta_low": None if self.delta_low is None else floor_float(self.delta_low),
+            "delta_high": None if self.delta_high is None else ceil_float(self.delta_high),
+            "worst": self.worst,
+            "basis": self.basis,
+            "cases": self.cases,
+            "tolerance": self.tolerance,
+            "sampler_p_value": self.sampler_p_value,
+            "holds": self.holds,
+            "explanation": self.explain(),
+        }
+
+
+def audit_exact(
+    mechanism: Any,
+    *,
+    items: int | None = None,
+    claimed_epsilon: Real | None = None,
+    tolerance: float = 1e-9,
+    draws: int = 20_000,
+    bits: Bits | None = None,
+) -> ExactAudit:
+    """Enumerate every output and every neighbour of a discrete mechanism.
+
+    ``mechanism`` is a ranking mechanism of at most 6 items (ours, or any object with ``sample`` and either
+    ``exact_law`` or ``log_prob``), a score mechanism on a grid of few steps, or ``NoisyWins``. What it claims is read
+    from its ``guarantee`` unless ``claimed_epsilon`` says it, and ``items`` is needed only where it has no such
+    attribute. ``draws`` fresh draws test that the sampler follows the law; 0 leaves that out. ``tolerance`` is for laws
+    that are stated in floating point alone.
+    """
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
+        raise InputError(f"draws must be an integer of at least 0, got {draws!r}")
+    claimed = claim_of(mechanism, claimed_epsilon)
+    source = bits or SecureBits()
+    if isinstance(mechanism, (ScoreMechanism, NoisyWins)):
+        from rankdp.audit.noise_laws import audit_noise
+
+        return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
+    count = getattr(mechanism, "items", None) if items is None else items
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= MOST_ITEMS:
+        raise InputError(f"items must be from 2 to {MOST_ITEMS} for an exact audit, got {count!r}")
+    return _audit_rankings(mechanism, int(count), claimed, tolerance, draws, source)
+
+
+def claim_of(mechanism: Any, claimed_epsilon: Real | None) -> Fraction:
+    """The epsilon that is claimed: said by the caller, or by the mechanism's guarantee."""
+    if claimed_epsilon is not None:
+        return positive(claimed_epsilon, "claimed_epsilon")
+    guarantee = getattr(mechanism, "guarantee", None)
+    if guarantee is None:
+        raise InputError("claimed_epsilon must be given for a mechanism without a guarantee, got None")
+    return Fraction(guarantee.epsilon)
+
+
+def _audit_rankings(
+    mechanism: Any, items: int, claimed: Fraction, tolerance: float, draws: int, bits: Bits
+) -> ExactAudit:
+    orders, neighbours = all_permutations(items), neighbour_places(items)
+    cases, slack = len(neighbours) * len(neighbours[0]), 0.0
+    low: Fraction | float
+    high: Fraction | float
+    if (read := sampler_law(mechanism, items, _BITS)) is not None:
+        law, basis = read
+        low, high, (output, other) = worst_ratio(law, neighbours)
+        expected = _normalised(law)
+        inputs = orders[0], _input_of(orders[output], orders[other])
+    elif hasattr(mechanism, "log_prob"):
+        basis, slack = f"its log-probabilities, to within {tolerance:g}", tolerance
+        invariant = isinstance(mechanism, RankingMechanism)
+        logs = _stated(mechanism, orders[:1] if invariant else orders, orders)
+        worst, first, second, output = _worst_stated(logs, items)
+        low, high, expected = max(0.0, worst - tolerance), worst + tolerance, np.exp(logs[0])
+        inputs = orders[first], _input_of(orders[output], orders[second]) if invariant else orders[second]
+        cases *= len(logs)
+    else:
+        raise InputError(
+            f"mechanism must have exact_law, log_prob or tables of its own for an exact audit, got {mechanism!r}"
+        )
+    names = [" ".join(str(item + 1) for item in order) for order in (*inputs, orders[output])]
+    words = f"inputs {names[0]} and {names[1]}, output {names[2]}"
+    p_value = _sampler_p_value(mechanism, items, expected, draws, bits) if draws else None
+    return ExactAudit(
+        f"{mechanism!r}", claimed, low, high, words, basis, cases, tolerance=slack, sampler_p_value=p_value
+    )
+
+
+def _input_of(output: NDArray[Any], relative: NDArray[Any]) -> NDArray[Any]:
+    """The input x of which ``output`` has this relative order: output[j] = x[relative[j]]."""
+    order = np.empty_like(output)
+    order[relative] = output
+    return order
+
+
+def worst_ratio(
+    law: EnclosedLaw, neighbours: tuple[tuple[int, ...], ...]
+) -> tuple[Fraction | float, Fraction | float, tuple[int, int]]:
+    """Bounds of the largest log-ratio of neighbouring probabilities, and where it is."""
+    least, most, where = Fraction(1), Fraction(1), (0, 0)
+    proved_infinite = maybe_infinite = False
+    for s, others in enumerate(neighbours):
+        low, high = law[s]
+        for other in others:
+            other_low, other_high = law[other]
+            if other_high == 0 and low > 0 and not proved_infinite:
+                proved_infinite, where = True, (s, other)
+            elif other_low == 0 and high > 0:
+                maybe_infinite = True
+            if other_high > 0 and low > least * other_high:
+                least = low / other_high
+                where = where if proved_infinite else (s, other)
+            if other_low > 0 and high > most * other_low:
+                most = high / other_low
+    low_end = _INFINITE if proved_infinite else log_bounds(least)[0] if least != 1 else Fraction(0)
+    high_end = _INFINITE if proved_infinite or maybe_infinite else log_bounds(most)[1] if most != 1 else Fraction(0)
+    return low_end, high_end, where
+
+
+def _stated(mechanism: Any, inputs: NDArray[Any], outputs: NDArray[Any]) -> NDArray[np.float64]:
+    """log P(output | input), a row for each input."""
+    logs = np.stack([np.asarray(mechanism.log_prob(outputs, order), dtype=np.float64) for order in inputs])
+    if logs.shape != (len(inputs), len(outputs)) or np.isnan(logs).any():
+        raise InputError(f"log_prob must give a number for each of {len(outputs)} outputs, got {logs.shape[1:]} or nan")
+    return logs
+
+
+def _worst_stated(logs: NDArray[np.float64], items: int) -> tuple[float, int, int, int]:
+    """The largest log-ratio, the input, the neighbour and the output it is at.
+
+    With one row the law is that of relative orders: P(s)/P(c s). With a row for every input: P(y | x)/P(y | x'), where
+    x' is x after a move.
+    """
+    orders = all_permutations(items)
+    with np.errstate(invalid="ignore"):
+        if len(logs) == 1:
+            table = np.array(neighbour_places(items))
+            gaps = logs[0][:, None] - logs[0][table]
+            output, move = _largest(gaps)
+            return float(gaps[output, move]), 0, int(table[output, move]), output
+        best = (-math.inf, 0, 0, 0)
+        for move in moves(items):
+            others = places(orders[:, move])
+            gaps = logs - logs[others]
+            first, output = _largest(gaps)
+            best = max(best, (float(gaps[first, output]), first, int(others[first]), output))
+        return best
+
+
+def _largest(gaps: NDArray[np.float64]) -> tuple[int, int]:
+    """Where the largest entry is; an output that neither of two inputs can have says nothing."""
+    np.nan_to_num(gaps, copy=False, nan=-math.inf, posinf=math.inf, neginf=-math.inf)
+    first, second = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+    return int(first), int(second)
+
+
+def _normalised(law: EnclosedLaw) -> NDArray[np.float64]:
+    total = sum(low + high for low, high in law)
+    return np.array([float((low + high) / total) for low, high in law])
+
+
+def _worst_words(items: int, given: int, output: int, other: int, relative: bool) -> str:
+    """Which output tells which two neighbours apart, from 1 for the best place of the first of them.
+
+    With a relative law, P(s)/P(c s) compares the input 1..m with the neighbour of which s is the order c s.
+    """
+    orders = all_permutations(items)
+    first, seen = orders[given], orders[output]
+    if relative or given == 0:
+        # seen[j] = neighbour[(c s)[j]], so the neighbour has seen[j] at place (c s)[j]
+        second = np.empty(items, dtype=np.int64)
+        second[orders[other]] = seen
+        if not relative and given == 0:
+            second = second if other < len(orders) else orders[other]
+    else:
+        second = orders[other]
+    names = [" ".join(str(item + 1) for item in order) for order in (first, second, seen)]
+    return f"inputs {names[0]} and {names[1]}, output {names[2]}"
+
+
+def _sampler_p_value(mechanism: Any, items: int, law: NDArray[np.float64], draws: int, bits: Bits) -> float:
+    """Chi-squared of draws from two inputs against the law, the smaller p-value doubled."""
+    found = []
+    invariant = isinstance(mechanism, RankingMechanism) or hasattr(mechanism, "exact_law")
+    for order in (np.arange(items), np.arange(items)[::-1])[: 2 if invariant else 1]:
+        given = np.tile(order, (draws, 1))
+        drawn = np.asarray(mechanism.sample(given, bits))
+        cells = places(relative_orders(drawn.astype(np.int32), given.astype(np.int32)))
+        found.append(chi_squared(np.bincount(cells, minlength=len(law)), law))
+    return min(1.0, len(found) * min(found))
+
+
+def chi_squared(observed: NDArray[Any], law: NDArray[np.float64]) -> float:
+    """The p-value of counts against a law, rare cells pooled; 0 where something impossible was seen."""
+    from scipy.stats import chisquare
+
+    total = float(observed.sum())
+    expected = law * (total / law.sum())
+    if observed[law == 0].sum():
+        return 0.0
+    seen, due = [0.0], [0.0]
+    for cell in np.argsort(expected, kind="stable"):  # rare ones together until five are expected
+        if due[-1] >= _FEWEST_EXPECTED:
+            seen.append(0.0)
+            due.append(0.0)
+        seen[-1] += float(observed[cell])
+        due[-1] += float(expected[cell])
+    if len(due) > 1 and due[-1] < _FEWEST_EXPECTED:
+        last_seen, last_due = seen.pop(), due.pop()
+        seen[-1] += last_seen
+        due[-1] += last_due
+    if len(due) < 2:
+        return 1.0
+    return float(chisquare(seen, np.array(due) * (sum(seen) / sum(due))).pvalue)
+
+
+def floor_float(value: Fraction | float) -> float | None:
+    """A float at most ``value``; None for infinity, which JSON does not know."""
+    if math.isinf(value):
+        return None
+    number = float(value)
+    return number if number <= value else math.nextafter(number, -math.inf)
+
+
+def ceil_float(value: Fraction | float) -> float | None:
+    """A float at least ``value``; None for infinity."""
+    if math.isinf(value):
+        return None
+    number = float(value)
+    return number if number >= value else math.nextafter(number, math.inf)

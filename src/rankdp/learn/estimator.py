@@ -1,0 +1,382 @@
+"""What every ranker shares: checking what comes in, ranking, scoring, and a file that holds no code.
+
+A ranker gives user u's item i a score f(u, i); *a higher score means more preferred*, and only differences between the
+scores of one user mean anything. It follows scikit-learn: parameters in the constructor, ``fit``, ``predict``,
+``score``, ``clone``. ``fit(users, items, rankings)`` says everything; ``fit(X, y)`` with y = rankings does without item
+features and gives every item a feature of its own.
+
+Rankings are a ``rankdp.Rankings``, a release of one, or an n x m array of *orders*: item numbers from 0, the most
+preferred first, -1 after the last listed item. (An array of ranks looks alike and is not: see ``Rankings.from_ranks``.)
+
+A saved model is one .npz file: numbers, and one JSON text about them. Reading it runs nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.atomic import write_whole
+from rankdp.data.rankings import Rankings
+from rankdp.data.sources import system_problem
+from rankdp.errors import InputError, Unsupported
+from rankdp.learn.labels import Labels, labels_of
+from rankdp.learn.losses import loss_named
+from rankdp.learn.objectives import score_accuracy
+from rankdp.learn.training import History
+from rankdp.privacy.release import Release
+from rankdp.version import __version__
+
+Floats = NDArray[np.float64]
+
+NEEDED = "learning needs scikit-learn: install rankdp[learn]"
+_FORMAT = "rankdp model 1"
+
+try:
+    from sklearn.base import BaseEstimator
+except ImportError:  # the classes can be named without it, and say what is missing when one is made
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's."""
+
+        def __new__(cls, *_: object, **__: object) -> Self:
+            """Say what is missing."""
+            raise Unsupported(NEEDED)
+
+
+class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
+    """The part that does not depend on the model; a subclass has ``_train``, ``_scores`` and ``_learned``."""
+
+    #: what a subclass learns: names of arrays, saved and loaded
+    _arrays: tuple[str, ...] = ()
+
+    # -- learning
+    # ------------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        users: Any,
+        y: Any = None,
+        rankings: Any = None,
+        *,
+        items: Any = None,
+        mechanism: str | Mapping[str, Any] | None = None,
+        epsilon: Any = None,
+    ) -> Self:
+        """Learn from n users' features, m items' features and n rankings: ``fit(users, items, rankings)``.
+
+        Also ``fit(users, rankings)`` and ``fit(users, rankings, items=items)``. Row i of ``items`` describes item
+        number i (``rankings.items[i]``). ``mechanism`` and ``epsilon`` (one, or one per user; None for
+        ``rankings.epsilons``) are those that made the rankings; without them the rankings count as true. A release
+        knows its own, and its ``provenance.parameters`` may be given as the ``mechanism``.
+        """
+        if rankings is None:
+            y, rankings = None, y
+        if y is not None:
+            if items is not None:
+                raise InputError("items were given twice: as the second argument and by name")
+            items = y
+        loss = loss_named(self.loss)
+        self._check_settings()
+        features = self._checked_users(users, reset=True)
+        table = self._checked_rankings(rankings, None if items is None else len(items))
+        described = self._checked_items(items, len(_value(table).items))
+        if len(_value(table)) != len(features):
+            raise InputError(
+                f"rankings must have one row for each of the {len(features)} users, got {len(_value(table))}"
+            )
+        labels = labels_of(
+            table,
+            mechanism,
+            epsilon,
+            debias=self.debias,
+            bias=self.bias,
+            combine=self.combine,
+            pairs=loss.name != "logistic",
+        )
+        self._debiased = self.debias and (mechanism is not None or isinstance(table, Release))
+        if self._debiased and self.l2 <= 0:
+            raise InputError(
+                f"l2 must be above 0 with debiased labels, without it the loss may have no minimum, got {self.l2!r}"
+            )
+        self.items_ = _value(table).items
+        self._learn(features, described, labels)
+        return self
+
+    def _learn(self, users: Floats, items: Floats, labels: Labels) -> None:
+        """Scale the features to mean 0 and standard deviation 1, split off the validation users, train."""
+        self.user_mean_, self.user_scale_ = _scaling(users)
+        self.item_mean_, self.item_scale_ = (
+            _scaling(items) if self.item_features_ else (np.zeros(len(items)), np.ones(len(items)))
+        )
+        generator = self._generator()
+        users, items = (users - self.user_mean_) / self.user_scale_, (items - self.item_mean_) / self.item_scale_
+        kept, held = self._split(len(users), generator)
+        train = (users, labels) if held is None else (users[kept], labels.rows(kept))
+        validation = None if held is None else (users[held], labels.rows(held))
+        if train[1].total <= 0 or (validation and validation[1].total <= 0):
+            raise InputError("rankings must list two items or more, among training and validation users alike")
+        self.history_ = self._train(items, train, validation, generator)
+        self.n_iter_ = len(self.history_)
+
+    def _train(
+        self,
+        items: Floats,
+        train: tuple[Floats, Labels],
+        validation: tuple[Floats, Labels] | None,
+        generator: Any,
+    ) -> History:
+        raise NotImplementedError
+
+    def _scores(self, users: Floats, items: Floats) -> Floats:
+        raise NotImplementedError
+
+    def _generator(self) -> Any:
+        from sklearn.utils import check_random_state
+
+        try:
+            return check_random_state(self.random_state)
+        except ValueError:
+            raise InputError(f"random_state must be None or a seed from 0 on, got {self.random_state!r}") from None
+
+    def _split(self, rows: int, generator: Any) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Which users train and which validate."""
+        if not self.early_stopping:
+            return np.arange(rows), None
+        held = max(1, round(self.validation_fraction * rows))
+        if held >= rows:
+            raise InputError(f"early stopping needs users to train on beside {held} to validate, got {rows} users")
+        order = generator.permutation(rows)
+        return np.sort(order[held:]), np.sort(order[:held])
+
+    # -- using
+    # ------------------------------------------------------------------------------------------------------------
+
+    def predict(self, users: Any, items: Any = None) -> Floats:
+        """n x m scores for the items of ``fit``, or for others described by ``items``: higher is more preferred."""
+        self._check_fitted()
+        return self._scores(self._checked_users(users, reset=False), self._described(items))
+
+    def rank(self, users: Any, items: Any = None) -> Rankings:
+        """Each user's items, best first; equal scores in the order of the items."""
+        orders = np.argsort(-self.predict(users, items), axis=1, kind="stable").astype(np.int32)
+        return Rankings.from_orders(orders, self._names(items))
+
+    def score(
+        self,
+        users: Any,
+        y: Any = None,
+        *,
+        items: Any = None,
+        mechanism: str | Mapping[str, Any] | None = None,
+        epsilon: Any = None,
+    ) -> float:
+        """The share of pairs in the order of the rankings ``y``: Xu's (11), times two so that 1 is perfect.
+
+        With ``mechanism`` and ``epsilon`` the rankings are synthetic and the answer is an unbiased estimate of the
+        share on the true ones, which may leave [0, 1].
+        """
+        scores = self.predict(users, items)
+        names = self._names(items)
+        table = self._renumbered(self._checked_rankings(y, len(names)), names)
+        if len(_value(table)) != len(scores):
+            raise InputError(
+                f"rankings must have one row for each of the {len(scores)} users, got {len(_value(table))}"
+            )
+        return score_accuracy(scores, labels_of(table, mechanism, epsilon, bias=self.bias, combine=self.combine))
+
+    def _names(self, items: Any) -> tuple[str, ...]:
+        if items is None:
+            return self.items_
+        return tuple(str(place) for place in range(len(self._described(items))))
+
+    def _described(self, items: Any) -> Floats:
+        if items is None:
+            return self.item_table_
+        if not self.item_features_:
+            raise InputError("items must not be given: the model was fitted without features of items")
+        table = _matrix(items, "items")
+        if table.shape[1] != self.item_table_.shape[1]:
+            raise InputError(f"items must have {self.item_table_.shape[1]} features, got {table.shape[1]}")
+        return table
+
+    # -- checking
+    # ------------------------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        _number("l2", self.l2, 0, None)
+        _number("bias", self.bias, 0, 0.5)
+        for name in ("patience", "max_epochs"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
+        if not 0 < self.validation_fraction < 1:
+            raise InputError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
+
+    def _check_fitted(self) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "items_")
+
+    def _checked_users(self, users: Any, *, reset: bool) -> Floats:
+        from sklearn.utils.validation import validate_data
+
+        try:
+            return cast(Floats, validate_data(self, users, reset=reset, dtype=np.float64, order="C"))
+        except ValueError as problem:
+            first = str(problem).partition("\n")[0]
+            advice = " Reshape your data to one row for each user" if first.startswith("Expected 2D array") else ""
+            raise InputError(f"users: {first}{advice}") from None
+
+    def _checked_items(self, items: Any, count: int) -> Floats:
+        """The item features, or one for each item."""
+        self.item_features_ = items is not None
+        self.item_table_ = np.eye(count) if items is None else _matrix(items, "items")
+        if len(self.item_table_) != count:
+            raise InputError(f"items must have one row for each of the {count} ranked items, got {len(items)}")
+        return self.item_table_
+
+    def _checked_rankings(self, rankings: Any, count: int | None) -> Rankings | Release[Any]:
+        if isinstance(rankings, (Rankings, Release)):
+            return rankings
+        if rankings is None:
+            name = type(self).__name__
+            raise InputError(f"rankings must be given: {name} requires y to be passed, but the target y is None")
+        array = np.asarray(rankings)
+        if array.ndim != 2 or array.dtype.kind not in "iu" or not array.size:
+            shape = " x ".join(map(str, array.shape))
+            raise InputError(
+                "rankings must be a rankdp.Rankings or an n x m array of orders (item numbers from 0, best first), "
+                f"got {shape or 'a scalar'} of {array.dtype}"
+            )
+        return Rankings.from_orders(array, None if count is None else [str(place) for place in range(count)])
+
+    def _renumbered(self, table: Rankings | Release[Any], names: tuple[str, ...]) -> Rankings | Release[Any]:
+        """The rankings with the model's item numbers."""
+        ranked = _value(table)
+        if ranked.items == names:
+            return table
+        if isinstance(table, Release) or not set(ranked.items) <= set(names):
+            raise InputError(f"rankings must be of the model's items, {', '.join(names[:5])}, …, got others")
+        place = np.array([*(names.index(name) for name in ranked.items), -1], dtype=np.int32)
+        return Rankings.from_orders(place[ranked.orders], names, ranked.voters, ranked.epsilons)
+
+    def __sklearn_tags__(self) -> Any:
+        """y is needed, and it is a table."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        return tags
+
+    # -- keeping
+    # ------------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, all or nothing: NumPy arrays and a JSON text, no pickle."""
+        self._check_fitted()
+        facts = {
+            "format": _FORMAT,
+            "version": __version__,
+            "class": type(self).__name__,
+            "parameters": {name: _plain(value) for name, value in self.get_params().items()},
+            "items": list(self.items_),
+            "item_features": self.item_features_,
+            "features": list(map(str, getattr(self, "feature_names_in_", ()))),
+            "history": self.history_.to_dict(),
+        }
+        names = ("user_mean_", "user_scale_", "item_mean_", "item_scale_", "item_table_", *self._arrays)
+        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        arrays["about"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
+        sink = io.BytesIO()
+        np.savez_compressed(sink, allow_pickle=False, **arrays)
+        write_whole(path, sink.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A model as it was saved."""
+        model = load(path)
+        if not isinstance(model, cls):
+            raise InputError(f"{os.fspath(path)}: this is a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+
+def load(path: str | os.PathLike[str]) -> PairwiseRanker:
+    """A saved model, of whichever class it is."""
+    from rankdp.learn.linear import LinearPairwiseRanker
+    from rankdp.learn.towers import TwoTowerRanker
+
+    name = os.fspath(path)
+    try:
+        with np.load(io.BytesIO(Path(name).read_bytes()), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        facts = json.loads(arrays.pop("about").tobytes())
+        if facts["format"] != _FORMAT:
+            raise KeyError  # noqa: TRY301
+        kind = {one.__name__: one for one in (LinearPairwiseRanker, TwoTowerRanker)}[facts["class"]]
+        return _restored(kind(**facts["parameters"]), arrays, facts)
+    except OSError as problem:
+        raise system_problem(name, problem, "read") from None
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
+        raise InputError(f"{name}: this is not a whole model saved by rankdp") from None
+
+
+def _restored(model: PairwiseRanker, arrays: dict[str, Any], facts: dict[str, Any]) -> PairwiseRanker:
+    for key in ("user_mean_", "user_scale_", "item_mean_", "item_scale_", "item_table_", *model._arrays):
+        setattr(model, key, arrays[key])
+    model.items_ = tuple(facts["items"])
+    model.item_features_ = facts["item_features"]
+    model.n_features_in_ = len(arrays["user_mean_"])
+    if facts["features"]:
+        model.feature_names_in_ = np.array(facts["features"], dtype=object)
+    model.history_ = History(**facts["history"])
+    model.n_iter_ = len(model.history_)
+    return model
+
+
+def _value(table: Rankings | Release[Any]) -> Rankings:
+    return table.value if isinstance(table, Release) else table
+
+
+def _scaling(table: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of every column; 1 for a constant one."""
+    scale = table.std(axis=0)
+    scale[scale <= 1e-12 * np.abs(table).max(axis=0)] = 1.0
+    return table.mean(axis=0), scale
+
+
+def _matrix(table: Any, name: str) -> Floats:
+    try:
+        matrix = np.array(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a table of numbers, one row each") from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(f"{name} must be a table of numbers, one row each, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise InputError(f"{name} must hold finite numbers, got {matrix[row, column]} in row {row + 1}")
+    return matrix
+
+
+def _number(name: str, value: Any, low: float, below: float | None) -> None:
+    fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and np.isfinite(value)
+    if not fine or value < low or (below is not None and value >= below):
+        bound = "" if below is None else f" and below {below:g}"
+        raise InputError(f"{name} must be a number from {low:g} on{bound}, got {value!r}")
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON holds it; a generator is not kept."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (tuple, list)):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else None

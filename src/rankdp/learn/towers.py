@@ -1,0 +1,182 @@
+"""Two towers: f(u, i) = U(x_u) . V(y_i), two perceptrons of three layers and the dot product of what they say.
+
+Xu, Section 6.3: ten units in each layer, Adam, early stopping on validation users. A mini-batch is a set of users with
+*all* their pairs. PyTorch carries the towers and their derivatives; the loss and its derivative by every score come
+from the kernels that the linear ranker uses, so that no batch writes its pairs down and both models mean the same by a
+loss.
+
+PyTorch is imported by ``fit`` and by nothing else: a fitted or loaded model predicts with NumPy. The psi-loss has no
+slope where a pair is out of order, so its training starts from the towers that the logistic loss has found.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.errors import InputError, Unsupported
+from rankdp.learn.estimator import PairwiseRanker, _number
+from rankdp.learn.labels import Combine, Labels
+from rankdp.learn.losses import LOSSES, Loss, loss_named
+from rankdp.learn.objectives import CURVE_USERS, score_accuracy, score_pass
+from rankdp.learn.training import History
+
+Floats = NDArray[np.float64]
+Part = tuple[Floats, Labels]
+
+_LAYERS = 3
+
+
+class TwoTowerRanker(PairwiseRanker):
+    """Two perceptrons and a dot product, with labels that undo the noise where the mechanism is known."""
+
+    _arrays = tuple(
+        f"{tower}_{what}_{layer}_"
+        for tower in ("user", "item")
+        for what in ("weight", "offset")
+        for layer in range(_LAYERS)
+    )
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        *,
+        hidden: int = 10,
+        debias: bool = True,
+        l2: float = 1e-4,
+        learning_rate: float = 0.01,
+        batch_size: int = 64,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        patience: int = 10,
+        max_epochs: int = 200,
+        bias: float = 0.0,
+        combine: Combine = "precision",
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.hidden = hidden
+        self.debias = debias
+        self.l2 = l2
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.max_epochs = max_epochs
+        self.bias = bias
+        self.combine = combine
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _number("learning_rate", self.learning_rate, 0, None)
+        for name in ("hidden", "batch_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
+
+    def _train(self, items: Floats, train: Part, validation: Part | None, generator: Any) -> History:
+        torch = _torch()
+        with torch.random.fork_rng():
+            torch.manual_seed(int(generator.randint(2**31 - 1)))
+            towers = [_tower(torch, table.shape[1], self.hidden) for table in (train[0], items)]
+        fit = _Fit(torch, towers, items, self, generator)
+        loss, history = loss_named(self.loss), History()
+        if loss.name == "psi":
+            fit.run(train, validation, LOSSES["logistic"], history)
+            history.first_epoch = len(history)
+        fit.run(train, validation, loss, history)
+        for name, tower in zip(("user", "item"), towers, strict=True):
+            for layer, one in enumerate(module for module in tower if hasattr(module, "weight")):
+                setattr(self, f"{name}_weight_{layer}_", one.weight.detach().numpy().T.copy())
+                setattr(self, f"{name}_offset_{layer}_", one.bias.detach().numpy().copy())
+        return history
+
+    def _scores(self, users: Floats, items: Floats) -> Floats:
+        scaled = (users - self.user_mean_) / self.user_scale_, (items - self.item_mean_) / self.item_scale_
+        one, other = (self._through(name, table) for name, table in zip(("user", "item"), scaled, strict=True))
+        return np.asarray(one @ other.T)
+
+    def _through(self, tower: str, table: Floats) -> Floats:
+        for layer in range(_LAYERS):
+            table = table @ getattr(self, f"{tower}_weight_{layer}_") + getattr(self, f"{tower}_offset_{layer}_")
+            if layer < _LAYERS - 1:
+                table = np.maximum(table, 0)
+        return table
+
+
+class _Fit:
+    """Towers in training."""
+
+    def __init__(self, torch: Any, towers: list[Any], items: Floats, settings: TwoTowerRanker, generator: Any) -> None:
+        self.torch, self.towers, self.settings, self.generator = torch, towers, settings, generator
+        self.items = torch.from_numpy(items)
+        self.parameters = [one for tower in towers for one in tower.parameters()]
+
+    def run(self, train: Part, validation: Part | None, loss: Loss, history: History) -> None:
+        """Adam, epoch by epoch; the parameters of the best one are kept."""
+        settings = self.settings
+        adam = self.torch.optim.Adam(self.parameters, lr=settings.learning_rate, weight_decay=settings.l2)
+        first = np.arange(min(CURVE_USERS, len(train[0])))
+        shown = (train[0][first], train[1].rows(first))
+        best = self._copies()
+        history.stopped = f"after {settings.max_epochs} epochs"
+        for _ in range(settings.max_epochs):
+            order = self.generator.permutation(len(train[0]))
+            for start in range(0, len(order), settings.batch_size):
+                self._step(adam, train, order[start : start + settings.batch_size], loss)
+            history.add(self._judged(shown, loss), None if validation is None else self._judged(validation, loss))
+            better = history.improves(settings.patience)
+            if better:
+                best = self._copies()
+            if better is None:
+                history.stopped = f"no better validation loss in {settings.patience} epochs"
+                break
+        with self.torch.no_grad():
+            for parameter, kept in zip(self.parameters, best, strict=True):
+                parameter.copy_(kept)
+        if not all(bool(self.torch.isfinite(one).all()) for one in self.parameters):
+            raise Unsupported(f"the {loss.name} loss ran away: use the logistic loss, or a smaller learning_rate")
+
+    def _step(self, adam: Any, train: Part, rows: NDArray[np.int64], loss: Loss) -> None:
+        labels = train[1].rows(rows)
+        if labels.total <= 0:
+            return  # nobody in this batch lists two items
+        scores = self._scores(train[0][rows])
+        gradient = np.empty(tuple(scores.shape))
+        score_pass(np.ascontiguousarray(scores.detach().numpy()), labels, loss, gradient)
+        adam.zero_grad()
+        scores.backward(gradient=self.torch.from_numpy(gradient / labels.total))
+        adam.step()
+
+    def _judged(self, part: Part, loss: Loss) -> tuple[float, float]:
+        with self.torch.no_grad():
+            scores = np.ascontiguousarray(self._scores(part[0]).numpy())
+        value = score_pass(scores, part[1], loss, np.empty_like(scores)) / part[1].total
+        return float(value), score_accuracy(scores, part[1])
+
+    def _scores(self, users: Floats) -> Any:
+        return self.towers[0](self.torch.from_numpy(np.ascontiguousarray(users))) @ self.towers[1](self.items).T
+
+    def _copies(self) -> list[Any]:
+        return [one.detach().clone() for one in self.parameters]
+
+
+def _tower(torch: Any, width: int, hidden: int) -> Any:
+    """Three linear layers with rectifiers in between, in double precision."""
+    layers: list[Any] = []
+    for before, after in pairwise([width, *[hidden] * _LAYERS]):
+        layers += [torch.nn.Linear(before, after, dtype=torch.float64), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def _torch() -> Any:
+    try:
+        return import_module("torch")
+    except ImportError:
+        raise Unsupported("two towers need PyTorch: install rankdp[learn]") from None

@@ -1,0 +1,166 @@
+"""``rankdp learn``: features of users and items and their rankings from files, a model and a report into a directory.
+
+Rankings are joined to users by the voter's id, where the file has ids, and row by row where it has none. What made them
+is read from RANKINGS.release.json, which ``privatize`` writes, unless the caller says it. The directory appears whole
+or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.rankings import Rankings
+from rankdp.data.sources import system_problem
+from rankdp.errors import InputError
+from rankdp.learn.estimator import PairwiseRanker
+from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, Features, read_features
+from rankdp.learn.linear import LinearPairwiseRanker
+from rankdp.learn.towers import TwoTowerRanker
+from rankdp.learn.training_report import TrainReport, train_report
+from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.sidecar import SIDECAR
+
+MODELS: dict[str, type[PairwiseRanker]] = {"linear": LinearPairwiseRanker, "two-tower": TwoTowerRanker}
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What ``learn_files`` did."""
+
+    model: PairwiseRanker
+    report: TrainReport
+    target: Path
+
+
+def learn_files(
+    users: str | os.PathLike[str],
+    items: str | os.PathLike[str],
+    rankings: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    model: str = "linear",
+    mechanism: str | None = None,
+    epsilon: Real | None = None,
+    epsilon_column: str | None = None,
+    user_column: str | None = None,
+    item_column: str | None = None,
+    user_features: Iterable[str] | None = None,
+    item_features: Iterable[str] | None = None,
+    **settings: Any,
+) -> Learned:
+    """Train on files and write model.npz, report.html and curves.json into the new directory ``target``.
+
+    ``settings`` are those of the model: loss, l2, debias, early_stopping, random_state, …. Rankings without a release
+    file and without ``mechanism`` count as true.
+    """
+    if model not in MODELS:
+        raise InputError(f"model must be one of {', '.join(MODELS)}, got {model!r}")
+    try:
+        ranker = MODELS[model](**settings)
+    except TypeError:
+        names = MODELS[model]._get_param_names()
+        wrong = ", ".join(sorted(set(settings) - set(names)))
+        raise InputError(f"a {model} model has no setting {wrong}; it has {', '.join(names)}") from None
+    goal = _free(target)
+    people = read_features(users, USER_COLUMNS, user_column, user_features)
+    things = read_features(items, ITEM_COLUMNS, item_column, item_features)
+    stated = None if mechanism is not None or epsilon is not None else _stated(rankings)
+    if stated is not None and stated.get("epsilon") == "each voter's own":
+        epsilon_column = epsilon_column or "epsilon"
+    table = Rankings.read(rankings, items=things.ids, epsilon_column=epsilon_column)
+    rows, unranked = _matched(table, people, os.fspath(users), os.fspath(rankings))
+    exact = None if epsilon is None else positive(epsilon)
+    ranker.fit(people.values[rows], things.values, table, mechanism=stated or mechanism, epsilon=exact)
+    report = train_report(ranker, _notes(table, people, things, unranked, stated, mechanism))
+    _write(goal, ranker, report, people, things)
+    return Learned(ranker, report, goal)
+
+
+def _free(target: str | os.PathLike[str]) -> Path:
+    goal = Path(target)
+    if goal.exists() and not (goal.is_dir() and not any(goal.iterdir())):
+        raise InputError(f"{os.fspath(target)}: this exists already; a model goes into a new directory")
+    return goal
+
+
+def _stated(rankings: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The parameters in the release file beside the rankings; None without one."""
+    name = os.fspath(rankings) + SIDECAR
+    try:
+        facts = json.loads(Path(name).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{name} cannot be read: {problem}") from None
+    parameters = facts.get("parameters") if isinstance(facts, dict) else None
+    if not isinstance(parameters, dict):
+        raise InputError(f"{name} does not say which mechanism made its rankings")
+    return parameters
+
+
+def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tuple[NDArray[np.int64], int]:
+    """For every ranking its row of the user table; and how many users have no ranking."""
+    if table.voters is None:
+        if len(table) != len(people.ids):
+            raise InputError(
+                f"{rankings}: rankings without ids must be as many as the users, got {len(table)} for "
+                f"{len(people.ids)} users"
+            )
+        return np.arange(len(table)), 0
+    place = {one: row for row, one in enumerate(people.ids)}
+    voters = [str(one) for one in table.voters.tolist()]
+    for row, voter in enumerate(voters, 1):
+        if voter not in place:
+            raise InputError(f"{rankings}, row {row}: there is no user {voter!r} in {users}")
+    return np.array([place[voter] for voter in voters]), len(people.ids) - len(set(voters))
+
+
+def _notes(
+    table: Rankings,
+    people: Features,
+    things: Features,
+    unranked: int,
+    stated: dict[str, Any] | None,
+    mechanism: str | None,
+) -> tuple[str, ...]:
+    words = [
+        f"{len(table):,} rankings of {len(things.ids)} items; user features: {', '.join(people.names)}; "
+        f"item features: {', '.join(things.names)}."
+    ]
+    if left_out := [*people.left_out, *things.left_out]:
+        words.append(f"Columns left out: {', '.join(left_out)}.")
+    if unranked:
+        words.append(f"{unranked:,} users have no ranking and were left out.")
+    if stated is None and mechanism is None:
+        words.append("The rankings count as true: no mechanism was named and no release file lies beside them.")
+    words.append("Only the rankings were privatized; nothing here protects the features of users and items.")
+    return tuple(words)
+
+
+def _write(goal: Path, ranker: PairwiseRanker, report: TrainReport, people: Features, things: Features) -> None:
+    """All files under a temporary name, then the directory's own."""
+    temporary = goal.with_name(f".{goal.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.mkdir()
+        ranker.save(temporary / "model.npz")
+        report.write(temporary / "report.html")
+        report.write(temporary / "curves.json")
+        facts = {"user_features": people.names, "item_features": things.names, "items": things.ids}
+        (temporary / "features.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+        temporary.replace(goal)  # an empty directory of this name gives way
+    except OSError as problem:
+        raise system_problem(str(goal), problem, "written") from None
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(temporary)

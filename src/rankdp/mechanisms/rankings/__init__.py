@@ -1,0 +1,1 @@
+"""Mechanisms that release a synthetic ranking."""

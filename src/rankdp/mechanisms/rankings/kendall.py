@@ -1,0 +1,78 @@
+"""The Kendall mechanism (Xu, Algorithm 1): Mallows' model around the secret ranking.
+
+Law: P(s) proportional to r^inv(s), r = exp(-eps/(m-1)), inv(s) the number of discordant pairs.
+
+Proof of eps: moving one item changes at most m-1 of its pairs, so inv(c s) <= inv(s) + m - 1 and P(s)/P(c s)
+<= r^-(m-1) = e^eps; moving the first item to the end of s = identity attains it. Two arbitrary rankings
+differ in at most m(m-1)/2 pairs: eps m/2 in classical local DP, attained by a ranking and its reverse.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.noise import TruncatedGeometrics
+from rankdp.theory import kendall as theory
+from rankdp.theory.pair_laws import PairLaw, kendall_pair_law
+
+
+class Kendall(RankingMechanism):
+    """Insert the items one by one, from best to worst, each a geometric number of places too early."""
+
+    name: ClassVar[str] = "kendall"
+    position_law_up_to: ClassVar[int | None] = 1000
+    pair_law_up_to: ClassVar[int] = 50
+
+    @cached_property
+    def _stages(self) -> TruncatedGeometrics:
+        return TruncatedGeometrics(self.epsilon / (self.items - 1), self.items - 1)
+
+    def local_epsilon(self) -> Fraction:
+        """eps m/2, exactly."""
+        return self.epsilon * self.items / 2
+
+    def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        from rankdp.mechanisms.rankings import sampling_kernels as kernels
+
+        kernel = kernels.insert_short if self.items <= 16 else kernels.insert_medium
+        if self.items > 128:
+            kernel = kernels.insert_long
+        kernel(orders, self._stages.sample(len(orders), bits), out)
+
+    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+        from rankdp.mechanisms.rankings.sampling_kernels import count_inversions
+
+        cost = count_inversions(relative) * theory.rate(self.items, float(self.epsilon))
+        return np.asarray(self.log_prob_of_no_change() - cost)
+
+    def log_prob_of_no_change(self) -> float:
+        """-log of the normaliser."""
+        return -theory.log_normaliser(self.items, float(self.epsilon))
+
+    def keep_probability(self, i: int, j: int) -> float:
+        """By gap: h(g+1) - h(g) with h(k) = k/(1 - r^k)."""
+        i, j = self._positions(i, j)
+        return theory.keep_probability(self.items, float(self.epsilon), j - i)
+
+    def position_matrix(self) -> NDArray[np.float64]:
+        """By following an item while later ones join."""
+        return theory.position_matrix(self.items, float(self.epsilon))
+
+    def top_block(self, k: int) -> NDArray[np.float64]:
+        """The same for the first k positions alone, in O(m k^2)."""
+        return theory.position_matrix(self.items, float(self.epsilon), first=k)
+
+    def _pair_law(self) -> PairLaw:
+        """By following two items while later ones join."""
+        return kendall_pair_law(self.items, float(self.epsilon))
+
+    def expected_concordance(self) -> float:
+        """Theorem 1(3), summed over the stages."""
+        return theory.expected_concordance(self.items, float(self.epsilon))

@@ -1,0 +1,92 @@
+"""Where items land when Laplace noise is added to their ranks: M[a, b] = P(item a is the b-th, both from 0).
+
+    M[a, b] = integral of f_a(x) P(b of the others lie below x) dx
+
+How many of all items lie below x is Poisson-binomial: m steps, one for each item. One item a, below x with probability
+p, is left out by undoing its step, all(k) = (1-p) others(k) + p others(k-1): upwards from the smallest count as long as
+the first term is the larger one, and from there downwards from the largest. So nothing is lost to cancellation. That is
+O(m) a node for each count that is likely at all. (Both ways an error at an end grows less than the numbers do: what is
+left out there, below d, is at most sqrt(d) in the end.)
+
+Nodes. Below rank 0 the integrand is a polynomial of degree m-1 in exp(x/b). Between two ranks it is entire: at x + z it
+is at most exp(m |z|/b) times as large, and with t_i = exp(-|x-i|/b)/2 the sum of its sizes over b is at most f_a(x)
+exp(|z|/b + 2 (exp(|z|/b) - 1) sum of t_i). Gauss quadrature with n nodes on a stretch that an ellipse of parameter r
+surrounds errs by at most 64/15 r^(-2n) / (1 - r^-2) times the largest size there; n is the smallest that makes this
+1e-13 for some r, by the first bound relative to each number (short rankings), by the second one absolute. Above the
+middle, M[a, b] = M[m-1-a, m-1-b].
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ERROR = 1e-13
+_RELATIVE_UP_TO = 50  # items
+# In short rankings and in long ones, counts less likely than d are left out, and an item farther from x than so many
+# scales is on its own side of it. Undoing an item of tail q there errs by at most d/q: q stays above sqrt(d).
+_NEVER = 1e-300, 1e-30
+_FAR = 344.0, 33.5
+
+
+def position_matrix(items: int, scale: float, stretches: int) -> Floats:
+    """The m x m matrix; the space between two ranks is cut into ``stretches`` parts."""
+    from rankdp.mechanisms.rankings.noisy_position_kernels import landed
+
+    long = items > _RELATIVE_UP_TO
+    x, weight = _quadrature(items, scale, stretches, (items - 1) / 2)
+    below_middle = landed(x, weight, items, scale, _NEVER[long], _FAR[long])
+    return np.asarray(below_middle + below_middle[::-1, ::-1])
+
+
+def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
+    """The corner of the first k positions, for few of them: only counts below k matter, at all nodes side by side.
+
+    Nothing is undone: the items after the k are counted once, the k-1 others anew for each of the k. Noise of ``_FAR``
+    scales is less likely than 1e-14, so neither nodes nor items farther away than that take part.
+    """
+    far = _FAR[True] * scale
+    last = min(items - 1.0, k - 1 + far)
+    x, weight = _quadrature(items, scale, stretches, last)
+    if last == items - 1:  # above it everything is as below 0, upside down
+        beyond = x < 0
+        x, weight = np.append(x, last - x[beyond]), np.append(weight, weight[beyond])
+
+    def counting(counts: Floats, i: int) -> Floats:
+        tail = np.exp(-np.abs(x - i) / scale) / 2
+        ahead = counts * np.where(x < i, 1 - tail, tail)
+        ahead[1:] += counts[:-1] * np.where(x < i, tail, 1 - tail)
+        return np.asarray(ahead)
+
+    after = reduce(counting, range(k, min(items, math.ceil(last + far) + 1)), np.eye(k, 1) * np.ones(len(x)))
+    density = weight * np.exp(-np.abs(x - np.arange(k)[:, None]) / scale) / (2 * scale)
+    return np.array([reduce(counting, (i for i in range(k) if i != a), after) @ density[a] for a in range(k)])
+
+
+def _quadrature(items: int, scale: float, stretches: int, last: float) -> tuple[Floats, Floats]:
+    """Nodes and weights from minus infinity to ``last``."""
+    outer, outer_weight = np.polynomial.legendre.leggauss(items // 2 + 1)
+    inner, inner_weight = np.polynomial.legendre.leggauss(_nodes(items, scale * stretches, scale))
+    unit = (outer + 1) / 2  # exp(x/b)
+    edges = np.minimum(np.arange(math.ceil(last * stretches) + 1) / stretches, last)
+    half = np.diff(edges)[:, None] / 2
+    x = np.concatenate([scale * np.log(unit), (edges[:-1, None] + half * (inner + 1)).ravel()])
+    return x, np.concatenate([outer_weight / 2 * scale / unit, (half * inner_weight).ravel()])
+
+
+def _nodes(items: int, stretch: float, scale: float) -> int:
+    """How many the bound asks for on one stretch, of which the scale has ``stretch``."""
+    r = np.geomspace(1.2, 500, 400)
+    reach = (r + 1 / r) / (4 * stretch)
+    if items > _RELATIVE_UP_TO:  # the sum of t_i is largest at the rank in the middle
+        tails = np.exp(-np.abs(np.arange(items) - (items - 1) // 2) / scale).sum() / 2
+        with np.errstate(over="ignore"):
+            growth = reach + 2 * tails * np.expm1(reach)
+    else:
+        growth = items * (reach + 1 / (2 * stretch))  # and it may be as much smaller at the ends as in the middle
+    return math.ceil(float(np.min((growth + np.log(64 / 15 / _ERROR / (1 - r**-2.0))) / (2 * np.log(r)))))

@@ -1,0 +1,207 @@
+"""The reinsertion mechanism: forget where a random set of items stood.
+
+Draw d with weight C(m,d) m!/(m-d)! w^(-d), w = e^eps - 1; take a uniformly random set of d items out and put
+them back one by one at uniformly random places. The output keeps a set S of size m-d in order with equal
+probability for every order that does, so
+
+    P(s) proportional to the sum over increasing subsequences S of s of w^|S|.
+
+Proof of eps: let k be the item that a neighbour moves. The sets without k are common subsequences for both
+inputs or for neither; let their sum be A. A set with k, less k, is one of those and has 1/w of the weight, so
+the sets with k sum to at most w A. Hence P(s)/P(c s) <= (A + w A)/A = 1 + w = e^eps.
+
+The best output is the identity, (1+w)^m, the worst the reverse, 1 + m w: classical local DP at m eps - log(1
++ m w). For short rankings the realised epsilon is below eps (0.51 for two items at eps = 1): there the
+optimal mechanism is the better choice.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, Orders, RankingMechanism, rows_from_halves
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.cut_tables import CutTable, Weights
+from rankdp.privacy.exact import exp_bounds, upwards
+from rankdp.theory import concordance, pair_laws
+
+
+class Reinsertion(RankingMechanism):
+    """Take a random number of random items out, put them back anywhere. O(m) per ranking for every m."""
+
+    name: ClassVar[str] = "reinsertion"
+    position_law_up_to: ClassVar[int | None] = 1000
+    pair_law_up_to: ClassVar[int] = 50
+
+    def local_epsilon(self) -> float:
+        """m eps - log(1 + m (e^eps - 1)), rounded up."""
+        m = self.items
+        # The two terms agree to order eps^2: as many more digits as eps is small.
+        digits = 40 + 2 * math.ceil(1 / self.epsilon).bit_length() + len(str(math.ceil(self.epsilon * m)))
+        with decimal.localcontext(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
+            eps = Decimal(self.epsilon.numerator) / Decimal(self.epsilon.denominator)
+            return upwards(float((m - 1) * eps - (m - (m - 1) * (-eps).exp()).ln()))
+
+    @property
+    def _log_weight(self) -> float:
+        """log(e^eps - 1)."""
+        eps = float(self.epsilon)
+        return eps + math.log(-math.expm1(-eps))
+
+    @cached_property
+    def _taken(self) -> CutTable:
+        """The law of d, the number of items taken out."""
+        m, mode = (
+            self.items,
+            int(np.argmax(concordance.reinsertion_log_weights(self.items, self._log_weight))),
+        )
+
+        def weights(bits: int) -> Weights:
+            scale = bits + 64 + 4 * m.bit_length() + max(0, (1 / self.epsilon).__ceil__().bit_length())
+            low, high = exp_bounds(self.epsilon, scale)  # of r = e^-eps; 1/w = r/(1-r)
+            one = 1 << scale
+            low_rest, high_rest = one - high, one - low
+            negligible = 1 << (scale - bits)
+
+            up_low, up_high = [one], [one]
+            d = mode
+            while d < m and up_high[-1] > negligible:
+                up_low.append(up_low[-1] * (m - d) ** 2 * low // ((d + 1) * high_rest))
+                up_high.append(up_high[-1] * (m - d) ** 2 * high // ((d + 1) * low_rest) + 1)
+                d += 1
+            # The ratio of neighbouring weights falls with d, so the rest is below a geometric series.
+            above = _geometric_rest(up_high[-1], (m - d) ** 2 * high, (d + 1) * low_rest)
+
+            down_low, down_high = [], []
+            d, least, most = mode, one, one
+            while d > 0 and most > negligible:
+                least = least * d * low_rest // ((m - d + 1) ** 2 * high)
+                most = most * d * high_rest // ((m - d + 1) ** 2 * low) + 1
+                down_low.append(least)
+                down_high.append(most)
+                d -= 1
+            below = _geometric_rest(most, d * high_rest, (m - d + 1) ** 2 * low)
+            return Weights(down_low[::-1] + up_low, down_high[::-1] + up_high, first=d, below=below, above=above)
+
+        return CutTable(weights)
+
+    @cached_property
+    def _outputs(self) -> CutTable:
+        """The law of the output itself, for very short rankings: sum over j of N_j(s) (1-r)^j r^(m-j), r = e^-eps."""
+        m = self.items
+        counts = [_increasing_subsequences(s) for s in self._permutations.tolist()]
+
+        def weights(bits: int) -> Weights:
+            scale = bits + 64 + m * max(0, (1 / self.epsilon).__ceil__().bit_length())
+            low, high = exp_bounds(self.epsilon, scale)
+            one = 1 << scale
+            terms = [((one - high) ** j * low ** (m - j), (one - low) ** j * high ** (m - j)) for j in range(m + 1)]
+            lows, highs = (
+                [sum(map(int.__mul__, count, side)) for count in counts] for side in zip(*terms, strict=True)
+            )
+            return Weights(lows, highs)
+
+        return CutTable(weights)
+
+    def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        if self.items <= TABLE_UP_TO:
+            self._draw_outputs(self._outputs, orders, out, bits)
+            return
+        from rankdp.mechanisms.rankings.sampling_kernels import reinsert, reinsert_short
+
+        taken = self._taken.sample(len(orders), bits)
+        if self.items <= 16:
+            rows_from_halves(reinsert_short, orders, taken, out, bits, self.items // 8 + 2, *_sequences(self.items))
+        else:
+            rows_from_halves(reinsert, orders, taken, out, bits, self.items // 2 + 1)
+
+    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+        from rankdp.mechanisms.rankings.sampling_kernels import log_increasing_sum
+
+        whole = self._log_sum_of_weights + self.items * self._log_weight
+        return log_increasing_sum(relative, self._log_weight) - whole
+
+    def log_prob_of_no_change(self) -> float:
+        """(1+w)^m, as every subsequence of the identity is increasing, over w^m times the sum of the weights of d."""
+        return -self.items * math.log(-math.expm1(-float(self.epsilon))) - self._log_sum_of_weights
+
+    @cached_property
+    def _log_sum_of_weights(self) -> float:
+        """log of the sum over d of C(m,d) m!/(m-d)! w^(-d)."""
+        return concordance.log_sum(concordance.reinsertion_log_weights(self.items, self._log_weight))
+
+    @cached_property
+    def _law(self) -> NDArray[np.float64]:
+        return np.exp(concordance.reinsertion_log_law(self.items, self._log_weight))
+
+    def keep_probability(self, i: int, j: int) -> float:
+        """By gap, from how many of the pair were taken out."""
+        i, j = self._positions(i, j)
+        return float(concordance.reinsertion_keep(np.array([j - i]), self.items, self._law)[0])
+
+    def expected_concordance(self) -> float:
+        """The same, averaged over all pairs."""
+        return concordance.average_over_gaps(
+            self.items, lambda gaps: concordance.reinsertion_keep(gaps, self.items, self._law)
+        )
+
+    def position_matrix(self) -> NDArray[np.float64]:
+        """From the two hypergeometric laws of a kept item's place."""
+        return concordance.reinsertion_position_matrix(self.items, self._law)
+
+    def top_block(self, k: int) -> NDArray[np.float64]:
+        """The same for the first k positions alone, in O(m k^2)."""
+        return concordance.reinsertion_position_matrix(self.items, self._law, first=k)
+
+    def top_overlap(self, k: int) -> float:
+        """From how many of the first k items are kept, in O(m k)."""
+        return concordance.reinsertion_top_overlap(self.items, self._law, k)
+
+    def _pair_law(self) -> pair_laws.PairLaw:
+        """By which of the two were taken out."""
+        return pair_laws.reinsertion_pair_law(self.items, self._law)
+
+    def unbiased_pairs(self) -> pair_laws.Moments:
+        """For every length: the order and the distance of two positions span an invariant plane."""
+        return pair_laws.reinsertion_pairs(self.items, self._law)
+
+    def unbiased_ranks(self) -> pair_laws.Moments:
+        """For every length: the mean position is affine in the original one."""
+        return pair_laws.reinsertion_ranks(self.items, self._law)
+
+
+@lru_cache(maxsize=16)
+def _sequences(items: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """For every set of items, small sets first, those outside and then those in it (4-bit digits), and their starts."""
+    sets = np.arange(1 << items, dtype=np.uint64)
+    inside = (sets[:, None] >> np.arange(items, dtype=np.uint64)) & np.uint64(1)
+    sizes = inside.sum(axis=1).astype(np.int64)
+    order = np.argsort(sizes, kind="stable")
+    listed = np.argsort(inside[order], axis=1, kind="stable").astype(np.uint64)
+    words = (listed << np.arange(0, 4 * items, 4, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    return words, np.searchsorted(sizes[order], np.arange(items + 2))
+
+
+def _increasing_subsequences(s: list[int]) -> list[int]:
+    """How many increasing subsequences of each length 0..m a permutation has."""
+    ending = [[0] * (len(s) + 1) for _ in s]
+    for j, value in enumerate(s):
+        ending[j][1] = 1
+        for i in range(j):
+            if s[i] < value:
+                ending[j] = [old + (ending[i][k - 1] if k else 0) for k, old in enumerate(ending[j])]
+    return [1] + [sum(row[k] for row in ending) for k in range(1, len(s) + 1)]
+
+
+def _geometric_rest(last: int, top: int, bottom: int) -> int:
+    """An upper bound of last (q + q^2 + …) for q = top/bottom; 0 where nothing follows."""
+    if top == 0:
+        return 0
+    return -(-last * top // (bottom - top))

@@ -1,0 +1,210 @@
+"""The Ulam mechanism: the exponential mechanism in the metric that ranking DP itself is made of.
+
+Neighbouring rankings differ by moving one item, which is distance 1 in Ulam's metric, m minus the longest
+common subsequence. So
+
+    P(s) proportional to exp(-eps (m - L(s))),    L the longest increasing subsequence.
+
+Proof of eps: L changes by at most 1 when one element moves. Moving the first item of the identity to the end
+attains it. The identity and the reverse (L = 1) differ by eps (m-1): the classical local-DP epsilon.
+
+Exact sampling: by the Robinson-Schensted correspondence a permutation is a pair of standard tableaux of one
+shape whose first row is L long, and hook lengths count them (f of each shape). Draw L with weight e^(eps L)
+sum f^2, the shape with weight f^2 (big integers), two uniform tableaux by the hook walk, and go back through
+the correspondence. Up to 5 items a table of all outputs is faster.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, Orders, RankingMechanism, rows_from_halves
+from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.privacy.cut_tables import CutTable, Weights, integer_weights
+from rankdp.privacy.exact import exp_bounds
+from rankdp.theory import increasing
+from rankdp.theory.pair_laws import PairLaw, from_cells
+
+EXACT_UP_TO = 10
+_SIMULATED_ROWS = 1 << 17
+
+
+class Ulam(RankingMechanism):
+    """Close to the best possible for short rankings.
+
+    Up to 10 items ``keep_probability``, ``position_matrix`` and ``expected_concordance`` are exact, from all
+    m! permutations. No closed form is known above; there they are estimated from 131,072 seeded draws
+    (standard error below 0.0014 for a probability, below 0.0005 for the concordance), which costs no privacy.
+    """
+
+    name: ClassVar[str] = "ulam"
+    most_items: ClassVar[int | None] = 60
+    position_law_up_to: ClassVar[int | None] = EXACT_UP_TO
+    pair_law_up_to: ClassVar[int] = EXACT_UP_TO
+
+    def local_epsilon(self) -> Fraction:
+        """eps (m-1), exactly."""
+        return self.epsilon * (self.items - 1)
+
+    def _shrinking(self, bits: int) -> list[tuple[int, int]]:
+        """Enclosures of e^(-eps j) for j = 0..m-1, good to so many bits also after a sum over all permutations."""
+        scale = bits + math.factorial(self.items).bit_length() + 8
+        return [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
+
+    @cached_property
+    def _outputs(self) -> CutTable:
+        """The law of the output itself, for very short rankings: weights e^(-eps (m - L))."""
+        moved = [self.items - _longest_increasing(s) for s in self._permutations.tolist()]
+
+        def weights(bits: int) -> Weights:
+            bounds = self._shrinking(bits)
+            return Weights([bounds[j][0] for j in moved], [bounds[j][1] for j in moved])
+
+        return CutTable(weights)
+
+    @cached_property
+    def _moved(self) -> CutTable:
+        """The law of m - L: weights e^(-eps j) times the number of permutations with L = m - j."""
+        counts = [_Shapes.of(self.items, self.items - j).total for j in range(self.items)]
+
+        def weights(bits: int) -> Weights:
+            bounds = self._shrinking(bits)
+            return Weights(
+                [count * low for count, (low, _) in zip(counts, bounds, strict=True)],
+                [count * high for count, (_, high) in zip(counts, bounds, strict=True)],
+            )
+
+        return CutTable(weights)
+
+    def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        if self.items <= TABLE_UP_TO:
+            self._draw_outputs(self._outputs, orders, out, bits)
+            return
+        from rankdp.mechanisms.rankings.sampling_kernels import permutations_of_shapes
+
+        moved = self._moved.sample(len(orders), bits)
+        shapes = np.zeros((len(orders), self.items), dtype=np.int32)
+        for j in np.unique(moved):
+            rows = np.flatnonzero(moved == j)
+            family = _Shapes.of(self.items, self.items - int(j))
+            shapes[rows] = family.rows[family.table.sample(len(rows), bits)]
+        rows_from_halves(permutations_of_shapes, orders, shapes, out, bits, 3 * self.items)
+
+    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+        from rankdp.mechanisms.rankings.sampling_kernels import longest_increasing
+
+        moved = self.items - longest_increasing(relative)
+        return np.asarray(self.log_prob_of_no_change() - float(self.epsilon) * moved, dtype=np.float64)
+
+    def log_prob_of_no_change(self) -> float:
+        """-log of the sum over L of e^(-eps (m - L)) times the number of permutations with that L."""
+        moved = np.arange(self.items)
+        log_counts = np.array([math.log(_Shapes.of(self.items, self.items - int(j)).total) for j in moved])
+        return -float(np.logaddexp.reduce(log_counts - float(self.epsilon) * moved))
+
+    @cached_property
+    def _public(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The position matrix and the matrix of keep probabilities (upper triangle)."""
+        m = self.items
+        if m > EXACT_UP_TO:
+            return _from_draws(self.sample(np.tile(np.arange(m), (_SIMULATED_ROWS, 1)), SeededBits(0)))
+        landed, kept = increasing.tallies(m)
+        log = -float(self.epsilon) * (m - np.arange(1, m + 1))
+        weights = np.exp(log)
+        share = weights / np.dot(weights, landed[1:, 0].sum(axis=1))
+        return np.tensordot(share, landed[1:], 1), np.tensordot(share, kept[1:], 1)
+
+    def keep_probability(self, i: int, j: int) -> float:
+        """Depends on both positions, not only on the gap."""
+        i, j = self._positions(i, j)
+        return float(self._public[1][i, j])
+
+    def position_matrix(self) -> NDArray[np.float64]:
+        """Exact up to 10 items, estimated above."""
+        return self._public[0].copy()
+
+    def _pair_law(self) -> PairLaw:
+        """From all m! permutations, counted by their longest increasing subsequence."""
+        counts = increasing.pair_tallies(self.items)
+        weights = np.exp(-float(self.epsilon) * (self.items - np.arange(self.items + 1)))
+        law = np.tensordot(weights, counts, 1)
+        return from_cells(law / law[0, 1].sum())
+
+    def expected_concordance(self) -> float:
+        """Exact up to 10 items, estimated above."""
+        return float(np.triu(self._public[1], 1).sum() / math.comb(self.items, 2))
+
+
+class _Shapes:
+    """All partitions of m with a given first part, and how many permutations have each as their shape."""
+
+    def __init__(self, items: int, first: int) -> None:
+        self.parts = list(_partitions(items, first))
+        self._squares = [_tableaux(shape) ** 2 for shape in self.parts]
+        self.total = sum(self._squares)
+
+    @classmethod
+    @lru_cache(maxsize=512)
+    def of(cls, items: int, first: int) -> _Shapes:
+        return cls(items, first)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """One padded partition a row."""
+        rows = np.zeros((len(self.parts), sum(self.parts[0])), dtype=np.int32)
+        for row, part in zip(rows, self.parts, strict=True):
+            row[: len(part)] = part
+        return rows
+
+    @cached_property
+    def table(self) -> CutTable:
+        return CutTable(integer_weights(self._squares))
+
+
+def _longest_increasing(s: list[int]) -> int:
+    """By patience sorting; the compiled loop is not worth loading for a few short rankings."""
+    tops: list[int] = []
+    for value in s:
+        place = bisect_left(tops, value)
+        tops[place : place + 1] = [value]
+    return len(tops)
+
+
+def _partitions(total: int, first: int) -> Iterator[tuple[int, ...]]:
+    """The partitions of ``total`` whose first part is ``first``."""
+    rest = total - first
+    if rest == 0:
+        yield (first,)
+    for second in range(min(first, rest), 0, -1):
+        for tail in _partitions(rest, second):
+            yield (first, *tail)
+
+
+def _tableaux(shape: tuple[int, ...]) -> int:
+    """The number of standard tableaux of a shape: m! over the product of the hook lengths.
+
+    In Frobenius' form with l_i = part_i + (rows - 1 - i): m! times the product of (l_i - l_j) over i < j,
+    over that of l_i!.
+    """
+    ends = [part + len(shape) - 1 - i for i, part in enumerate(shape)]
+    spread = math.prod(a - b for i, a in enumerate(ends) for b in ends[i + 1 :])
+    return math.factorial(sum(shape)) * spread // math.prod(map(math.factorial, ends))
+
+
+def _from_draws(draws: Orders) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Relative frequencies of landing and keeping in rows of relative permutations."""
+    rows, m = draws.shape
+    landed = np.zeros((m, m))
+    for b in range(m):
+        landed[:, b] = np.bincount(draws[:, b], minlength=m)
+    places = np.argsort(draws, axis=1)
+    kept = np.array([(places[:, i : i + 1] < places).sum(axis=0) for i in range(m)])
+    return landed / rows, kept / rows

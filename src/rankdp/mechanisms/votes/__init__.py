@@ -1,0 +1,1 @@
+"""Mechanisms that release what comparisons say of the items."""

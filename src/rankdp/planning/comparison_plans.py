@@ -1,0 +1,128 @@
+"""Planning for a leaderboard from comparisons (Cai): the error of its scores, from public numbers only.
+
+N comparisons, spread evenly over the pairs of n items, make 2N/n of them an item. Around true scores t the estimate
+errs by (z + w)/h: z the sampling noise of an item's wins, of variance h; w the privacy noise on them; and h = 2N/(n-1)
+times the mean slope F'(t_i - t_j) of the link, the Fisher information of an item. (On one score rather than a
+difference, centring takes a share 1/n of the variance away.) The ridge shrinks all scores alike and changes no order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankdp.errors import InputError
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.planning import noisy_scores
+from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
+from rankdp.privacy.exact import Real, rational
+from rankdp.publish.rank import METHODS, choose_ridge, count_cost, objective
+from rankdp.rankers.links import LOGISTIC
+from rankdp.theory.noises.contract import FloatArray, ScoreNoise, check_number
+from rankdp.theory.noises.families import Gaussian
+from rankdp.theory.noises.radial import excess_table
+from rankdp.theory.noises.sums import NormalLaplace
+from rankdp.theory.score_laws import Uniform
+
+_NODES = 40
+
+
+class ManyComparisons(Situation):
+    """``comparisons`` votes between ``items`` items whose log-strengths lie evenly in [-spread, spread]."""
+
+    measures = (PAIRS, EXACT, TOP, HALF_WIDTH)
+    options: tuple[str, ...] = METHODS
+
+    def __init__(
+        self,
+        items: int,
+        comparisons: int,
+        protect: str,
+        max_per_voter: int | None = None,
+        delta: Real = 0,
+        spread: float = 1.0,
+    ) -> None:
+        for name, value, least in (("items", items, 2), ("comparisons", comparisons, 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
+        self.items, self.comparisons = items, comparisons
+        self.protection = Protection.of(protect, max_per_voter)
+        self.protects = self.protection.protects
+        self.delta = rational(delta, "delta")
+        if self.delta and not self.protection.design_public:
+            self.options = ("copeland",)
+        self.spread = check_number(spread, "spread", "a finite number above 0", 0.0)
+        self.law = Uniform(-self.spread, self.spread)
+        self.subject = f"a leaderboard of {items} items from {comparisons:,} comparison{'s' * (comparisons > 1)}"
+        self._information = 2 * comparisons / (items - 1) * _mean_slope(self.law)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """An even design and scores of a stated spread."""
+        return (
+            f"All pairs are compared equally often, and log-strengths lie evenly between -{self.spread:g} and "
+            f"{self.spread:g}.",
+        )
+
+    def _noise(self, option: str, epsilon: float) -> tuple[float, float]:
+        """The variance of the privacy noise on an item's wins, and the ridge that ``rank`` would take with it."""
+        exact = Fraction(epsilon)
+        rest = exact - count_cost(self.protection, exact)
+        if option == "copeland" or self.protection.design_public:
+            variance = NoisyWins(self.protection, rest, self.delta).noise_variance
+            return variance, choose_ridge(2 * self.comparisons / self.items, variance)
+        chosen = objective(self.items, self.comparisons, self.protection, rest)
+        return chosen.noise_variance, float(chosen.ridge)
+
+    def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+        """Sampling error and privacy noise together; half-widths are for scores, which only Bradley-Terry gives."""
+        if measure is HALF_WIDTH and option == "copeland":
+            return math.nan
+        variance, _ = self._noise(option, epsilon)
+        noise, sigma = _error(self._information, variance, gaussian=bool(self.delta))
+        if measure is HALF_WIDTH:
+            sigma *= math.sqrt(1 - 1 / self.items)
+        return noisy_scores.accuracy(measure, self.items, noise, sigma, self.law, request)
+
+    def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
+        """The privacy noise on an item's wins, and the ridge of the scores."""
+        variance, ridge = self._noise(option, epsilon)
+        found = {"noise_on_wins": math.sqrt(variance)}
+        return {**found, "ridge": ridge} if option == "bradley-terry" else found
+
+
+@dataclass(frozen=True)
+class _ScoreError(NormalLaplace):
+    """A normal-laplace error whose excess comes from a table: a plan asks for it at a million places."""
+
+    @cached_property
+    def _excess_table(self) -> Callable[[FloatArray], FloatArray]:
+        return excess_table(self.excess, math.log(1e-11), math.log(60), 0.06)
+
+    def quick_excess(self, x: ArrayLike) -> FloatArray:
+        """``excess``, 1e-9 off at most."""
+        return self._excess_table(np.asarray(x, dtype=float))
+
+
+def _error(information: float, variance_on_wins: float, gaussian: bool) -> tuple[ScoreNoise, float]:
+    """The law and the standard deviation of (z + w)/h."""
+    total = 1 / information + variance_on_wins / information**2
+    share = variance_on_wins / information**2 / total
+    if gaussian or share < 1e-6:
+        return Gaussian(), math.sqrt(total)
+    return _ScoreError(min(share, 1 - 1e-6)), math.sqrt(total)
+
+
+def _mean_slope(law: Uniform) -> float:
+    """E F'(t - t') for two independent scores."""
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    gap = law.width * (node + 1) / 2
+    return float(law.width / 2 * weight @ (LOGISTIC.slope(gap) * LOGISTIC.slope(-gap) * law.difference_density(gap)))

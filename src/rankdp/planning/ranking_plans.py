@@ -1,0 +1,45 @@
+"""Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu)."""
+
+from __future__ import annotations
+
+import math
+
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
+from rankdp.mechanisms.registry import mechanism, serving
+from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
+from rankdp.privacy.guarantee import ITEM_POSITION
+
+_MOST_ITEMS = 10_000
+_NOISE_ON_RANKS_UP_TO = {EXACT: 20, TOP: 200}  # probabilities are slow at large epsilon, positions take O(m^3)
+
+
+class OneRanking(Situation):
+    """One person's ranking of ``items`` items, released as a synthetic ranking."""
+
+    measures = (PAIRS, EXACT, TOP)
+    protects = ITEM_POSITION
+    slow = frozenset({"optimal"})  # a linear programme for each epsilon
+
+    def __init__(self, items: int) -> None:
+        if isinstance(items, bool) or not isinstance(items, int) or not 2 <= items <= _MOST_ITEMS:
+            raise InputError(f"items must be an integer from 2 to {_MOST_ITEMS:,}, got {items!r}")
+        self.items = items
+        self.subject = f"a ranking of {items} items"
+        self.options = serving(items)
+
+    def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
+        """From the mechanism's own public numbers."""
+        built = mechanism(option, self.items, epsilon)
+        assert isinstance(built, RankingMechanism)
+        try:
+            if measure is PAIRS:
+                return built.expected_concordance()
+            if isinstance(built, RankLaplace) and self.items > _NOISE_ON_RANKS_UP_TO[measure]:
+                return math.nan
+            if measure is EXACT:
+                return math.exp(built.log_prob_of_no_change())
+            return built.top_overlap(request.top)
+        except Unsupported:
+            return math.nan

@@ -1,0 +1,156 @@
+"""Exact draws from a discrete distribution by 64-bit cut points.
+
+Let F be the distribution function of a law on the integers and U a uniform real number, of which a 64-bit
+word holds the first digits. With c_k = floor(2^64 F(k)) a word below c_k proves U < F(k) and a word above c_k
+proves U >= F(k). Only the word that *equals* c_k leaves the question open: then more digits of U are drawn
+and compared with sharper bounds of F, until it is settled. The outcome therefore has exactly the law F: the
+real numbers of the definition, not their floating-point neighbours. Cut points come from integer intervals
+that enclose the weights, so none is ever guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.exact import exp_bounds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORD = 64
+LAST = (1 << WORD) - 1
+BUCKETS = 8  # slices of the guide per cut: most hold no cut, so a look-up is one load that the processor can foresee
+
+_FEW = 1 << 13  # draws: not worth the second that loading compiled code takes
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Enclosures of the unnormalised weights of the integers first, first+1, …, in units of any common scale.
+
+    ``below`` and ``above`` bound the weight of everything on either side of the listed cells.
+    """
+
+    low: list[int]
+    high: list[int]
+    first: int = 0
+    below: int = 0
+    above: int = 0
+
+    def cumulative(self, bits: int) -> Iterator[tuple[int, int]]:
+        """For k = first-1, first, …: integers lo <= 2**bits F(k) <= hi."""
+        low_after, high_after = sum(self.low), sum(self.high) + self.above
+        low_until, high_until = 0, self.below
+        for low, high in zip([0, *self.low], [0, *self.high], strict=True):
+            low_until, high_until = low_until + low, high_until + high
+            low_after, high_after = low_after - low, high_after - high
+            smallest = (low_until << bits) // (low_until + high_after) if low_until else 0
+            largest = -((-high_until << bits) // (high_until + low_after)) if high_until + low_after else 1 << bits
+            yield smallest, min(largest, 1 << bits)
+
+
+class CutTable:
+    """A law on the integers, ready to be drawn from.
+
+    ``weights(bits)`` encloses the weights with about ``bits`` good bits relative to their sum; it is called
+    again, with more, whenever an answer must be sharper.
+    """
+
+    def __init__(self, weights: Callable[[int], Weights]) -> None:
+        self._weights = weights
+        bits = 2 * WORD
+        while (cuts := self._settled_cuts(weights(bits))) is None:
+            bits *= 2
+        self.first, self.cuts = cuts
+        self.guide = guide(self.cuts)
+
+    @staticmethod
+    def _settled_cuts(weights: Weights) -> tuple[int, NDArray[np.uint64]] | None:
+        """The first integer that can be drawn and its cut points, or None where the bounds are too wide.
+
+        A cut c serves as floor(2^64 F) as soon as c <= 2^64 F <= c + 1 is proved.
+        """
+        cuts: list[int] = []
+        for low, high in weights.cumulative(WORD):
+            if high > low + 1:
+                return None
+            cuts.append(min(low, LAST))
+            if low >= LAST:
+                break
+        first = weights.first - 1
+        if weights.below == 0:  # F(first - 1) is zero: nothing to cut off
+            cuts, first = cuts[1:], first + 1
+        if not cuts or cuts[-1] != LAST:
+            cuts.append(LAST)
+        return first, np.array(cuts, dtype=np.uint64)
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        """``count`` independent draws."""
+        words = bits.words(count)
+        if count < _FEW:
+            cells = np.searchsorted(self.cuts, words)
+            undecided = np.flatnonzero(self.cuts[cells] == words)
+        else:
+            from rankdp.privacy.noise_kernels import look_up
+
+            cells = np.empty(count, dtype=np.int64)
+            undecided = np.flatnonzero(cells < 0) if look_up(words, self.cuts, self.guide, cells) else cells[:0]
+        for index in undecided:
+            cells[index] = self.resolve(int(words[index]), bits) - self.first
+        return cells + self.first
+
+    def decide(self, word: int, bits: Bits) -> int:
+        """The integer that ``word`` selects, with more bits where it alone does not settle it."""
+        cell = int(np.searchsorted(self.cuts, np.uint64(word), side="left"))
+        undecided = word == int(self.cuts[cell])
+        return self.resolve(word, bits) if undecided else cell + self.first
+
+    def resolve(self, word: int, bits: Bits) -> int:
+        """The integer a uniform real number selects whose first 64 digits, ``word``, did not settle it."""
+        digits, length = word, WORD
+        while True:
+            digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
+            weights = self._weights(length + WORD)
+            for k, (low, high) in enumerate(weights.cumulative(length), weights.first - 1):
+                if digits < low:
+                    return k
+                if digits < high:
+                    break  # open still
+
+
+def guide(cuts: NDArray[np.uint64]) -> NDArray[Any]:
+    """For each of BUCKETS * len(cuts) equal slices of the words, how many cuts lie below all of it."""
+    size = np.uint64(BUCKETS * len(cuts))
+    smallest = ((np.arange(size, dtype=np.uint64) << np.uint64(32)) + size - np.uint64(1)) // size << np.uint64(32)
+    found = np.searchsorted(cuts, smallest, side="left")
+    return found.astype(np.uint16) if len(cuts) < 1 << 16 else found.astype(np.int32)
+
+
+def geometric_weights(rate: Fraction, size: int | None = None) -> Callable[[int], Weights]:
+    """Weights exp(-rate k) on 0 <= k < size, or on all k >= 0 where ``size`` is None (for rates that are not tiny)."""
+
+    def weights(bits: int) -> Weights:
+        scale = bits + 2 * (size or 1 << 16).bit_length() + 8
+        ratio_low, ratio_high = exp_bounds(rate, scale)
+        low = high = 1 << scale
+        lows, highs = [low], [high]
+        negligible = 0 if size else 1 << (scale - bits)
+        while len(lows) != size and high > negligible:
+            low, high = low * ratio_low >> scale, (high * ratio_high >> scale) + 1
+            lows.append(low)
+            highs.append(high)
+        above = 0 if size else -(-high * ratio_high // ((1 << scale) - ratio_high))
+        return Weights(lows, highs, above=above)
+
+    return weights
+
+
+def integer_weights(values: list[int]) -> Callable[[int], Weights]:
+    """Weights that are whole numbers: no enclosure needed."""
+    return lambda bits: Weights(values, values)

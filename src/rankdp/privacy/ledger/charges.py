@@ -1,0 +1,309 @@
+"""The ledger: a budget of epsilon and delta for a data set, kept in a file, charged before anything is released.
+
+    reserve (on disk) -> release -> commit
+
+A reservation is spent from the moment it is on disk, and only then may noise be drawn. A crash, a kill or an exception
+between leaves it spent: somebody may have seen the release. Commit adds what was released and costs nothing. So at
+every moment the charges on disk cover every release that was ever begun: the ledger may count too much, never too
+little. Only ``cancel`` gives a charge back; it is for failures before any secret was read (a file that is missing,
+say) and for nothing else.
+
+A budget is for one data set and one unit of protection. A data set may have several budgets, and a release is charged
+to all of them at once or to none, for a release that one of them does not hear of would make its total a lie. Units do
+not mix: a release must protect what the budget protects, or be converted on request and visibly (``ledger_units``).
+
+What the ledger cannot know: that two names mean the same people. Nothing ties the name of a data set to its rows.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from rankdp.errors import BudgetExceeded as BudgetExceeded
+from rankdp.errors import InputError
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.composition import Accounting, Terms, to_text
+from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.ledger.entries import (
+    Budget,
+    Entry,
+    Verified,
+    all_budgets,
+    all_entries,
+    end,
+    facts_of,
+    fresh,
+    now,
+    one_entry,
+    place_of,
+    terms_to_dict,
+    verify,
+)
+from rankdp.privacy.ledger.refusals import exceeded
+from rankdp.privacy.ledger.units import converted as in_unit
+from rankdp.privacy.release import Provenance
+from rankdp.privacy.store import LedgerBroken as LedgerBroken
+from rankdp.privacy.store import Store, Writing, canonical
+
+
+class Charge:
+    """A reservation that is on disk. Leaving the block commits it; an exception leaves it spent."""
+
+    def __init__(self, ledger: Ledger, number: int) -> None:
+        self._ledger, self.number, self._finished = ledger, number, False
+
+    @property
+    def entry(self) -> Entry:
+        """The charge as the ledger has it."""
+        return next(entry for entry in self._ledger.history() if entry.number == self.number)
+
+    def commit(self, provenance: Provenance | None = None) -> None:
+        """Note what was released. It is paid for already: where this cannot be written, a warning says so."""
+        facts = facts_of(provenance)
+        try:
+            self._finish("commit", release=facts)
+        except InputError as problem:
+            if self._finished:
+                raise
+            self._finished = True
+            warnings.warn(
+                f"entry {self.number} stays reserved, which counts as spent: {problem}", UserWarning, stacklevel=2
+            )
+
+    def cancel(self, because: str) -> None:
+        """Give the charge back. Only for failures before any secret was read; when in doubt, do not."""
+        if not because.strip():
+            raise InputError("because must say why no secret was read, got nothing")
+        self._finish("cancel", because=because)
+
+    def _finish(self, kind: str, **facts: Any) -> None:
+        if self._finished:
+            raise InputError(f"entry {self.number} must be committed or cancelled once, and it was")
+        self._ledger._finish(self.number, kind, facts)
+        self._finished = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None and not self._finished:
+            self.commit()
+
+
+class Ledger:
+    """The budgets of one data set in a file. Made by ``create`` and ``open``; serves threads and processes at once."""
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self._store, self.dataset = store, dataset
+        self._place: tuple[str | None, str | None] = (None, None)
+        self._convert = False
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        dataset: str,
+        protects: str,
+        epsilon: Real,
+        delta: Real = 0,
+        *,
+        accounting: Accounting = "auto",
+        wait: float = 60.0,
+    ) -> Self:
+        """Add a budget to the file at ``path``, which is made if need be, and open the data set's ledger.
+
+        ``protects`` is the unit in the words of the guarantees. ``accounting`` is auto, basic or renyi; see
+        ``rankdp.privacy.composition``. ``wait`` is how many seconds a lock of other processes is waited for.
+        """
+        for name, value in (("dataset", dataset), ("protects", protects)):
+            if not isinstance(value, str) or not value.strip():
+                raise InputError(f"{name} must be a text, got {value!r}")
+        terms = Terms.of(positive(epsilon), rational(delta, "delta"), accounting)
+        store = Store(path, wait, create=True)
+
+        def work(writing: Writing) -> None:
+            for budget in all_budgets(writing):
+                if (budget.dataset, budget.protects) == (dataset, protects):
+                    raise InputError(f"{path}: the data set {dataset!r} has a budget for {protects!r} already")
+                if budget.dataset == dataset and budget.account.to_dict() != fresh(budget.terms):
+                    raise InputError(
+                        f"{path}: {dataset!r} has releases that a new budget would not know of; create all budgets of "
+                        "a data set before its first release"
+                    )
+            number = writing.append(
+                {"kind": "budget", "when": now(), "dataset": dataset, "protects": protects} | terms_to_dict(terms)
+            )
+            writing.run("INSERT INTO accounts VALUES (?, ?)", number, canonical(fresh(terms)))
+
+        store.write(work)
+        return cls(store, dataset)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], dataset: str | None = None, *, wait: float = 60.0) -> Self:
+        """The ledger of a data set; None where the file has one only."""
+        store = Store(path, wait)
+        names = sorted({budget.dataset for budget in store.read(all_budgets)})
+        if dataset is None and len(names) == 1:
+            dataset = names[0]
+        if dataset not in names:
+            known = ", ".join(map(repr, names)) or "none"
+            raise InputError(f"{path}: dataset must be one of those with a budget here ({known}), got {dataset!r}")
+        assert dataset is not None
+        return cls(store, dataset)
+
+    def using(self, *, partition: str | None = None, part: str | None = None, convert: bool = False) -> Self:
+        """The same ledger for releases about one part of the voters, or for another unit; see ``charge``.
+
+        It is what a function that takes ``ledger=`` is given: ``rank(votes, 1, ledger=ledger.using(convert=True), …)``.
+        """
+        other = type(self)(self._store, self.dataset)
+        other._place, other._convert = (partition, part), convert
+        return other
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return str(self._store.path)
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """All budgets of the data set, as they stand now."""
+        return tuple(self._store.read(self._own))
+
+    def charge(
+        self,
+        guarantee: Guarantee,
+        what: str = "",
+        *,
+        partition: str | None = None,
+        part: str | None = None,
+        convert: bool = False,
+    ) -> Charge:
+        """Reserve what ``guarantee`` costs, on disk, or refuse with ``BudgetExceeded``; use it as a context manager.
+
+        ``partition`` and ``part`` state that the release was made from the voters of one part only; who is in which
+        part is fixed beforehand and public. ``convert`` accepts a release for another unit at the price of its
+        conversion.
+        """
+        chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
+        return Charge(self, self._store.write(lambda writing: chosen._reserve(writing, guarantee, what)))
+
+    def spend(
+        self,
+        guarantee: Guarantee,
+        what: str = "",
+        *,
+        partition: str | None = None,
+        part: str | None = None,
+        convert: bool = False,
+    ) -> Entry:
+        """Reserve and commit at once, for a release that is made right after; the options are those of ``charge``."""
+
+        chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
+
+        def work(writing: Writing) -> int:
+            number = chosen._reserve(writing, guarantee, what)
+            end(writing, number, "commit", {"release": None})
+            return number
+
+        number = self._store.write(work)
+        return self._store.read(lambda writing: one_entry(writing, number, "committed"))
+
+    def history(self) -> list[Entry]:
+        """Every charge of the data set, oldest first."""
+        return [entry for entry in self._store.read(all_entries) if entry.dataset == self.dataset]
+
+    def verify(self, head: str | None = None) -> Verified:
+        """Check the whole file, entry by entry; ``LedgerBroken`` names the first that is wrong.
+
+        ``head`` is a hash noted before: it must be in the chain, which an older copy or a rewritten file does not have.
+        """
+        return self._store.read(lambda writing: verify(writing, head))
+
+    def close(self) -> None:
+        """Give the file back; a later call opens it again."""
+        self._store.close()
+
+    def _own(self, writing: Writing) -> list[Budget]:
+        return [budget for budget in all_budgets(writing) if budget.dataset == self.dataset]
+
+    def _reserve(self, writing: Writing, guarantee: Guarantee, what: str) -> int:
+        """Charge every budget of the data set inside a transaction."""
+        if not isinstance(guarantee, Guarantee):
+            raise InputError(f"guarantee must be a rankdp.Guarantee, got {type(guarantee).__name__}")
+        budgets = self._own(writing)
+        if not budgets:
+            raise LedgerBroken(f"{self.path}: the budget of {self.dataset!r} is gone from the file")
+        for value in (guarantee.epsilon, guarantee.delta):
+            to_text(value)  # what is too long is refused here
+        facts = guarantee.to_dict()
+        del facts["explanation"]
+        event = {
+            "kind": "reserve",
+            "when": now(),
+            "dataset": self.dataset,
+            "what": str(what),
+            "guarantee": facts,
+            "partition": self._place[0],
+            "part": self._place[1],
+            "charges": [self._take(writing, budget, guarantee) for budget in budgets],
+        }
+        number = writing.append(event)
+        writing.run("INSERT INTO unfinished VALUES (?)", number)
+        return number
+
+    def _take(self, writing: Writing, budget: Budget, guarantee: Guarantee) -> dict[str, Any]:
+        """Charge one budget, or refuse; what the entry says about it."""
+        place = place_of(budget, self._place)
+        converted, words = in_unit(guarantee, budget.protects, self._convert)
+        after, cost = budget.account.charged(converted, place)
+        standing = after.standing()
+        if not standing.holds:
+            raise exceeded(f"{self.dataset!r} ({budget.protects})", budget.account, converted, place, words)
+        writing.run("UPDATE accounts SET state = ? WHERE budget = ?", canonical(after.to_dict()), budget.number)
+        return {
+            "budget": budget.number,
+            "cost": cost.to_dict(),
+            "converted": words,
+            "mode": after.mode,
+            "counted_by": standing.method,
+            "spent": to_text(standing.epsilon),
+        }
+
+    def _finish(self, number: int, kind: str, facts: dict[str, Any]) -> None:
+        self._store.write(lambda writing: end(writing, number, kind, facts), durable=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.path!r}, dataset={self.dataset!r})"
+
+
+def verify_file(path: str | os.PathLike[str], head: str | None = None) -> Verified:
+    """``Ledger.verify`` for a file in which perhaps not even the budgets can be read."""
+    store = Store(path)
+    try:
+        return store.read(lambda writing: verify(writing, head))
+    finally:
+        store.close()
+
+
+@contextmanager
+def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits) -> Iterator[Charge | None]:
+    """A charge around a draw, where there is a ledger; a rehearsal promises nothing and may not be paid for."""
+    if ledger is None:
+        yield None
+        return
+    if bits.seed is not None:
+        raise InputError("ledger must not be given with a rehearsal, which carries no guarantee to pay for")
+    with ledger.charge(guarantee, what) as charge:
+        yield charge

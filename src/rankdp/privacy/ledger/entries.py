@@ -1,0 +1,320 @@
+"""What stands in a ledger's file: budgets, charges and how they ended, and how to check all of it.
+
+Four kinds of event: *budget* (a data set, a unit, its terms), *reserve* (a charge with its cost to every budget of the
+data set), *commit* and *cancel* (how a charge ended). An account is what its events add up to. It is kept beside them
+so that a charge need not read them all, and ``verify`` computes it anew.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from rankdp.errors import InputError
+from rankdp.privacy.composition import Account, Cost, Standing, Terms, to_text
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.ledger.refusals import largest_fit
+from rankdp.privacy.release import Provenance
+from rankdp.privacy.store import LedgerBroken, Writing, canonical
+
+_STATES = {"commit": "committed", "cancel": "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """One budget and where it stands."""
+
+    number: int
+    dataset: str
+    protects: str
+    account: Account
+
+    @property
+    def terms(self) -> Terms:
+        """What it allows."""
+        return self.account.terms
+
+    @property
+    def standing(self) -> Standing:
+        """What is spent, and how that was counted."""
+        return self.account.standing()
+
+    @property
+    def remaining(self) -> Fraction:
+        """The largest epsilon of a release without a delta that still fits."""
+        pure = Guarantee(self.protects, self.terms.epsilon)
+        return max(self.terms.epsilon - self.standing.epsilon, largest_fit(self.account, pure, None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; exact numbers as text."""
+        terms, standing = self.terms, self.standing
+        return {
+            "dataset": self.dataset,
+            "protects": self.protects,
+            "epsilon": to_text(terms.epsilon),
+            "delta": to_text(terms.delta),
+            "accounting": terms.accounting,
+            "spent_epsilon": to_text(standing.epsilon),
+            "spent_delta": to_text(standing.delta),
+            "counted_by": standing.method,
+            "remaining_epsilon": to_text(self.remaining),
+            "releases": self.account.whole.releases
+            + sum(sums.releases for parts in self.account.parts.values() for sums in parts.values()),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One charge. ``charged`` are its costs, one for each budget of the data set in the order of ``budgets``.
+
+    ``state`` is reserved, committed or cancelled; reserved counts as spent. ``counted_by`` and ``spent`` say how each
+    budget stood afterwards.
+    """
+
+    number: int
+    when: str
+    dataset: str
+    what: str
+    state: str
+    guarantee: Guarantee
+    budgets: tuple[int, ...]
+    charged: tuple[Cost, ...]
+    converted: tuple[str | None, ...]
+    counted_by: tuple[str, ...]
+    spent: tuple[Fraction, ...]
+    partition: str | None = None
+    part: str | None = None
+    release: Mapping[str, Any] | None = None
+    because: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; exact numbers as text."""
+        return {
+            "number": self.number,
+            "when": self.when,
+            "dataset": self.dataset,
+            "what": self.what,
+            "state": self.state,
+            "protects": self.guarantee.protects,
+            "epsilon": to_text(self.guarantee.epsilon),
+            "delta": to_text(self.guarantee.delta),
+            "idealized": self.guarantee.idealized,
+            "partition": self.partition,
+            "part": self.part,
+            "charges": [
+                {
+                    "budget": budget,
+                    "charged_epsilon": to_text(cost.epsilon),
+                    "charged_delta": to_text(cost.delta),
+                    "converted": converted,
+                    "counted_by": method,
+                    "spent_epsilon": to_text(spent),
+                }
+                for budget, cost, converted, method, spent in zip(
+                    self.budgets, self.charged, self.converted, self.counted_by, self.spent, strict=True
+                )
+            ],
+            "release": self.release,
+            "because": self.because,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A chain that holds: how many entries it has, and the last hash. Note the head elsewhere and ask for it later."""
+
+    entries: int
+    head: str
+
+
+def now() -> str:
+    """The time, in words that sort."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def terms_to_dict(terms: Terms) -> dict[str, Any]:
+    """Plain data; rationals as text."""
+    return {
+        "epsilon": to_text(terms.epsilon),
+        "delta": to_text(terms.delta),
+        "accounting": terms.accounting,
+        "orders": list(terms.orders),
+    }
+
+
+def _terms(event: Mapping[str, Any]) -> Terms:
+    return Terms(Fraction(event["epsilon"]), Fraction(event["delta"]), event["accounting"], tuple(event["orders"]))
+
+
+def fresh(terms: Terms) -> dict[str, Any]:
+    """The account that nothing was spent from."""
+    return Account(terms, terms.opening).to_dict()
+
+
+def all_budgets(writing: Writing) -> list[Budget]:
+    """Every budget in the file with its account."""
+    rows = writing.rows(
+        "SELECT a.budget, e.body, a.state FROM accounts a JOIN events e ON e.number = a.budget ORDER BY 1"
+    )
+    found = []
+    for number, body, state in rows:
+        try:
+            event = json.loads(body)
+            account = Account.from_dict(_terms(event), json.loads(state))
+            found.append(Budget(number, event["dataset"], event["protects"], account))
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError):
+            raise LedgerBroken(f"the budget of entry {number} cannot be read: rankdp budget verify says more") from None
+    return found
+
+
+def end(writing: Writing, number: int, kind: str, facts: dict[str, Any]) -> None:
+    """Append the commit or the cancellation of a charge; a cancellation gives back exactly what was taken."""
+    if not writing.rows("SELECT 1 FROM unfinished WHERE charge = ?", number):
+        raise InputError(f"entry {number} must be a charge that is not finished, and it is none")
+    if kind == "cancel":
+        event = writing.event(number)
+        assert event is not None
+        for budget in all_budgets(writing):
+            for one in event["charges"]:
+                if one["budget"] == budget.number:
+                    after = budget.account.plus(Cost.from_dict(one["cost"]), _where(event), -1)
+                    state = canonical(after.to_dict())
+                    writing.run("UPDATE accounts SET state = ? WHERE budget = ?", state, budget.number)
+    writing.run("DELETE FROM unfinished WHERE charge = ?", number)
+    writing.append({"kind": kind, "when": now(), "charge": number, **facts})
+
+
+def _where(event: Mapping[str, Any]) -> tuple[str, str] | None:
+    return None if event["partition"] is None else (event["partition"], event["part"])
+
+
+def place_of(budget: Budget, names: tuple[str | None, str | None]) -> tuple[str, str] | None:
+    """The part of a partition, or None for everybody; a part belongs to one partition only."""
+    partition, part = names
+    if partition is None and part is None:
+        return None
+    if not partition or not part:
+        raise InputError(f"partition and part go together, got partition={partition!r} and part={part!r}")
+    for other, parts in budget.account.parts.items():
+        if other != partition and part in parts:
+            raise InputError(f"part {part!r} belongs to the partition {other!r} already, got partition={partition!r}")
+    return partition, part
+
+
+def _entry_of(event: Mapping[str, Any], state: str, ending: Mapping[str, Any]) -> Entry:
+    charges = event["charges"]
+    return Entry(
+        event["number"],
+        event["when"],
+        event["dataset"],
+        event["what"],
+        state,
+        Guarantee.from_dict(event["guarantee"]),
+        tuple(one["budget"] for one in charges),
+        tuple(Cost.from_dict(one["cost"]) for one in charges),
+        tuple(one["converted"] for one in charges),
+        tuple(one["counted_by"] for one in charges),
+        tuple(Fraction(one["spent"]) for one in charges),
+        event["partition"],
+        event["part"],
+        ending.get("release"),
+        ending.get("because"),
+    )
+
+
+def one_entry(writing: Writing, number: int, state: str) -> Entry:
+    """One charge, known to be in this state."""
+    event = writing.event(number)
+    assert event is not None
+    return _entry_of(event, state, {})
+
+
+def all_entries(writing: Writing) -> list[Entry]:
+    """All charges, each with how it ended."""
+    events = [json.loads(body) for (body,) in writing.rows("SELECT body FROM events ORDER BY number")]
+    endings = {event["charge"]: event for event in events if event["kind"] in _STATES}
+    found = []
+    for event in events:
+        if event["kind"] == "reserve":
+            ending = endings.get(event["number"], {})
+            found.append(_entry_of(event, _STATES.get(ending.get("kind", ""), "reserved"), ending))
+    return found
+
+
+def verify(writing: Writing, head: str | None) -> Verified:
+    """Walk the chain and recompute from it everything that is kept beside it."""
+    accounts: dict[int, Account] = {}
+    unfinished: dict[int, Mapping[str, Any]] = {}
+    count = 0
+    for event in writing.walk():
+        count = event["number"]
+        try:
+            _replay(event, accounts, unfinished)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as problem:
+            raise LedgerBroken(f"entry {count} is broken: it does not follow from those before ({problem!r})") from None
+    kept = {number: json.loads(state) for number, state in writing.rows("SELECT budget, state FROM accounts")}
+    for number in sorted(kept.keys() | accounts.keys()):
+        if number not in accounts or kept.get(number) != accounts[number].to_dict():
+            raise LedgerBroken(f"the total of the budget of entry {number} is not the sum of its entries")
+    if {charge for (charge,) in writing.rows("SELECT charge FROM unfinished")} != unfinished.keys():
+        raise LedgerBroken("the list of unfinished charges is not what the entries say")
+    hashes = {row[0] for row in writing.rows("SELECT hash FROM events")}
+    if head is not None and head not in hashes:
+        raise LedgerBroken(
+            f"the head {head[:12]}… that was noted is not in this chain: it was rewritten, or is an older copy"
+        )
+    ((last,),) = writing.rows("SELECT hash FROM head")
+    return Verified(count, last)
+
+
+def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: dict[int, Mapping[str, Any]]) -> None:
+    """What an event does to the accounts; an error where it cannot follow from those before."""
+    kind, number = event["kind"], event["number"]
+    if kind == "budget":
+        terms = _terms(event)
+        accounts[number] = Account(terms, terms.opening)
+    elif kind == "reserve":
+        for one in event["charges"]:
+            account = replace(accounts[one["budget"]], mode=one["mode"])
+            accounts[one["budget"]] = after = account.plus(Cost.from_dict(one["cost"]), _where(event))
+            if not after.standing().holds:
+                raise ValueError("it exceeds its budget")
+        unfinished[number] = event
+    elif kind in _STATES:
+        charge = unfinished.pop(event["charge"])
+        if kind == "cancel":
+            for one in charge["charges"]:
+                cost = Cost.from_dict(one["cost"])
+                accounts[one["budget"]] = accounts[one["budget"]].plus(cost, _where(charge), -1)
+    else:
+        raise ValueError(f"unknown kind {kind!r}")
+
+
+def facts_of(provenance: Provenance | None) -> dict[str, Any] | None:
+    """The public facts of a release."""
+    if provenance is None:
+        return None
+    if provenance.seed is not None:
+        raise InputError("a rehearsal carries no guarantee: it must not be committed to a ledger")
+    return {
+        "mechanism": provenance.mechanism,
+        "parameters": _plain(dict(provenance.parameters)),
+        "version": provenance.version,
+        "when": provenance.when,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; anything else as its text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

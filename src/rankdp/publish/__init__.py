@@ -1,0 +1,1 @@
+"""The verbs: secret data in, a Release out."""

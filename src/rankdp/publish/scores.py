@@ -1,0 +1,182 @@
+"""Privatize scores: one holder's vector of bounded scores in, a noisy vector out, each score protected.
+
+Neighbouring vectors differ in one score, by anything the bounds allow; how many scores there are, what they are called
+and in which order they come is public. Bounds are public numbers that the caller knows beforehand, and never read from
+the scores. A refused score tells whoever sees the refusal something about it, so a refusal is for the holder alone;
+``outside="clip"`` never refuses a finite score.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.score_files import check_ending, read_scores, scores_written
+from rankdp.errors import InputError
+from rankdp.mechanisms.scores.catalogue import score_mechanism
+from rankdp.mechanisms.scores.grid import ScoreMechanism, check_bounds
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real
+from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.release import Provenance, Release
+from rankdp.privacy.sidecar import Sidecar
+
+Outside = Literal["refuse", "clip"]
+
+
+def privatize_scores(
+    x: Any,
+    epsilon: Real | None = None,
+    *,
+    bounds: tuple[Real, Real] | None = None,
+    noise: str = "laplace",
+    delta: Real = 0,
+    p: Real | None = None,
+    gamma: Real | None = None,
+    outside: Outside = "refuse",
+    clamp_output: bool = False,
+    ledger: Ledger | None = None,
+    bits: Bits | None = None,
+) -> Release[Any]:
+    """A noisy copy of the scores ``x``: an array from a row of numbers, a dict from a mapping of names to numbers.
+
+    ``bounds`` are two public numbers that every score lies between. ``noise`` is laplace, gaussian, generalized-normal,
+    staircase or ball; see ``rankdp.mechanisms.scores``. A score outside the bounds is refused, or clipped with
+    ``outside="clip"``. Released scores may lie outside the bounds, which keeps their averages right; ``clamp_output``
+    moves them back. With ``bits=SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    """
+    _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before any score is looked at
+    _check_outside(outside)
+    names = list(x) if isinstance(x, Mapping) else None
+    scores = _numbers(list(x.values()) if isinstance(x, Mapping) else x, names)
+    job = _job(len(scores), epsilon, bounds, noise, delta, p, gamma)
+    inside, bits = _within(scores, job, outside, names), bits or SecureBits()
+    with spending(ledger, job.guarantee, f"{job.name} noise on scores", bits) as charge:
+        noisy = _draw(job, inside, clamp_output, bits)
+        value = noisy if names is None else dict(zip(names, noisy.tolist(), strict=True))
+        release = _release(job, value, bits, scores=len(scores), outside=outside, clamp_output=clamp_output)
+        if charge:
+            charge.commit(release.provenance)
+    return release
+
+
+def privatize_scores_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    epsilon: Real | None = None,
+    *,
+    bounds: tuple[Real, Real] | None = None,
+    noise: str = "laplace",
+    delta: Real = 0,
+    p: Real | None = None,
+    gamma: Real | None = None,
+    outside: Outside = "refuse",
+    clamp_output: bool = False,
+    item_column: str | None = None,
+    score_column: str | None = None,
+    ledger: Ledger | None = None,
+    bits: Bits | None = None,
+) -> Release[Path]:
+    """Privatize a file of names and scores (CSV, Parquet) into another (CSV, Parquet, JSON); rows keep their order.
+
+    The columns are recognised by their names or given. The guarantee and provenance go to TARGET.release.json. Nothing
+    is left behind unless the whole run succeeds.
+    """
+    check_ending(target)
+    _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
+    _check_outside(outside)
+    table = read_scores(source, item_column, score_column)
+    job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
+    inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
+    with spending(ledger, job.guarantee, f"{job.name} noise on scores, {target}", bits) as charge:
+        noisy = _draw(job, inside, clamp_output, bits)
+        release = _release(
+            job,
+            Path(target),
+            bits,
+            scores=len(table.scores),
+            outside=outside,
+            clamp_output=clamp_output,
+            columns_left_out=list(table.left_out),
+        )
+        with Sidecar(target) as sidecar, scores_written(target, table, noisy, source):
+            sidecar.write(release)
+        if charge:
+            charge.commit(release.provenance)
+    return release
+
+
+def _job(count: int, epsilon: Any, bounds: Any, noise: str, delta: Any, p: Any, gamma: Any) -> ScoreMechanism:
+    check_bounds(bounds)
+    return score_mechanism(noise, bounds=bounds, epsilon=epsilon, delta=delta, p=p, gamma=gamma, count=count)
+
+
+def _check_outside(outside: str) -> None:
+    if outside not in ("refuse", "clip"):
+        raise InputError(f"outside must be 'refuse' or 'clip', got {outside!r}")
+
+
+def _which(place: int, names: Any) -> str:
+    return f"score {place + 1}" if names is None else f"the score of {names[place]!r}"
+
+
+def _numbers(x: Any, names: Any) -> NDArray[np.float64]:
+    """The scores as floats, each a finite number."""
+    if isinstance(x, (str, bytes)) or not (hasattr(x, "__len__") or hasattr(x, "__array__")):
+        raise InputError(f"scores must be a row of numbers or a mapping of names to numbers, got {type(x).__name__}")
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        raise InputError("scores must be one row of numbers, got a table or something nested")
+    if not len(array):
+        raise InputError("scores must hold at least one number, got none")
+    if array.dtype.kind not in "iuf":
+        array = np.array([_number(value, place, names) for place, value in enumerate(x)])
+    scores = array.astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if wrong.size:
+        place = int(wrong[0])
+        raise InputError(f"{_which(place, names)} must be a finite number, got {scores[place]}")
+    return scores
+
+
+def _number(value: Any, place: int, names: Any) -> float:
+    try:
+        if isinstance(value, (str, bytes, bool, np.bool_, complex, np.complexfloating)):
+            raise TypeError  # noqa: TRY301
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{_which(place, names)} must be a finite number, got {value!r}") from None
+
+
+def _within(scores: NDArray[np.float64], job: ScoreMechanism, outside: str, names: Any) -> NDArray[np.float64]:
+    """The scores, refused or clipped where they leave the bounds."""
+    low, high = float(job.grid.low), float(job.grid.high)
+    if outside == "refuse":
+        wrong = np.flatnonzero((scores < low) | (scores > high))
+        if wrong.size:
+            place = int(wrong[0])
+            raise InputError(
+                f"{_which(place, names)} must lie within the bounds {low:g} to {high:g}, got {scores[place]:g}; "
+                "outside='clip' moves such scores to the nearest bound (a refusal tells something about the scores: "
+                "do not publish it)"
+            )
+    return np.clip(scores, low, high)
+
+
+def _draw(job: ScoreMechanism, scores: NDArray[np.float64], clamp_output: bool, bits: Bits) -> NDArray[np.float64]:
+    noisy = job.sample(scores, bits)
+    return np.clip(noisy, float(job.grid.low), float(job.grid.high)) if clamp_output else noisy
+
+
+def _release(job: ScoreMechanism, value: Any, bits: Bits, **facts: Any) -> Release[Any]:
+    """The value with its guarantee, or as the rehearsal it is; ``facts`` are public."""
+    provenance = Provenance.now(job.name, {**job.parameters, **facts}, bits)
+    return Release(value, None if provenance.seed is not None else job.guarantee, provenance)

@@ -1,0 +1,1 @@
+"""What readers get: pages, tables and pictures of released values."""

@@ -1,0 +1,191 @@
+"""Mutants as data: ways to get a mechanism wrong, and for each the checks that are put to it.
+
+A check is a function that says whether the mutant was caught. ``python tests/audit/audit_mutants.py`` prints the
+table for the documents.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+import rankdp
+from rankdp.audit import (
+    audit_board,
+    audit_exact,
+    audit_independence,
+    audit_samples,
+    mutant_table,
+    ranking_neighbours,
+    ranking_sampler,
+)
+from rankdp.audit.boards import ITEMS
+from rankdp.data.comparisons import Comparisons
+from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations
+from rankdp.mechanisms.rankings.kendall import Kendall
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.privacy.bits import SeededBits
+
+DRAWS = 30_000  # in all, for a statistical audit
+SEED = 20_231
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """Its name, the checks by name, and whether it is a mutant at all: an honest one must pass them."""
+
+    name: str
+    checks: dict[str, Callable[[], bool]]
+    honest: bool = False
+
+
+def half_noise(mechanism: RankingMechanism) -> RankingMechanism:
+    """The same mechanism at twice the epsilon, with the old guarantee."""
+    cls = type(mechanism)
+    mutant = type(f"Half{cls.__name__}", (cls,), {"guarantee": property(lambda self: mechanism.guarantee)})
+    return mutant(mechanism.items, 2 * mechanism.epsilon)
+
+
+class LyingSampler(Kendall):
+    """Right tables and log-probabilities; the draws are made with half the noise."""
+
+    def _draw(self, orders, out, bits):
+        Kendall(self.items, 2 * self.epsilon)._draw(orders, out, bits)
+
+
+class FloatKendall(Kendall):
+    """The law as a row of 53-bit cut points, drawn with 53-bit uniforms: what is rarer than 2^-53 cannot happen."""
+
+    def _cuts(self):
+        weights = np.exp(super()._log_prob(all_permutations(self.items)))
+        return np.append(0.0, np.cumsum(weights / weights.sum()))
+
+    def exact_law(self, bits):
+        cuts = [Fraction(math.ceil(cut * 2**53)) for cut in np.minimum(self._cuts(), 1.0).tolist()]
+        return [(high - low, high - low) for low, high in itertools.pairwise(cuts)]
+
+    def _draw(self, orders, out, bits):
+        uniform = (bits.words(len(orders)) >> np.uint64(11)) * 2.0**-53
+        cells = np.searchsorted(self._cuts()[1:-1], uniform, side="right")
+        out[:] = np.take_along_axis(orders, all_permutations(self.items)[cells], axis=1)
+
+
+class SmallSensitivity(NoisyWins):
+    """A turned vote moves two items' wins; the noise is for one."""
+
+    @property
+    def scale(self):
+        return super().scale / 2
+
+
+def rankings(mechanism: RankingMechanism, statistical: bool = True) -> dict[str, Callable[[], bool]]:
+    """The checks of a ranking mechanism."""
+    items, claimed = mechanism.items, mechanism.guarantee.epsilon
+    pairs = ranking_neighbours(range(items))
+
+    def sampler():
+        return ranking_sampler(mechanism, SeededBits(SEED))
+
+    return {
+        "exact: law": lambda: not audit_exact(mechanism, draws=0).holds,
+        "exact: sampler": lambda: not audit_exact(mechanism, bits=SeededBits(SEED)).sampler_agrees,
+        "statistical": lambda: not audit_samples(sampler(), pairs, draws=DRAWS, claimed_epsilon=claimed).holds,
+        "independence": lambda: not audit_independence(sampler(), *pairs[0]).holds,
+    }
+
+
+def samples(build: Callable[[], Callable], pair: tuple, claimed: float = 1) -> dict[str, Callable[[], bool]]:
+    """The checks of a black box."""
+    return {
+        "statistical": lambda: not audit_samples(build(), [pair], draws=DRAWS, claimed_epsilon=claimed).holds,
+        "independence": lambda: not audit_independence(build(), *pair).holds,
+    }
+
+
+def wins(cls: type[NoisyWins]) -> dict[str, Callable[[], bool]]:
+    """The checks of noisy wins, on real neighbouring tables."""
+    mechanism = cls(Protection("outcome"), 1)
+
+    def release(table, count):
+        wins = Comparisons.of(table, items=ITEMS).half_wins()
+        return mechanism.sample(np.tile(wins, count), bits).reshape(count, -1)
+
+    bits = SeededBits(SEED)
+    return {
+        "exact: law": lambda: not audit_exact(mechanism, draws=0).holds,
+        "exact: sampler": lambda: not audit_exact(mechanism, bits=SeededBits(SEED)).sampler_agrees,
+        "statistical": lambda: not audit_board("copeland", "outcome", 1, draws=DRAWS, release=release).holds,
+    }
+
+
+def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
+    """Noisy wins for voters with at most two comparisons; the one that is protected has eight."""
+    mechanism, bits = NoisyWins(Protection("voter", 2), 1), SeededBits(SEED)
+
+    def release(table, count):
+        votes = Comparisons.of(table, items=ITEMS)
+        half_wins = (votes.bound(2) if bounded else votes).half_wins()
+        return mechanism.sample(np.tile(half_wins, count), bits).reshape(count, -1)
+
+    def caught():
+        return not audit_board("copeland", "voter", 1, max_per_voter=2, draws=DRAWS, release=release).holds
+
+    return {"statistical": caught}
+
+
+def same_seed_for_rows():
+    def sampler(order, count):
+        seed = next(seeds)
+        return np.concatenate([_KENDALL.sample([order], SeededBits(seed)) for _ in range(count)])
+
+    seeds = iter(range(1000))
+    return sampler
+
+
+def same_seed_for_calls():
+    return lambda order, count: ranking_sampler(_KENDALL, SeededBits(7))(order, count)
+
+
+def float_scores():
+    generator = np.random.default_rng(SEED)
+    return lambda score, count: score + generator.laplace(0, 1, count)
+
+
+def exact_scores():
+    mechanism, bits = rankdp.score_mechanism("laplace", bounds=(0, 1), epsilon=1), SeededBits(SEED)
+    return lambda score, count: mechanism.sample(np.full(count, score), bits)
+
+
+_KENDALL = rankdp.mechanism("kendall", 4, 1)
+_PAIR = ranking_neighbours(range(4))[0]
+
+MUTANTS = [
+    Mutant("Kendall as it is", rankings(_KENDALL), honest=True),
+    Mutant("half the noise", rankings(half_noise(_KENDALL))),
+    Mutant("half the noise in the draws alone", rankings(LyingSampler(4, 1))),
+    Mutant("NumPy floats, epsilon 200", rankings(FloatKendall(4, 200))),
+    Mutant("exact integers, epsilon 200", rankings(rankdp.mechanism("kendall", 4, 200)), honest=True),
+    Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),
+    Mutant("a seed reused for every call", samples(same_seed_for_calls, _PAIR)),
+    Mutant("noisy wins as they are", wins(NoisyWins), honest=True),
+    Mutant("sensitivity 1 instead of 2", wins(SmallSensitivity)),
+    Mutant("contribution bounding", voters(bounded=True), honest=True),
+    Mutant("contribution bounding skipped", voters(bounded=False)),
+    Mutant("scores on the integer grid", samples(exact_scores, (0.0, 1.0)), honest=True),
+    Mutant("scores with NumPy's Laplace noise", samples(float_scores, (0.0, 1.0))),
+]
+
+
+def results(mutants: list[Mutant] = MUTANTS) -> list[tuple[str, dict[str, bool]]]:
+    """Every check of every mutant: caught or not."""
+    return [(mutant.name, {name: check() for name, check in mutant.checks.items()}) for mutant in mutants]
+
+
+if __name__ == "__main__":
+    print(mutant_table(results()))

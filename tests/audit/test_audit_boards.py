@@ -1,0 +1,107 @@
+"""Audits of every method of ``rank`` for every unit of protection, through its mechanism and from end to end."""
+
+import numpy as np
+import pytest
+from support import seeded
+
+from rankdp.audit import audit_board
+from rankdp.audit.boards import ITEMS, board_draws, neighbouring_votes
+from rankdp.data.comparisons import Comparisons
+from rankdp.errors import InputError
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.publish.rank import METHODS
+
+UNITS = {"comparison": None, "outcome": None, "voter": 2}
+methods = pytest.mark.parametrize("method", METHODS)
+units = pytest.mark.parametrize("protect", list(UNITS))
+
+
+def uses_wins(method, protect):
+    return method == "copeland" or protect == "outcome"
+
+
+@methods
+@units
+def test_every_method_survives(method, protect, request):
+    draws = 30_000 if uses_wins(method, protect) else 1500
+    epsilon = 1 if uses_wins(method, protect) else 8
+    found = audit_board(method, protect, epsilon, max_per_voter=UNITS[protect], draws=draws, bits=seeded(request))
+    assert found.holds, found.explain()
+    if uses_wins(method, protect):
+        assert found.epsilon_low > 0.6
+    assert found.subject.startswith(f"{method} protecting one ")
+
+
+@pytest.mark.slow
+@methods
+@units
+def test_every_method_survives_from_end_to_end(method, protect, request):
+    draws = 4000 if uses_wins(method, protect) else 800
+    found = audit_board(
+        method, protect, 4, max_per_voter=UNITS[protect], draws=draws, bits=seeded(request), through="rank"
+    )
+    assert found.holds, found.explain()
+    if method == "copeland":
+        assert found.epsilon_low > 1
+
+
+def test_gaussian_wins_with_a_delta(request):
+    options = {"max_per_voter": 2, "delta": "0.01", "bits": seeded(request)}
+    assert audit_board("copeland", "voter", 1, **options).holds
+
+
+@pytest.mark.slow
+def test_objective_perturbation_with_little_noise_is_caught(request):
+    """Its bound is not tight on small tables, so a mutant must be eight times too quiet to break a claim here."""
+
+    class Quiet(ObjectivePerturbation):
+        @property
+        def scale(self):
+            return super().scale / 8
+
+    bits, protection = seeded(request), Protection("comparison")
+
+    def release(kind):
+        mechanism = kind(3, 7, protection, 2, 4)
+        return lambda table, count: np.array(
+            [mechanism.sample(Comparisons.of(table, items=ITEMS).count(), bits) for _ in range(count)]
+        )
+
+    options = {"draws": 6000, "bits": bits}
+    assert audit_board("bradley-terry", "comparison", 2, release=release(ObjectivePerturbation), **options).holds
+    assert not audit_board("bradley-terry", "comparison", 2, release=release(Quiet), **options).holds
+
+
+def test_neighbouring_tables_differ_in_one_unit():
+    for protection in (Protection("comparison"), Protection("outcome"), Protection("voter", 3)):
+        for one, other in neighbouring_votes(protection):
+            rows = [[row for row in table.to_pylist() if row["voter"] != "the one"] for table in (one, other)]
+            assert rows[0] == rows[1]
+            assert len({len(table) for table in (one, other)}) == 1 or protection.unit == "voter"
+    protection = Protection("voter", 2)
+    one, other = neighbouring_votes(protection)[0]
+    wins = [Comparisons.of(table, items=ITEMS).bound(2).half_wins() for table in (one, other)]
+    assert np.abs(wins[0] - wins[1]).sum() == protection.half_win_l1
+
+
+def test_a_protected_voter_costs_a_noisy_count(request):
+    draws = board_draws("copeland", Protection("voter", 2), 1, 0, seeded(request))
+    table, _ = neighbouring_votes(Protection("voter", 2))[0]
+    assert draws(table, 5).shape == (5, 4)
+    assert board_draws("copeland", Protection("outcome"), 1, 0, seeded(request))(table, 5).shape == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("borda", "outcome", 1), "method must be one of bradley-terry, copeland, got 'borda'"),
+        (("copeland", "nobody", 1), "protect must be one of"),
+        (("copeland", "outcome", 0), "epsilon must be a finite number above 0"),
+    ],
+)
+def test_refusals(arguments, words):
+    with pytest.raises(InputError, match=words):
+        audit_board(*arguments)
+    with pytest.raises(InputError, match="through must be mechanism or rank, got 'air'"):
+        audit_board("copeland", "outcome", 1, through="air")

@@ -1,0 +1,46 @@
+"""Every mutant is caught by at least one named check, and honest mechanisms by none."""
+
+import pytest
+from audit_mutants import MUTANTS, results
+
+from rankdp.audit import mutant_table
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant(mutant):
+    caught = [name for name, check in mutant.checks.items() if check()]
+    if mutant.honest:
+        assert not caught
+    else:
+        assert caught
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("half the noise", "exact: law"),
+        ("half the noise", "statistical"),
+        ("half the noise in the draws alone", "exact: sampler"),
+        ("sensitivity 1 instead of 2", "exact: law"),
+        ("sensitivity 1 instead of 2", "statistical"),
+        ("a seed reused for every row", "independence"),
+        ("a seed reused for every call", "independence"),
+        ("NumPy floats, epsilon 200", "exact: law"),
+        ("scores with NumPy's Laplace noise", "statistical"),
+        ("contribution bounding skipped", "statistical"),
+    ],
+)
+def test_the_check_that_must_catch_it(name, check):
+    (mutant,) = (one for one in MUTANTS if one.name == name)
+    assert mutant.checks[check]()
+
+
+def test_the_table_for_the_documents():
+    text = mutant_table([("half", {"exact": True, "statistical": False}), ("seed", {"independence": True})])
+    assert text.splitlines() == [
+        "| mutant | exact | statistical | independence |",
+        "|---|---|---|---|",
+        "| half | caught | – |  |",
+        "| seed |  |  | caught |",
+    ]
+    assert len(results(MUTANTS[-2:])) == 2

@@ -1,0 +1,176 @@
+"""``learn_files``: tables in, a directory out, whole or not at all; and the paper's two experiments end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import generator
+
+from rankdp import Rankings, SeededBits
+from rankdp.errors import InputError
+from rankdp.publish.privatize import privatize_file
+
+pytest.importorskip("sklearn", reason="learning needs scikit-learn")
+
+from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load
+from rankdp.learn.experiments import SUSHI_FIVE, compare, simulated, sushi
+
+
+@pytest.fixture
+def files(tmp_path, request):
+    """users.csv, items.parquet, rankings.csv with the users in another order, and private.csv with its release."""
+    draw = generator(request)
+    ids, users, items = [f"u{i}" for i in range(40)], draw.normal(size=(40, 2)), draw.normal(size=(4, 2))
+    lines = ["user_id,age,town,income", *(f"{i},{a},x,{b}" for i, (a, b) in zip(ids, users.tolist(), strict=True))]
+    (tmp_path / "users.csv").write_text("\n".join(lines) + "\n")
+    names = ["tea", "milk", "water", "juice"]
+    table = pa.table({"item": names, "sweet": items[:, 0], "warm": items[:, 1]})
+    pq.write_table(table, tmp_path / "items.parquet")
+    orders = np.argsort(-(users @ items.T), axis=1).astype(np.int32)[::-1][:38]
+    Rankings.from_orders(orders, names, voters=ids[::-1][:38]).write(tmp_path / "rankings.csv")
+    privatize_file(
+        tmp_path / "rankings.csv", tmp_path / "private.csv", 4, mechanism="kendall", bits=SeededBits(1), items=names
+    )
+    return tmp_path, users, items, orders
+
+
+def paths(folder, rankings="rankings.csv"):
+    return folder / "users.csv", folder / "items.parquet", folder / rankings
+
+
+def test_a_model_and_a_report_from_files(files):
+    folder, users, items, orders = files
+    done = learn_files(*paths(folder), folder / "model", l2=1e-4)
+    assert sorted(path.name for path in done.target.iterdir()) == [
+        "curves.json",
+        "features.json",
+        "model.npz",
+        "report.html",
+    ]
+    model = load(folder / "model" / "model.npz")
+    assert model.items_ == ("tea", "milk", "water", "juice")
+    expected = LinearPairwiseRanker(l2=1e-4).fit(users[::-1][:38], items, orders)  # joined by id
+    np.testing.assert_allclose(model.predict(users), expected.predict(users), rtol=1e-6)
+    assert "town" in done.report.notes[1]
+    assert "2 users have no ranking" in done.report.notes[2]
+    assert "count as true" in done.report.notes[3]
+    assert json.loads((done.target / "curves.json").read_text())["curves"]["train_loss"]
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_release_file_says_what_made_the_rankings(files):
+    folder = files[0]
+    stated = learn_files(*paths(folder, "private.csv"), folder / "a").model
+    said = learn_files(*paths(folder, "private.csv"), folder / "b", mechanism="kendall", epsilon="4").model
+    naive = learn_files(*paths(folder, "private.csv"), folder / "c", debias=False).model
+    np.testing.assert_array_equal(stated.coef_, said.coef_)
+    assert (stated.coef_ != naive.coef_).any()
+
+
+def test_chosen_features_and_rows_without_ids(files):
+    folder, _, _, orders = files
+    (folder / "few.csv").write_text("id;age;income\n" + "".join(f"{i};{i % 7};{i}\n" for i in range(38)))
+    names = ["tea", "milk", "water", "juice"]
+    Rankings.from_orders(orders, names).write(folder / "anonymous.csv")
+    done = learn_files(
+        folder / "few.csv", folder / "items.parquet", folder / "anonymous.csv", folder / "m", user_features=["age"]
+    )
+    assert done.model.n_features_in_ == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"users": "none.csv"}, "there is no such file"),
+        ({"users": "users.txt"}, "the ending must be one of"),
+        ({"model": "forest"}, "model must be one of linear, two-tower, got 'forest'"),
+        ({"depth": 3}, "has no setting depth"),
+        ({"user_column": "name"}, "the column of ids is 'name'"),
+        ({"user_features": ["town"]}, "'town' must hold numbers"),
+        ({"user_features": ["height"]}, "there is no column 'height'"),
+        ({"mechanism": "kendall"}, "epsilon must be given"),
+        ({"mechanism": "kendall", "epsilon": "-1"}, "above 0"),
+        ({"target": "."}, "exists already"),
+    ],
+)
+def test_refusals_leave_nothing_behind(files, change, said):
+    folder = files[0]
+    before = sorted(folder.iterdir())
+    given = dict(zip(("users", "items", "rankings"), paths(folder), strict=True))
+    given["target"] = folder / "model"
+    for name in ("users", "target"):
+        if name in change:
+            given[name] = folder / change.pop(name)
+    with pytest.raises(InputError, match=said):
+        learn_files(**given, **change)
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty|read"),
+        ("user_id,age\n", "no rows"),
+        ("user_id,age\nu1,3\nu1,4\n", "row 2: user_id 'u1' is there twice, first in row 1"),
+        ("user_id,age\nu1,\nu2,4\n", "row 1: age is blank"),
+        ("user_id,age\nu1,nan\nu2,4\n", "age must be a finite number|age is blank"),
+        ("user_id,town\nu1,x\nu2,y\n", "no column of numbers"),
+        ("user_id,age,age\nu1,1,2\n", "two columns are called 'age'"),
+        ("user_id,age\nu1,1\nu2,4,5\n", "could not be read as a table"),
+        ("user_id,age\nu1,1\nu2,4\n", "there is no user"),
+    ],
+)
+def test_bad_feature_tables(files, text, said):
+    folder = files[0]
+    (folder / "users.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        learn_files(*paths(folder), folder / "model")
+
+
+# -- the paper's experiments, small --------------------------------------------------------------------------------
+
+
+def test_the_simulation_runs_from_end_to_end():
+    settings = [simulated(150, 5, seed, test_users=200) for seed in range(2)]
+    found = compare(settings, lambda debias: LinearPairwiseRanker(debias=debias), ["kendall", "reinsertion"], [4])
+    assert len(found) == 4
+    assert all(one.accuracy > 0.8 for one in found)
+    everyone = settings[0].orders
+    assert (everyone == everyone[0]).all()  # the paper's own preferences rank alike for all users
+
+
+@pytest.mark.slow
+def test_section_6_3_with_towers_at_reduced_size():
+    pytest.importorskip("torch", reason="two towers need PyTorch")
+    settings = [simulated(250, 15, seed, test_users=300) for seed in range(2)]
+
+    def make(debias):
+        return TwoTowerRanker(debias=debias, random_state=0, validation_fraction=0.4, max_epochs=60)
+
+    found = compare(settings, make, ["kendall", "laplace"], [4])
+    accuracy = {
+        (one.mechanism, one.debias): one.accuracy for one in found if not one.debias or one.mechanism == "kendall"
+    }
+    assert accuracy["kendall", False] > accuracy["laplace", False]
+
+
+@pytest.mark.slow
+def test_section_6_4_sushi_at_reduced_size(data_directory: Path):
+    if not (data_directory / "sushi").is_dir():
+        pytest.skip("no sushi data here: set RANKDP_DATA to the directory that holds sushi/")
+    setting = sushi(data_directory, 0)
+    assert setting.orders.shape == (3000, len(SUSHI_FIVE))
+    assert setting.test_orders.shape == (2000, len(SUSHI_FIVE))
+
+    def make(debias):
+        return LinearPairwiseRanker(debias=debias, interaction=False)
+
+    true = make(False).fit(setting.users, setting.items, setting.orders).score(setting.test_users, setting.test_orders)
+    assert true > 0.72
+    for one in compare([setting], make, ["kendall", "reinsertion"], [1, 4]):
+        assert one.accuracy > true - 0.02

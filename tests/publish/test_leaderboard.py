@@ -1,0 +1,224 @@
+"""Leaderboards from released numbers: ranks, intervals, top-k probabilities, what is not known, the Elo scale."""
+
+import math
+
+import numpy as np
+import pytest
+from support import generator
+
+from rankdp.errors import InputError
+from rankdp.publish import leaderboard
+from rankdp.publish.leaderboard import build, check_request, information, simulated_errors
+
+NAMES = ("a", "b", "c", "d")
+
+
+def board(scores, deviation, *, level=0.95, top=None, centres=None, known=True, draws=4001):
+    """A leaderboard whose errors are normal quantiles, so that intervals are known in closed form."""
+    from scipy.stats import norm
+
+    scores = np.array(scores, dtype=float)
+    quantiles = norm.ppf(np.linspace(0, 1, draws + 2)[1:-1])
+    errors = np.outer(np.broadcast_to(deviation, len(scores)), quantiles)
+    errors[~np.broadcast_to(known, len(scores))] = math.inf
+    centres = scores if centres is None else np.array(centres, dtype=float)
+    names = tuple("abcdefghij"[: len(scores)])
+    return build(names, scores, centres, errors, level=level, score_name="score", top=top, warnings=["first"])
+
+
+def test_best_first_with_intervals():
+    made = board([0.0, 2.0, -1.0, 1.0], 0.1)
+    assert made.items == ("b", "d", "a", "c")
+    assert made.scores.tolist() == [2, 1, 0, -1]
+    step = 1 / (4001 * 0.0584)  # between neighbouring quantiles at 1.96, where the normal density is 0.0584
+    assert made.high - made.low == pytest.approx(np.full(4, 2 * 1.96 * 0.1), abs=2 * step * 0.1)
+    assert made.ranks.tolist() == made.rank_low.tolist() == made.rank_high.tolist() == [1, 2, 3, 4]
+    assert made.warnings == ("first",)
+
+
+def test_a_rank_is_one_plus_the_items_surely_above():
+    made = board([3.0, 2.9, 1.0, 0.0], 0.1)
+    assert made.ranks.tolist() == [1, 1, 3, 4]
+    assert made.rank_low.tolist() == [1, 1, 3, 4]
+    assert made.rank_high.tolist() == [2, 2, 3, 4]
+    assert made.warnings == ("first", "At this epsilon places 1 to 2 cannot be told apart.")
+
+
+def test_ranks_by_brute_force(request):
+    random = generator(request)
+    for _ in range(50):
+        made = board(random.normal(size=6), random.uniform(0.05, 0.6, 6))
+        for i in range(6):
+            assert made.rank_low[i] == 1 + sum(made.low[j] > made.high[i] for j in range(6))
+            assert made.rank_high[i] == 6 - sum(made.high[j] < made.low[i] for j in range(6))
+            assert made.low[i] <= made.scores[i] <= made.high[i]
+            assert made.rank_low[i] <= made.rank_high[i]
+
+
+def test_a_wider_level_is_a_wider_interval():
+    half, nearly = board([0, 1], 0.3, level=0.5), board([0, 1], 0.3, level=0.99)
+    assert half.high[0] - half.low[0] == pytest.approx(2 * 0.6745 * 0.3, rel=1e-3)
+    assert nearly.high[0] - nearly.low[0] == pytest.approx(2 * 2.5758 * 0.3, rel=1e-2)
+
+
+def test_intervals_are_around_the_centres_and_hold_the_score():
+    made = board([1.0, -1.0], 0.1, centres=[2.0, -2.0])
+    assert made.low[0] == 1.0  # stretched down to the score
+    assert made.high[0] == pytest.approx(2 + 0.196, rel=1e-2)
+
+
+def test_top_probability_of_items_far_apart_and_of_twins():
+    sure = board([5.0, 3.0, 0.0, -4.0], 0.01, top=2)
+    assert sure.top_probability.tolist() == [1, 1, 0, 0]
+    assert [row["in_top"] for row in sure.rows()] == [True, True, False, False]
+
+
+def test_top_probabilities_sum_to_k_and_follow_the_scores(request):
+    random = generator(request)
+    scores = np.sort(random.normal(size=30))[::-1]
+    errors = 0.3 * random.normal(size=(30, 4000))
+    made = build(tuple(map(str, range(30))), scores, scores, errors, level=0.9, score_name="score", top=7, warnings=[])
+    assert made.top_probability.sum() == pytest.approx(7)
+    assert made.top_probability[0] > 0.9
+    assert made.top_probability[-1] < 0.1
+
+
+def test_where_noise_is_all_every_item_is_in_the_top_as_likely(request):
+    """Released scores that spread no more than their noise say nothing: k/n each, and not the luck of the draw."""
+    random = generator(request)
+    scores, errors = 100 * random.normal(size=20), 100 * random.normal(size=(20, 4000))
+    made = build(tuple(map(str, range(20))), scores, scores, errors, level=0.9, score_name="score", top=5, warnings=[])
+    # of scores of 250 at most, at most (3/100^2) is kept: 0.08 where the truth has a deviation of 1.7, 0.05 of it, and
+    # the chance of 0.25 moves by 0.32 a deviation: 0.016; about as much for a smaller spread; then 4.5 standard errors
+    assert np.abs(made.top_probability - 0.25).max() < 0.03 + 4.5 * math.sqrt(0.25 * 0.75 / 4000)
+
+
+@pytest.mark.slow
+def test_top_probabilities_are_calibrated(request):
+    """Truths of variance 1 with noise of variance 1: of the items given 60-80%, about as many are in the top."""
+    random = generator(request)
+    said, found = [], []
+    for _ in range(300):
+        truth = random.normal(size=25)
+        scores, errors = truth + random.normal(size=25), random.normal(size=(25, 1000))
+        names = tuple(map(str, range(25)))
+        made = build(names, scores, scores, errors, level=0.9, score_name="score", top=8, warnings=[])
+        best = set(np.argsort(-truth)[:8].tolist())
+        said.append(made.top_probability)
+        found.append([int(name) in best for name in made.items])
+    said, found = np.concatenate(said), np.concatenate(found)
+    for low, high in [(0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)]:
+        here = (said >= low) & (said < high)
+        count = here.sum()
+        assert count > 100
+        # four standard errors of the share, and what estimating the spread from 25 items costs
+        assert found[here].mean() == pytest.approx(said[here].mean(), abs=4 * 0.5 / math.sqrt(count) + 0.05)
+
+
+def test_items_of_which_nothing_is_known():
+    made = board([1.0, 0.0, -1.0], 0.05, known=[True, True, False], top=1)
+    assert (made.low[2], made.high[2]) == (-math.inf, math.inf)
+    assert (made.rank_low[2], made.rank_high[2]) == (1, 3)
+    assert made.rank_high.tolist() == [2, 3, 3]
+    assert np.isfinite(made.low[:2]).all()
+    assert 0 < made.top_probability[2] < 1
+    assert made.top_probability.sum() == pytest.approx(1)
+
+
+def test_nothing_known_of_any_item():
+    made = board([1.0, 0.0], 1.0, known=False, top=1)
+    assert np.isinf(made.low).all()
+    assert made.top_probability == pytest.approx([0.5, 0.5], abs=0.05)
+
+
+def test_elo():
+    made = board([0.0, math.log(10)], 0.1)
+    elo = made.as_elo()
+    assert elo.score_name == "elo"
+    assert elo.scores.tolist() == pytest.approx([1400, 1000])
+    assert elo.high - elo.low == pytest.approx((made.high - made.low) * 400 / math.log(10))
+    assert elo.ranks.tolist() == made.ranks.tolist()
+
+
+@pytest.mark.parametrize(
+    ("items", "level", "top", "sentence"),
+    [
+        (1, 0.95, None, "a leaderboard needs at least 2 items, got 1"),
+        (3, 0, None, "level must be a number above 0 and below 1, got 0"),
+        (3, 1.0, None, "level must be a number above 0 and below 1, got 1.0"),
+        (3, math.nan, None, "level must be a number above 0 and below 1, got nan"),
+        (3, "high", None, "level must be a number above 0 and below 1, got 'high'"),
+        (3, 0.95, 0, "top must be a whole number from 1 to the number of items, 3, got 0"),
+        (3, 0.95, 4, "top must be a whole number from 1 to the number of items, 3, got 4"),
+        (3, 0.95, 1.5, "top must be a whole number from 1 to the number of items, 3, got 1.5"),
+        (3, 0.95, True, "top must be a whole number from 1 to the number of items, 3, got True"),
+    ],
+)
+def test_refusals(items, level, top, sentence):
+    with pytest.raises(InputError) as refusal:
+        check_request(items, level, top)
+    assert str(refusal.value) == sentence
+
+
+# -- errors ------------------------------------------------------------------------------------------------------
+
+
+def pairs(items):
+    return np.triu_indices(items, 1)
+
+
+def test_information_is_a_weighted_laplacian(request):
+    random = generator(request)
+    first, second = pairs(5)
+    weight = random.uniform(size=len(first))
+    expected = np.zeros((5, 5))
+    for i, j, w in zip(first, second, weight, strict=True):
+        unit = np.eye(5)[i] - np.eye(5)[j]
+        expected += w * np.outer(unit, unit)
+    assert information(first, second, weight, 5) == pytest.approx(expected)
+
+
+def test_simulated_errors_have_the_covariance_of_the_formula(request):
+    """H^+ (z + w): covariance H^+ + v (H^+)^2, entry by entry within five standard errors of a covariance."""
+    random = generator(request)
+    first, second = pairs(5)
+    matrix = information(first, second, random.uniform(1, 3, len(first)), 5)
+    errors, inverse = simulated_errors(matrix, lambda count: 1.5 * random.standard_normal(count), random)
+    pseudo = np.linalg.pinv(matrix)
+    expected = pseudo + 1.5**2 * pseudo @ pseudo
+    spread = np.sqrt((np.outer(np.diag(expected), np.diag(expected)) + expected**2) / errors.shape[1])
+    assert (np.abs(np.cov(errors) - expected) <= 5 * spread).all()
+    vector = random.normal(size=5)
+    assert inverse(vector) == pytest.approx(pseudo @ vector)
+
+
+def test_errors_of_a_disconnected_design(request):
+    """The largest part errs relative to itself, as if alone; of the rest nothing is known."""
+    random = generator(request)
+    matrix = np.zeros((6, 6))
+    first, second = pairs(3)
+    matrix[np.ix_([0, 2, 4], [0, 2, 4])] = information(first, second, np.full(3, 2.0), 3)
+    matrix[np.ix_([1, 3], [1, 3])] = [[1, -1], [-1, 1]]
+    errors, inverse = simulated_errors(matrix, lambda count: np.zeros(count), random)
+    assert np.isfinite(errors[[0, 2, 4]]).all()
+    assert np.isinf(errors[[1, 3, 5]]).all()
+    alone = np.linalg.pinv(information(first, second, np.full(3, 2.0), 3))
+    variances = errors[[0, 2, 4]].var(axis=1)
+    assert variances == pytest.approx(np.diag(alone), rel=5 * math.sqrt(2 / errors.shape[1]))
+    assert np.isfinite(inverse(np.ones(6))).all()
+
+
+def test_errors_without_any_comparison():
+    errors, inverse = simulated_errors(np.zeros((3, 3)), lambda count: np.zeros(count), np.random.default_rng(0))
+    assert np.isinf(errors).all()
+    assert inverse(np.ones(3)).tolist() == [0, 0, 0]
+
+
+def test_a_long_list_uses_the_diagonal(request):
+    random = generator(request)
+    errors, inverse = simulated_errors(np.array([4.0, 0.0, 1.0]), lambda count: np.zeros(count), random)
+    assert np.isinf(errors[1]).all()
+    assert errors[[0, 2]].var(axis=1) == pytest.approx([0.25, 1.0], rel=5 * math.sqrt(2 / errors.shape[1]))
+    assert inverse(np.ones(3)).tolist() == [0.25, 0, 1]
+    assert leaderboard.use_dense(1500)
+    assert not leaderboard.use_dense(1501)

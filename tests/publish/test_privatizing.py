@@ -1,0 +1,337 @@
+"""Privatize: tables and files, complete and partial, one epsilon or everyone's own; and what is never left behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankdp
+from rankdp.data.files import open_rankings
+from rankdp.data.synthetic import town_poll
+from rankdp.mechanisms.registry import MECHANISMS
+from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.publish.privatize import privatize, privatize_file
+
+
+@pytest.fixture
+def poll() -> rankdp.Rankings:
+    return town_poll(voters=300)
+
+
+@pytest.fixture
+def partial_poll() -> rankdp.Rankings:
+    rows = [["a", "b", "c", "d"], ["d", "b"], ["c"], ["b", "a", "d"]] * 50
+    return rankdp.Rankings.from_orders(rows, items=["a", "b", "c", "d"])
+
+
+def test_keeps_everything_but_the_order(poll: rankdp.Rankings) -> None:
+    release = privatize(poll, 1)
+    assert release.value.items == poll.items
+    assert np.array_equal(release.value.voters, poll.voters)
+    assert np.array_equal(np.sort(release.value.orders, axis=1), np.sort(poll.orders, axis=1))
+    assert not np.array_equal(release.value.orders, poll.orders)
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "optimal"])
+@pytest.mark.parametrize("items", [2, 10, 17, pytest.param(130, marks=pytest.mark.slow)])
+def test_every_row_is_permuted(name: str, items: int) -> None:
+    """The released orders are not checked again, so they are checked here; there are enough for several threads."""
+    items = min(items, MECHANISMS[name].most_items or items)
+    orders = np.random.default_rng(items).random((150_000 // items, items)).argsort(axis=1)
+    release = privatize(rankdp.Rankings.from_orders(orders), 1, mechanism=name)
+    assert (np.sort(release.value.orders, axis=1) == np.arange(items)).all()
+
+
+def test_the_guarantee_is_the_mechanisms(poll: rankdp.Rankings) -> None:
+    for name in ("kendall", "ulam", "reinsertion", "noisy-ranks", "laplace"):
+        release = privatize(poll, "0.3", mechanism=name)
+        assert release.guarantee == rankdp.mechanism(name, items=8, epsilon="0.3").guarantee
+        assert release.provenance.mechanism == name
+        assert release.provenance.parameters["choices"] == [{"mechanism": name, "items": 8, "epsilon": "3/10"}]
+
+
+def test_auto_takes_the_best(poll: rankdp.Rankings) -> None:
+    assert privatize(poll, 2).provenance.mechanism == rankdp.candidates(8, 2)[0].name
+
+
+def test_partial_rankings_are_refused_until_their_items_are_public(partial_poll: rankdp.Rankings) -> None:
+    with pytest.raises(
+        rankdp.InputError, match="not which items they list; say that this is public with listed_items_public=True"
+    ):
+        privatize(partial_poll, 1)
+    release = privatize(partial_poll, 1, listed_items_public=True)
+    assert release.guarantee is not None
+    assert release.guarantee.listed_items_public
+    assert "NOT protected" in release.explain()
+
+
+def test_partial_rankings_keep_their_items_and_are_permuted_among_themselves(partial_poll: rankdp.Rankings) -> None:
+    value = privatize(partial_poll, 1, listed_items_public=True, mechanism="kendall").value
+    assert np.array_equal(np.sort(value.orders, axis=1), np.sort(partial_poll.orders, axis=1))
+    assert np.array_equal(value.lengths, partial_poll.lengths)
+    assert np.array_equal(value.orders[2::4], partial_poll.orders[2::4])
+    for start in (0, 1, 3):
+        assert not np.array_equal(value.orders[start::4], partial_poll.orders[start::4])
+
+
+def test_a_partial_row_follows_the_law_of_its_own_length() -> None:
+    rows = 40_000
+    pairs = rankdp.Rankings.from_orders([["x", "y"]] * rows + [["x", "y", "z"]], items=["x", "y", "z"])
+    value = privatize(pairs, 1, mechanism="kendall", listed_items_public=True, bits=rankdp.SeededBits(3)).value
+    kept = np.mean(value.orders[:rows, 0] == 0)
+    expected = np.e / (1 + np.e)
+    assert abs(kept - expected) < 5 * np.sqrt(expected * (1 - expected) / rows)
+
+
+def test_complete_rankings_do_not_claim_public_lists(poll: rankdp.Rankings) -> None:
+    guarantee = privatize(poll, 1, listed_items_public=True).guarantee
+    assert guarantee is not None
+    assert not guarantee.listed_items_public
+
+
+def test_everyones_own_epsilon_from_an_array_or_from_the_rankings(poll: rankdp.Rankings) -> None:
+    own = np.resize([0.25, 50.0], len(poll))
+    held = rankdp.Rankings.from_orders(poll.orders, poll.items, poll.voters, own)
+    for release in (privatize(poll, own, mechanism="kendall"), privatize(held, mechanism="kendall")):
+        assert release.guarantee is not None
+        assert release.guarantee.personal
+        assert release.guarantee.epsilon == 50
+        same = (release.value.orders == poll.orders).all(axis=1)
+        assert same[1::2].mean() > 0.9
+        assert same[::2].mean() < 0.1
+        assert np.array_equal(release.value.epsilons, own)
+
+
+def test_an_epsilon_is_needed(poll: rankdp.Rankings) -> None:
+    with pytest.raises(rankdp.InputError, match="epsilon must be given"):
+        privatize(poll)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "much", None])
+def test_bad_epsilons(poll: rankdp.Rankings, epsilon: object) -> None:
+    with pytest.raises(rankdp.InputError, match="epsilon"):
+        privatize(poll, epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("own", [[1.0], [1.0] * 299 + [float("nan")], [1.0] * 299 + [-2.0]])
+def test_bad_own_epsilons(poll: rankdp.Rankings, own: list[float]) -> None:
+    with pytest.raises(rankdp.InputError, match="epsilon"):
+        privatize(poll, own)
+
+
+def test_other_refusals(poll: rankdp.Rankings) -> None:
+    with pytest.raises(rankdp.InputError, match="mechanism must be auto or one of"):
+        privatize(poll, 1, mechanism="mallows")
+    with pytest.raises(rankdp.InputError, match=r"rankings must be a rankdp\.Rankings"):
+        privatize(poll.orders, 1)  # type: ignore[arg-type]
+    with pytest.raises(rankdp.InputError, match="no order to protect"):
+        privatize(rankdp.Rankings.from_orders([["only"]]), 1)
+
+
+def test_a_rehearsal_repeats_and_promises_nothing(poll: rankdp.Rankings) -> None:
+    first, second = (privatize(poll, 1, bits=rankdp.SeededBits(11)) for _ in range(2))
+    assert first.value == second.value
+    assert first.guarantee is None
+    assert first.rehearsal
+    assert "NOT PRIVATE" in first.explain()
+    assert "NOT PRIVATE" in repr(first)
+    assert first.to_dict()["guarantee"] is None
+
+
+def test_two_releases_differ(poll: rankdp.Rankings) -> None:
+    assert privatize(poll, 1).value != privatize(poll, 1).value
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".soc"])
+def test_files_of_every_format(tmp_path: Path, poll: rankdp.Rankings, ending: str) -> None:
+    source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
+    poll.write(source)
+    calls: list[tuple[int, int | None]] = []
+    release = privatize_file(source, target, 2, progress=lambda rows, total: calls.append((rows, total)))
+    value = rankdp.Rankings.read(target)
+    assert sorted(value.items) == sorted(poll.items)
+    assert len(value) == len(poll)
+    assert calls[-1][0] == len(poll)
+    if ending != ".soc":
+        assert [str(voter) for voter in value.voters] == [str(voter) for voter in poll.voters]
+    sidecar = json.loads((tmp_path / f"out{ending}.release.json").read_text())
+    assert Guarantee.from_dict(sidecar["guarantee"]) == release.guarantee
+    assert sidecar["mechanism"] == release.provenance.mechanism
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [f"in{ending}", f"out{ending}", f"out{ending}.release.json"]
+    )
+
+
+def test_the_sidecar_says_nothing_about_the_data(tmp_path: Path) -> None:
+    sidecars = []
+    for voters in (40, 300):
+        town_poll(voters=voters, seed=voters).write(tmp_path / "in.csv")
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 2)
+        sidecar = json.loads((tmp_path / "out.csv.release.json").read_text())
+        sidecar.pop("when")
+        sidecars.append(sidecar)
+    assert sidecars[0] == sidecars[1]
+
+
+def test_streaming_keeps_the_order_of_rows(tmp_path: Path) -> None:
+    voters = 300_000
+    rng = np.random.default_rng(5)
+    orders = np.argsort(rng.random((voters, 4)), axis=1)
+    rankdp.Rankings.from_orders(orders, items=list("abcd"), voters=np.arange(voters)).write(tmp_path / "in.parquet")
+    privatize_file(tmp_path / "in.parquet", tmp_path / "out.parquet", 60, mechanism="kendall")
+    value = rankdp.Rankings.read(tmp_path / "out.parquet")
+    assert np.array_equal(value.voters, np.arange(voters))
+    assert (value.orders == orders).all(axis=1).mean() > 0.999
+
+
+def test_a_rehearsal_of_a_file_repeats(tmp_path: Path, poll: rankdp.Rankings) -> None:
+    poll.write(tmp_path / "in.csv")
+    for name in ("one.csv", "two.csv"):
+        privatize_file(tmp_path / "in.csv", tmp_path / name, 1, bits=rankdp.SeededBits(4))
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    assert json.loads((tmp_path / "one.csv.release.json").read_text())["rehearsal"]["seed"] == 4
+
+
+def test_an_epsilon_column(tmp_path: Path) -> None:
+    lines = ["voter,rank_1,rank_2,rank_3,mine", *(f"{u},a,b,c,{0.1 if u % 2 else 40}" for u in range(400))]
+    (tmp_path / "in.csv").write_text("\n".join(lines) + "\n")
+    release = privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", epsilon_column="mine", mechanism="kendall")
+    assert release.guarantee is not None
+    assert release.guarantee.personal
+    assert release.guarantee.epsilon == 40
+    choices = release.provenance.parameters["choices"]
+    assert [Fraction(choice["epsilon"]) for choice in choices] == [Fraction(1, 10), 40]
+    value = rankdp.Rankings.read(tmp_path / "out.csv", epsilon_column="mine")
+    kept = (value.orders == [0, 1, 2]).all(axis=1)
+    assert kept[::2].all()
+    assert kept[1::2].mean() < 0.5
+
+
+def test_a_late_partial_row_refuses_the_whole_file(tmp_path: Path) -> None:
+    rows = [f"{u},a,b,c" for u in range(200_000)]
+    for last in ("200000,b,a,", "200000,a,b,d"):
+        (tmp_path / "in.csv").write_text("\n".join(["voter,rank_1,rank_2,rank_3", *rows, last]) + "\n")
+        with pytest.raises(rankdp.InputError, match="listed_items_public"):
+            privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 1)
+        assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "empty"),
+        ("voter,rank_1,rank_2\n", "no row"),
+        ("voter,rank_1,rank_2\n1,a,b\n2,a,a\n", "line 3"),
+        ("voter,name,score\n1,a,2\n", "column"),
+        ("voter,rank_1,rank_2\n1,a,b\n2,a\n", "line 3"),
+    ],
+)
+def test_bad_files_leave_nothing_behind(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "in.csv").write_text(text)
+    (tmp_path / "out.csv").write_text("the old one")
+    with pytest.raises(rankdp.InputError, match=sentence):
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 1)
+    assert (tmp_path / "out.csv").read_text() == "the old one"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+def test_a_truncated_parquet_file(tmp_path: Path, poll: rankdp.Rankings) -> None:
+    poll.write(tmp_path / "in.parquet")
+    whole = (tmp_path / "in.parquet").read_bytes()
+    (tmp_path / "in.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(rankdp.InputError, match=r"in\.parquet"):
+        privatize_file(tmp_path / "in.parquet", tmp_path / "out.parquet", 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_no_guarantee_stands_beside_data_it_was_not_made_for(
+    tmp_path: Path, poll: rankdp.Rankings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll.write(tmp_path / "in.csv")
+    privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 1)
+    old = (tmp_path / "out.csv").read_text()
+
+    def fail(self: Path, target: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 5)
+    assert (tmp_path / "out.csv").read_text() == old
+    assert not (tmp_path / "out.csv.release.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_no_output(tmp_path: Path, stop: signal.Signals) -> None:
+    voters = 3_000_000
+    orders = np.tile(np.arange(6, dtype=np.int32), (voters, 1))
+    rankdp.Rankings.from_orders(orders, items=list("abcdef")).write(tmp_path / "in.parquet")
+    command = [sys.executable, "-m", "rankdp", "privatize", "in.parquet", "out.csv", "--epsilon", "1"]
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not any(path.suffix == ".tmp" and path.stat().st_size for path in tmp_path.iterdir()):
+        assert time.monotonic() < deadline
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(stop)
+    _, words = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert words.strip() == "rankdp: interrupted; nothing was written"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a disk that fills up."""
+    town_poll(voters=200_000).write(tmp_path / "in.parquet")
+    limited = (
+        "import resource, signal, runpy, sys;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2);"
+        "sys.argv = ['rankdp', 'privatize', 'in.parquet', 'out.csv', '-e', '1'];"
+        "runpy.run_module('rankdp', run_name='__main__')"
+    )
+    run = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("rankdp: out.csv: the file could not be written")
+    assert run.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    measure = (  # the process's own high-water mark: ru_maxrss would count its parent's
+        "import pathlib, re, sys, rankdp;"
+        "rankdp.privatize_file(sys.argv[1], sys.argv[2], 1, mechanism='kendall');"
+        "print(re.search(r'VmHWM:\\s+(\\d+)', pathlib.Path('/proc/self/status').read_text())[1])"
+    )
+    peak = []
+    for rows in (1_000_000, 6_000_000):
+        source = tmp_path / f"{rows}.parquet"
+        orders = np.tile(np.arange(10, dtype=np.int32), (rows, 1))
+        rankdp.Rankings.from_orders(orders, voters=np.arange(rows)).write(source)
+        command = [sys.executable, "-c", measure, str(source), str(tmp_path / "out.parquet")]
+        peak.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    assert peak[1] < 1.3 * peak[0]
+    assert peak[1] < 1_500_000
+
+
+def test_every_real_ranking_file_can_be_privatized(tmp_path: Path, data_directory: Path) -> None:
+    for name in ("sushi/sushi3a_rankings.csv", "preflib_debian/debian_2002_leader.csv", "nascar2002/rankings.csv"):
+        target = tmp_path / "out.csv"
+        release = privatize_file(data_directory / name, target, 2, mechanism="reinsertion", listed_items_public=True)
+        assert release.guarantee is not None
+        assert release.guarantee.protects == ITEM_POSITION
+        with open_rankings(data_directory / name) as before, open_rankings(target) as after:
+            assert sum(map(len, before)) == sum(map(len, after))

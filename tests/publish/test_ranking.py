@@ -1,0 +1,519 @@
+"""rank(): every combination, what it promises, what it may not depend on, and how well its intervals cover."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support import generator
+
+from rankdp.data.comparisons import Comparisons
+from rankdp.data.counts import PairCounts
+from rankdp.errors import InputError, RankdpError, Unsupported
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.privacy.bits import SeededBits
+from rankdp.privacy.exact import positive
+from rankdp.privacy.ledger import Ledger
+from rankdp.publish import rank as ranking
+from rankdp.publish.rank import choose_ridge, rank
+from rankdp.rankers.bradley_terry import fit
+from rankdp.rankers.links import link as known_link
+
+COMBINATIONS = [(method, protect) for method in ranking.METHODS for protect in ("comparison", "outcome", "voter")]
+combinations = pytest.mark.parametrize(("method", "protect"), COMBINATIONS)
+ITEMS = tuple("abcdef")
+
+
+def votes(random, count, strengths, per_voter=None, link="logistic", items=None):
+    """Comparisons of random pairs; voter v casts rows v c to v c + c - 1."""
+    items = np.array([f"i{k}" for k in range(len(strengths))] if items is None else items)
+    left = random.integers(0, len(items), count)
+    right = (left + random.integers(1, len(items), count)) % len(items)
+    won = random.random(count) < known_link(link).cdf(strengths[left] - strengths[right])
+    table = {"winner": items[np.where(won, left, right)], "loser": items[np.where(won, right, left)]}
+    if per_voter:
+        table["voter"] = [f"v{row // per_voter}" for row in range(count)]
+    return pa.table(table)
+
+
+@pytest.fixture
+def table(request):
+    return votes(generator(request), 300, np.linspace(-1, 1, 6), 5, items=ITEMS)
+
+
+def flipped(table, row=0):
+    """The same comparisons with another outcome in one row."""
+    winner, loser = table["winner"].to_pylist(), table["loser"].to_pylist()
+    winner[row], loser[row] = loser[row], winner[row]
+    return pa.table({"winner": winner, "loser": loser, "voter": table["voter"]})
+
+
+def options(protect, **others):
+    return {"protect": protect, "items": ITEMS, **({"max_per_voter": 5} if protect == "voter" else {}), **others}
+
+
+# -- what it promises --------------------------------------------------------------------------------------------
+
+
+@combinations
+def test_every_combination_promises_what_was_asked(table, method, protect):
+    release = rank(table, "0.7", method=method, **options(protect))
+    assert not release.rehearsal
+    assert release.guarantee.epsilon == Fraction(7, 10)
+    assert (release.guarantee.delta, release.guarantee.local) == (0, False)
+    assert release.guarantee.protects == Protection.of(protect, 5 if protect == "voter" else None).protects
+    assert release.provenance.mechanism == method
+    shown = release.to_dict()["parameters"]
+    assert (shown["protect"], shown["epsilon"], shown["items"]) == (protect, "7/10", 6)
+    assert ("noisy_comparisons" in shown) == (protect == "voter")
+    board = release.value
+    assert sorted(board.items) == sorted(ITEMS)
+    assert (np.diff(board.scores) <= 0).all()
+    assert (board.low <= board.scores).all()
+    assert (board.scores <= board.high).all()
+    assert board.score_name == ("wins" if method == "copeland" else "score")
+
+
+@combinations
+def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, monkeypatch):
+    """What the mechanisms get, and the count's share, add up to epsilon; and the noise is for the unit asked for."""
+    seen = []
+    for cls in (NoisyWins, ObjectivePerturbation):
+
+        def watched(self, data, bits, real=cls.sample):
+            seen.append((self.guarantee, self.protection))
+            return real(self, data, bits)
+
+        monkeypatch.setattr(cls, "sample", watched)
+    counted = []
+
+    def count_noise(scale, count, bits):
+        counted.append(scale)
+        return np.zeros(count, dtype=np.int64)
+
+    monkeypatch.setattr(ranking, "discrete_laplace", count_noise)
+    rank(table, 2, method=method, **options(protect))
+    ((guarantee, protection),) = seen
+    assert protection == Protection.of(protect, 5 if protect == "voter" else None)
+    # a voter's at most 5 comparisons change their number by at most 5: a scale of 5/eps_count
+    spent = [5 / scale for scale in counted]
+    assert len(spent) == (protect == "voter")
+    assert guarantee.epsilon + sum(spent) == 2
+
+
+@pytest.mark.parametrize("protect", ["outcome", "comparison", "voter"])
+def test_gaussian_noise_on_wins(table, protect):
+    release = rank(table, 1, method="copeland", delta="1e-6", **options(protect))
+    assert release.guarantee.delta == Fraction(1, 10**6)
+    assert "except with probability 1e-06" in release.explain()
+
+
+@combinations
+def test_a_seed_repeats_and_carries_no_guarantee(table, method, protect):
+    first, again, other = (
+        rank(table, 1, method=method, top=2, bits=SeededBits(seed), **options(protect)) for seed in (3, 3, 4)
+    )
+    assert first.guarantee is None
+    assert "NOT PRIVATE" in first.explain()
+    assert first.value.rows() == again.value.rows()
+    assert first.value.rows() != other.value.rows()
+
+
+@combinations
+def test_much_epsilon_gives_the_answer_without_privacy(table, method, protect):
+    board = rank(table, 100_000, method=method, **options(protect)).value
+    counts = Comparisons.from_frame(table, items=ITEMS).count()
+    exact = counts.half_wins / 2 if method == "copeland" else fit(counts, ridge=3.0).theta
+    assert board.items == tuple(ITEMS[k] for k in np.argsort(-exact, kind="stable"))
+    assert board.scores == pytest.approx(np.sort(exact)[::-1], abs=1e-2)
+
+
+def test_voters_are_bounded(table, monkeypatch):
+    """One voter with 1000 rows moves nothing beyond max_per_voter comparisons."""
+    loud = pa.concat_tables(
+        [table, pa.table({"winner": ["f"] * 1000, "loser": ["a"] * 1000, "voter": ["loud"] * 1000})]
+    )
+    seen = []
+
+    def plain(self, data, bits):
+        seen.append(data if isinstance(data, np.ndarray) else data.half_wins)
+        return seen[-1]
+
+    monkeypatch.setattr(NoisyWins, "sample", plain)
+    for one in (table, loud):
+        rank(one, 1, method="copeland", **options("voter"))
+    assert np.abs(seen[1] - seen[0]).sum() == 2 * 5
+
+
+def test_votes_that_are_open_already(table):
+    opened = Comparisons.from_frame(table, items=ITEMS)
+    assert len(rank(opened, 1, protect="outcome").value.items) == 6
+    with pytest.raises(InputError, match="these votes are open already"):
+        rank(opened, 1, protect="outcome", items=ITEMS)
+
+
+# -- what it may not depend on -----------------------------------------------------------------------------------
+
+
+def everything(release):
+    shown = release.to_dict()
+    del shown["when"]
+    return shown, release.value.rows(), release.value.warnings
+
+
+def other_data(table, protect, random):
+    """Another data set with the same public numbers: other outcomes, and where it is secret another design."""
+    if protect == "outcome":
+        for row in random.choice(table.num_rows, 100, replace=False):
+            table = flipped(table, row)
+        return table
+    rows = table.num_rows if protect == "comparison" else table.num_rows // 2
+    return votes(random, rows, np.linspace(2, -2, 6), 5, items=ITEMS)
+
+
+@combinations
+def test_the_release_depends_on_the_data_through_the_mechanism_only(table, method, protect, monkeypatch, request):
+    """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
+    monkeypatch.setattr(NoisyWins, "sample", lambda self, data, bits: np.array([50, 41, 80, 3, 120, 60]))
+    monkeypatch.setattr(ObjectivePerturbation, "sample", lambda self, data, bits: np.linspace(-1, 1, 6) ** 3)
+    monkeypatch.setattr(ranking, "_size", lambda items, *rest, real=ranking._size: _told(real, items, *rest))
+    first, second = (
+        everything(rank(data, 1, method=method, top=2, bits=SeededBits(1), **options(protect)))
+        for data in (table, other_data(table, protect, generator(request)))
+    )
+    assert first == second
+
+
+def _told(real, items, total, protection, epsilon, bits):
+    """The noisy number of comparisons is a release of its own: always the same here, at the real price."""
+    public, spent = real(items, total, protection, epsilon, bits)
+    return (dataclasses.replace(public, comparisons=290) if spent else public), spent
+
+
+@pytest.mark.parametrize("leak", ["_halves", "_design_warnings"])
+def test_that_test_catches_a_leak(table, leak, monkeypatch, request):
+    """Intervals or warnings that look at who won."""
+    mutants = {
+        "_halves": lambda design: design.half_wins * 2 + 2,
+        "_design_warnings": lambda public: [str(public.design.half_wins)],
+    }
+    monkeypatch.setattr(ranking, leak, mutants[leak])
+    with pytest.raises(AssertionError):
+        test_the_release_depends_on_the_data_through_the_mechanism_only(
+            table, "copeland", "outcome", monkeypatch, request
+        )
+
+
+@pytest.mark.parametrize("protect", ["comparison", "outcome"])
+def test_ridge_tolerance_and_scales_come_from_public_numbers(table, protect, monkeypatch, request):
+    seen = []
+
+    def watched(self, data, bits):
+        seen.append((self.ridge, self.tolerance, self.scale, self.noise_step, self.output_scale))
+        return np.zeros(6)
+
+    monkeypatch.setattr(ObjectivePerturbation, "sample", watched)
+    releases = [
+        rank(data, 1, bits=SeededBits(1), **options(protect))
+        for data in (table, other_data(table, protect, generator(request)))
+    ]
+    assert releases[0].provenance.parameters == releases[1].provenance.parameters
+    if protect == "comparison":
+        assert len(seen) == 2
+        assert seen[0] == seen[1]
+
+
+# -- the ridge ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [0.5, 20, 3000])
+@pytest.mark.parametrize("variance", [0, 2, 1e4])
+def test_the_ridge_minimises_its_formula(degree, variance):
+    def error(g):
+        return (degree / 4 + variance + g**2 / 3) / (degree / 4 + g) ** 2
+
+    best = choose_ridge(degree, variance)
+    assert error(best) <= min(error(g) for g in np.geomspace(1e-6 * best, 1e6 * best, 20_001)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("link", ["logistic", "secant"])
+@pytest.mark.parametrize(("moved", "epsilon", "comparisons"), [(1, 1, 300), (20, "0.1", 10**6), (1, "0.001", 50)])
+def test_the_objective_ridge_minimises_its_formula(link, moved, epsilon, comparisons):
+    chosen = known_link(link)
+
+    def mechanism(gamma):
+        return ObjectivePerturbation(10, comparisons, Protection("voter", moved), epsilon, gamma, link=chosen)
+
+    information = 2 * comparisons / 10 * float(chosen.slope(np.zeros(1))[0]) ** 2
+
+    def error(gamma):
+        try:
+            variance = mechanism(gamma).noise_variance
+        except InputError:
+            return math.inf
+        return (information + variance + gamma**2 / 3) / (information + gamma) ** 2
+
+    best = float(ranking.objective(10, comparisons, Protection("voter", moved), positive(epsilon), link=chosen).ridge)
+    least = min(error(gamma) for gamma in np.geomspace(best / 1e4, best * 1e4, 2001).tolist())
+    assert error(best) <= least * (1 + 1e-3)  # both grids step by four percent or less around a flat minimum
+
+
+def test_a_ridge_of_ones_own(table):
+    release = rank(table, 1, ridge=7, **options("outcome"))
+    assert release.provenance.parameters["ridge"] == 7
+    calm, wild = (
+        np.ptp(rank(table, 50, ridge=ridge, bits=SeededBits(1), **options("outcome")).value.scores)
+        for ridge in (1e4, 1)
+    )
+    assert calm < wild / 20
+
+
+# -- scales, top, warnings ---------------------------------------------------------------------------------------
+
+
+def test_elo(table):
+    plain, elo = (
+        rank(table, 1, scale=scale, bits=SeededBits(2), **options("outcome")).value for scale in ranking.SCALES
+    )
+    assert elo.scores == pytest.approx(1000 + plain.scores * 400 / math.log(10))
+    assert elo.scores.mean() == pytest.approx(1000)
+    assert elo.score_name == "elo"
+
+
+def test_top(table):
+    rows = rank(table, 5, top=2, **options("comparison")).value.rows()
+    assert [row["in_top"] for row in rows] == [True, True, False, False, False, False]
+    assert sum(row["top_probability"] for row in rows) == pytest.approx(2)
+
+
+def test_warnings_of_the_public_design():
+    table = pa.table({"winner": ["a", "c"] * 50, "loser": ["b", "d"] * 50})
+    warnings = rank(table, 1, **options("outcome", items=(*ITEMS[:5], "zz"))).value.warnings
+    assert warnings[0] == "Never compared: e, zz."
+    assert warnings[1].startswith("The comparisons fall into 4 parts with nothing between them")
+
+
+def test_no_word_about_a_secret_design():
+    table = pa.table({"winner": ["a", "c"] * 50, "loser": ["b", "d"] * 50, "voter": [str(row) for row in range(100)]})
+    for protect in ("comparison", "voter"):
+        for method in ranking.METHODS:
+            warnings = rank(table, 1, method=method, **options(protect)).value.warnings
+            said = [one for one in warnings if "told apart" not in one]
+            assert [one.startswith("Who was compared with whom is secret") for one in said] == [True]
+
+
+def test_warnings_of_unbeaten_items():
+    table = pa.table({"winner": ["a"] * 900 + ["b"] * 30, "loser": (["b"] * 30 + ["c"] * 30) * 15 + ["c"] * 30})
+    warnings = rank(table, 1, protect="outcome", items=("a", "b", "c"), ridge=1, bits=SeededBits(5)).value.warnings
+    counts = Comparisons.from_frame(table, items=("a", "b", "c")).count()
+    noisy = NoisyWins(Protection("outcome"), 1).sample(counts.half_wins, SeededBits(5))
+    most = counts.half_wins + counts.half_losses
+    never, always = ([w for w in warnings if words in w] for words in ("never beaten", "always beaten"))
+    assert bool(never) == bool((noisy >= most).any())
+    assert bool(always) == bool((noisy <= 0).any())
+    assert never or always
+
+
+def test_items_that_cannot_be_told_apart_are_named(table):
+    warnings = rank(table, "0.01", bits=SeededBits(2), **options("outcome")).value.warnings
+    assert "At this epsilon places 1 to 6 cannot be told apart." in warnings
+
+
+def test_one_idle_item_leaves_the_others_their_intervals(table):
+    board = rank(table, 5, top=2, **options("outcome", items=(*ITEMS, "idle"))).value
+    bounded = dict(zip(board.items, np.isfinite(board.low), strict=True))
+    assert bounded == {**dict.fromkeys(ITEMS, True), "idle": False}
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------
+
+
+def test_protect_must_be_said(table):
+    with pytest.raises(TypeError, match="protect"):
+        rank(table, 1, items=ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"protect": "nobody"}, "protect must be one of comparison, outcome, voter, got 'nobody'"),
+        ({"protect": "voter"}, "protecting voters needs max_per_voter, an integer of at least 1, got None"),
+        ({"max_per_voter": 3}, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
+        ({"method": "elo"}, "method must be one of bradley-terry, copeland, got 'elo'"),
+        ({"scale": "chess"}, "scale must be log-strength, or elo with bradley-terry, got 'chess' with bradley-terry"),
+        (
+            {"method": "copeland", "scale": "elo"},
+            "scale must be log-strength, or elo with bradley-terry, got 'elo' with",
+        ),
+        ({"method": "copeland", "ridge": 2}, "ridge and link go with method='bradley-terry' only"),
+        ({"method": "copeland", "link": "secant"}, "ridge and link go with method='bradley-terry' only"),
+        ({"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
+        ({"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),
+        ({"epsilon": "1e400"}, "epsilon must be at most 1,000,000"),
+        ({"delta": 1}, "delta must be at least 0 and below 1, got 1"),
+        ({"delta": -0.1}, "delta must be at least 0 and below 1, got -0.1"),
+        ({"delta": "some"}, "delta must be a finite number, got some"),
+        ({"ridge": 0}, "ridge must be a finite number above 0, got 0"),
+        ({"ridge": math.inf}, "ridge must be a finite number above 0, got inf"),
+        ({"ridge": "big"}, "ridge must be a finite number above 0, got big"),
+        ({"link": "loglog"}, "link must be one of logistic, secant, best-of-three, got 'loglog'"),
+        ({"calibration": "loose"}, "calibration must be one of tight, paper, got 'loose'"),
+        ({"level": 95}, "level must be a number above 0 and below 1, got 95"),
+        ({"top": 7}, "top must be a whole number from 1 to the number of items, 6, got 7"),
+        ({"items": None}, "items must list the public items, or items_from_data=True must say"),
+        ({"items": ["a"]}, "a leaderboard needs at least 2 items, got 1"),
+        ({"protect": "comparison", "ridge": 0.01}, "ridge is too small for epsilon 1: the Hessian alone would spend"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_sentence(table, changes, sentence):
+    arguments = {"epsilon": 1, **options("outcome"), **changes}
+    with pytest.raises(InputError) as refusal:
+        rank(table, arguments.pop("epsilon"), **arguments)
+    assert str(refusal.value).startswith(sentence)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("protect", ["comparison", "voter"])
+def test_gaussian_noise_is_refused_for_objective_perturbation(table, protect):
+    with pytest.raises(Unsupported, match="Gaussian noise does not pay in objective perturbation"):
+        rank(table, 1, delta="1e-6", **options(protect))
+
+
+@pytest.mark.parametrize("protect", ["comparison", "outcome", "voter"])
+def test_probit_is_refused_with_the_reason(table, protect):
+    with pytest.raises(Unsupported, match=r"for the probit link: .* no bounded influence"):
+        rank(table, 1, link="probit", **options(protect))
+
+
+def test_other_links_need_the_pairs(table):
+    with pytest.raises(Unsupported, match="wins are sufficient for the logistic link only"):
+        rank(table, 1, link="secant", **options("outcome"))
+
+
+@pytest.mark.parametrize(
+    ("protect", "changes"),
+    [
+        ("outcome", {"link": "secant"}),
+        ("comparison", {"ridge": 0.01}),
+        ("voter", {"ridge": 0.01}),
+        ("comparison", {"ridge": 0.01, "calibration": "paper"}),
+        ("comparison", {"delta": "1e-6"}),
+    ],
+)
+def test_a_refused_model_costs_no_budget(table, tmp_path, protect, changes):
+    unit = Protection.of(protect, options(protect).get("max_per_voter")).protects
+    ledger = Ledger.create(tmp_path / "ledger.db", "poll", unit, 5)
+    with pytest.raises(RankdpError):
+        rank(table, 1, ledger=ledger, **options(protect), **changes)
+    assert ledger.budgets[0].remaining == 5
+    rank(table, 1, ledger=ledger, **options(protect))
+    assert ledger.budgets[0].remaining == 4
+
+
+@pytest.mark.parametrize("protect", ["comparison", "outcome"])
+def test_dropping_both_bad_would_publish_outcomes(protect):
+    """Which votes are dropped is an outcome: the number of comparisons, or the design, would no longer be public."""
+    table = pa.table(
+        {"model_a": ["a", "b"], "model_b": ["b", "a"], "winner": ["model_a", "both_bad"], "voter": ["x", "y"]}
+    )
+    with pytest.raises(InputError, match="both_bad='drop' makes public how many votes were both bad"):
+        rank(table, 1, protect=protect, items=("a", "b"), both_bad="drop")
+    assert rank(table, 1, protect=protect, items=("a", "b")).guarantee.epsilon == 1
+    assert rank(table, 1, protect="voter", max_per_voter=1, items=("a", "b"), both_bad="drop").guarantee.epsilon == 1
+
+
+@combinations
+def test_no_votes_at_all(table, method, protect):
+    board = rank(table.slice(0, 0), 1, method=method, top=1, **options(protect)).value
+    assert np.isfinite(board.scores).all()
+    assert not np.isnan([*board.low, *board.high]).any()
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [("1e-6", 1), ("0.01", 10**6), ("1000", 1)])
+def test_extreme_budgets(table, epsilon, most):
+    for protect in ("comparison", "outcome", "voter"):
+        kept = {"max_per_voter": most} if protect == "voter" else {}
+        board = rank(table, epsilon, **{**options(protect), **kept}).value
+        assert np.isfinite(board.scores).all()
+
+
+# -- coverage ----------------------------------------------------------------------------------------------------
+
+
+def simulate(random, repetitions, count, epsilon, protect, items=25, top=5, per_voter=None, link="logistic"):
+    """Coverage of score and rank intervals at 95%, and said and found membership in the top, over random truths."""
+    covered, ranked, said, found = [], [], [], []
+    names = [f"i{k}" for k in range(items)]
+    for _ in range(repetitions):
+        truth = random.uniform(-1, 1, items)
+        truth -= truth.mean()
+        board = rank(
+            votes(random, count, truth, per_voter, link),
+            epsilon,
+            protect=protect,
+            max_per_voter=per_voter,
+            items=names,
+            top=top,
+            link=link,
+            bits=SeededBits(int(random.integers(2**40))),
+        ).value
+        order = np.array([int(name[1:]) for name in board.items])
+        places = (1 + (truth[None, :] > truth[:, None]).sum(axis=1))[order]
+        covered.append((board.low <= truth[order]) & (truth[order] <= board.high))
+        ranked.append((board.rank_low <= places) & (places <= board.rank_high))
+        said.append(board.top_probability)
+        found.append(places <= top)
+    return np.mean(covered), np.mean(ranked), np.concatenate(said), np.concatenate(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("protect", "count", "epsilon", "per_voter", "link"),
+    [
+        ("outcome", 3000, 1, None, "logistic"),
+        ("outcome", 400, "0.5", None, "logistic"),
+        ("comparison", 3000, 1, None, "logistic"),
+        ("comparison", 600, "0.5", None, "logistic"),
+        ("comparison", 3000, 1, None, "secant"),
+        ("voter", 6000, 2, 5, "logistic"),
+        ("voter", 1000, 2, 5, "logistic"),
+    ],
+)
+def test_coverage(protect, count, epsilon, per_voter, link, request):
+    repetitions = 200
+    scores, ranks, said, found = simulate(
+        generator(request), repetitions, count, epsilon, protect, per_voter=per_voter, link=link
+    )
+    # 5000 intervals, correlated within a repetition: standard error below 0.01
+    assert 0.92 <= scores <= 1.0
+    assert ranks >= 0.95
+    assert said.mean() == pytest.approx(5 / 25)
+    for low, high in [(0, 0.1), (0.1, 0.5), (0.5, 1.01)]:
+        here = (said >= low) & (said < high)
+        error = 4 * math.sqrt(0.25 / max(1, here.sum()))
+        assert found[here].mean() == pytest.approx(said[here].mean(), abs=0.1 + error)
+
+
+@pytest.mark.slow
+def test_coverage_of_wins():
+    """Copeland: the interval holds the expected wins of the public design."""
+    random, items, covered = np.random.default_rng(7), 20, []
+    truth = np.linspace(-1, 1, items)
+    first, second = np.triu_indices(items, 1)
+    expected = np.zeros(items)
+    chance = 1 / (1 + np.exp(truth[second] - truth[first]))
+    np.add.at(expected, first, 5 * chance)
+    np.add.at(expected, second, 5 * (1 - chance))
+    for repetition in range(150):
+        won = random.binomial(5, chance)
+        counts = PairCounts(tuple(map(str, range(items))), first, second, 2 * won, 2 * (5 - won))
+        noisy = NoisyWins(Protection("outcome"), 1)
+        public = ranking._Public(counts.items, 5 * len(first), counts)
+        drawn = ranking._copeland(counts.half_wins, public, noisy, SeededBits(repetition))
+        below, above = np.quantile(drawn.errors, [0.025, 0.975], axis=1)
+        covered.append((drawn.scores - above <= expected) & (expected <= drawn.scores - below))
+    assert 0.92 <= np.mean(covered) <= 1.0

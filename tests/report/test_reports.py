@@ -1,0 +1,224 @@
+"""Leaderboards as files: what each format holds, that the guarantee stands in all of them, and all or nothing."""
+
+import csv
+import errno
+import io
+import json
+import math
+import os
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rankdp.data import atomic
+from rankdp.errors import InputError
+from rankdp.privacy.bits import SeededBits
+from rankdp.publish.rank import rank
+from rankdp.report.boards import check_ending, to_csv, to_html, to_json, to_png, write_board
+
+NASTY = ("<script>alert('x')</script>", 'a "quoted", name', "$\\frac{1$ & co", "[/bold]", "plain")
+FORMATS = (".csv", ".json", ".html", ".png")
+
+
+def release_of(items=NASTY, bits=None, **options):
+    """A small leaderboard; the last item is never compared."""
+    table = pa.table(
+        {
+            "item_1": [items[0], items[1], items[2]] * 40,
+            "item_2": [items[1], items[2], items[3]] * 40,
+            "outcome": [1] * 120,
+        }
+    )
+    return rank(table, 1, protect="outcome", items=items, top=2, bits=bits, **options)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return release_of()
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return release_of(bits=SeededBits(3))
+
+
+class Page(HTMLParser):
+    """Tags, attributes and the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.cells, self.words, self.inside = [], [], [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag == "td":
+            self.cells.append("")
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "td":
+            self.cells[-1] += data
+        self.words.append(data)
+
+
+def test_csv_comes_back(release):
+    rows = list(csv.DictReader(io.StringIO(to_csv(release.value))))
+    board = release.value
+    assert [row["item"] for row in rows] == list(board.items)
+    assert sorted(row["item"] for row in rows) == sorted(NASTY)
+    for name, values in (("score", board.scores), ("low", board.low), ("high", board.high)):
+        assert [float(row[name]) for row in rows] == pytest.approx(values.tolist(), rel=1e-5)
+    for name, values in (("rank", board.ranks), ("rank_low", board.rank_low), ("rank_high", board.rank_high)):
+        assert [int(row[name]) for row in rows] == values.tolist()
+    assert [row["in_top"] for row in rows] == ["True", "True", "False", "False", "False"]
+
+
+def test_json_schema(release):
+    said = json.loads(to_json(release), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert set(said) == {
+        *("leaderboard", "level", "warnings", "rankdp", "guarantee", "rehearsal", "mechanism", "parameters", "when")
+    }
+    assert said["guarantee"]["epsilon"] == "1"
+    assert said["guarantee"]["protects"] == "one comparison's outcome"
+    assert said["rehearsal"] is None
+    assert said["warnings"] == list(release.value.warnings)
+    columns = {"item", "score", "low", "high", "rank", "rank_low", "rank_high", "in_top", "top_probability"}
+    assert all(set(row) == columns for row in said["leaderboard"])
+    idle = next(row for row in said["leaderboard"] if row["item"] == "plain")
+    assert (idle["low"], idle["high"]) == (None, None)
+    others = [row for row in said["leaderboard"] if row["item"] != "plain"]
+    assert all(row["low"] <= row["score"] <= row["high"] for row in others)
+
+
+def test_html_loads_nothing_and_runs_nothing(release):
+    text = to_html(release, "Best <b>& brightest</b>")
+    page = Page(text)
+    assert not re.search(r"https?:|//|url\(|@import", text)
+    assert not {"script", "link", "img", "iframe", "object", "b"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
+    assert "Best <b>& brightest</b>" in page.words
+
+
+def test_html_shows_every_item_as_it_is_called(release):
+    page = Page(to_html(release, "Board"))
+    assert set(NASTY) <= set(page.cells)
+    place = page.cells.index("plain")
+    assert page.cells[place + 2] == "– … –"
+    assert "nan" not in to_html(release, "Board")
+    assert "inf<" not in to_html(release, "Board")
+
+
+def test_html_has_a_plot_with_a_dot_for_each_item(release):
+    page = Page(to_html(release, "Board"))
+    assert page.tags.count("svg") == 1
+    assert page.tags.count("circle") == len(NASTY)
+    numbers = [value for name, value in page.attributes if name in ("x1", "x2", "cx")]
+    assert all(math.isfinite(float(number)) for number in numbers)
+
+
+@pytest.mark.parametrize("scale", ["log-strength", "elo"])
+def test_png(scale):
+    picture = to_png(release_of(scale=scale), "Costs $5 and $x")
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    assert picture.endswith(b"IEND\xaeB`\x82")
+
+
+def test_all_bounds_infinite():
+    nothing = pa.table({"winner": pa.array([], pa.string()), "loser": pa.array([], pa.string())})
+    release = rank(nothing, 1, protect="outcome", items=("a", "b"), top=1)
+    assert Page(to_html(release, "Board")).cells.count("– … –") == 2
+    assert to_png(release, "Board").startswith(b"\x89PNG")
+    assert [row["low"] for row in json.loads(to_json(release))["leaderboard"]] == [None, None]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("rehearsed", [False, True])
+def test_the_guarantee_stands_with_every_format(release, rehearsal, ending, rehearsed, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    path, real, said = tmp_path / f"board{ending}", Figure.supxlabel, []
+    monkeypatch.setattr(Figure, "supxlabel", lambda self, text, **how: said.append(text) or real(self, text, **how))
+    write_board(rehearsal if rehearsed else release, path)
+    if ending != ".png":
+        said = [(tmp_path / "board.csv.release.json" if ending == ".csv" else path).read_text("utf-8")]
+    shown = " ".join(" ".join(said).replace("&#x27;", "'").split())
+    words = "REHEARSAL, NOT PRIVATE" if rehearsed else "Protects one comparison's outcome"
+    assert words in shown
+    if ending == ".html":
+        assert shown.index(words) > shown.index("</table>")  # at the foot
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_full_disk_leaves_nothing(release, ending, failing, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(*((atomic.os, "fsync", full) if failing == "fsync" else (atomic.Path, "replace", full)))
+    with pytest.raises(InputError) as refusal:
+        write_board(release, tmp_path / f"board{ending}")
+    assert "could not be written (No space left on device)" in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_keeps_the_old_file(release, tmp_path, monkeypatch):
+    old = tmp_path / "board.html"
+    old.write_text("old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(InputError):
+        write_board(release, old)
+    assert [path.name for path in tmp_path.iterdir()] == ["board.html"]
+    assert old.read_text() == "old"
+
+
+def test_a_csv_is_never_there_without_its_guarantee(release, tmp_path, monkeypatch):
+    """The second write fails: the guarantee may be left alone, the numbers may not."""
+    real, calls = atomic.os.fsync, []
+
+    def second_fails(handle):
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    monkeypatch.setattr(atomic.os, "fsync", second_fails)
+    with pytest.raises(InputError):
+        write_board(release, tmp_path / "board.csv")
+    assert not (tmp_path / "board.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["nowhere/board.csv", "file/board.csv"])
+def test_a_directory_that_is_not_there(release, place, tmp_path):
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(InputError, match="the file could not be written"):
+        write_board(release, tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_endings():
+    assert check_ending("BOARD.HTML") == ".html"
+    for name in ("board", "board.xlsx", ".csv"):
+        with pytest.raises(InputError, match=r"the ending must be one of \.csv, \.json, \.html, \.png, got "):
+            check_ending(name)
+
+
+def test_long_lists_are_cut_in_pictures_and_whole_in_tables():
+    items = tuple(f"item {k}" for k in range(80))
+    table = pa.table({"winner": items[:-1], "loser": items[1:]})
+    release = rank(table, 5, protect="comparison", items=items)
+    page = Page(to_html(release, "Board"))
+    assert page.tags.count("circle") == 60
+    assert page.tags.count("tr") == 81
+    assert np.isfinite(release.value.scores).all()
