@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 
 
@@ -26,3 +27,9 @@ class BudgetExceeded(RankdpError):
         super().__init__(words)
         self.requested, self.spent, self.remaining = requested, spent, remaining
         self.short_by, self.fits = short_by, fits
+
+
+def system_problem(path: str, error: OSError, doing: str, what: str = "file") -> InputError:
+    """The operating system's refusal as one sentence: `path`, what could not be done to the file, and why."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return InputError(f"{path}: the {what} could not be {doing} ({reason})")

@@ -34,8 +34,7 @@ from rankdp.aggregation.tallies import Choose, Tallies, Tally
 from rankdp.data.checks import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Unsupported, system_problem
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.estimators import rank_estimator, share_estimator
 from rankdp.mechanisms.registry import mechanism as build

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -34,7 +33,7 @@ def make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise system_problem(str(path), problem, "made a directory") from None
+        raise system_problem(str(path), problem, "made", "directory") from None
 
 
 def known_ending(path: str | os.PathLike[str], formats: Sequence[str]) -> str:

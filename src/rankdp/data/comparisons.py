@@ -43,8 +43,7 @@ from numpy.typing import NDArray
 
 from rankdp.data.checks import check_item, check_items, natural
 from rankdp.data.columns import ITEM_NAMES, VOTER_NAMES, _first, _listed, _refuse_twins
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 
 if TYPE_CHECKING:
     from rankdp.data.counts import PairCounts

@@ -33,8 +33,8 @@ from typing import Any, Literal, Protocol, Self
 from rankdp.data.frames import BATCH_ROWS
 from rankdp.data.rankings import Rankings, Ties
 from rankdp.data.ranks import check_ties
-from rankdp.data.sources import Source, system_problem
-from rankdp.errors import InputError
+from rankdp.data.sources import Source
+from rankdp.errors import InputError, system_problem
 
 _SAVED_BYTES = 1 << 23
 PREFLIB = ("soc", "soi", "toc", "toi")

@@ -39,8 +39,8 @@ from rankdp.data.frames import (
 from rankdp.data.parquet_pages import PageWriter, supports
 from rankdp.data.parquet_reading import Group, GroupReader
 from rankdp.data.rankings import Rankings, Ties
-from rankdp.data.sources import Source, system_problem
-from rankdp.errors import InputError
+from rankdp.data.sources import Source
+from rankdp.errors import InputError, system_problem
 
 
 def open_parquet(

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.csv_files import read_header
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 
 ITEM_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")
 SCORE_NAMES = ("score", "value", "rating", "points")

@@ -11,8 +11,7 @@ from rankdp.data.checks import row_number
 from rankdp.data.columns import Columns
 from rankdp.data.comparisons import Kind
 from rankdp.data.csv_files import _Text, read_header
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 
 if TYPE_CHECKING:
     from rankdp.data.vote_pages import PageFile

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from rankdp.data.atomic import write_whole
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Unsupported, system_problem
 from rankdp.learn.labels import Labels, labels_of
 from rankdp.learn.losses import loss_named
 from rankdp.learn.objectives import score_accuracy

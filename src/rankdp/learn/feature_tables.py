@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.csv_files import read_header
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 
 USER_COLUMNS = ("user_id", "user", "voter", "voter_id", "id")
 ITEM_COLUMNS = ("item", "name", "item_name", "item_id", "id")

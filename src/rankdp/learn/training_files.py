@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 from rankdp.learn.estimator import PairwiseRanker
 from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, Features, read_features
 from rankdp.learn.linear import LinearPairwiseRanker

@@ -21,8 +21,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from rankdp.data.sources import system_problem
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 from rankdp.papers.cells import Cell
 
 PAPERS = {

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Any, Self
 
-from rankdp.data.sources import system_problem
+from rankdp.errors import system_problem
 from rankdp.privacy.release import Release
 
 SIDECAR = ".release.json"
