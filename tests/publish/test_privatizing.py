@@ -213,6 +213,8 @@ def test_an_epsilon_column(tmp_path: Path) -> None:
     kept = (value.orders == [0, 1, 2]).all(axis=1)
     assert kept[::2].all()
     assert kept[1::2].mean() < 0.5
+    sidecar = json.loads((tmp_path / "out.csv.release.json").read_text())
+    assert sidecar["parameters"]["epsilon_column"] == "mine"
 
 
 def test_a_late_partial_row_refuses_the_whole_file(tmp_path: Path) -> None:

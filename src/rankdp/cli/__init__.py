@@ -23,7 +23,7 @@ from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.reproduce import reproduce
 from rankdp.cli.scores import scores
-from rankdp.cli.words import say
+from rankdp.cli.terminal import say
 from rankdp.errors import RankdpError
 from rankdp.version import __version__
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import MECHANISM_NAMES, items_file_option, outputs_option
-from rankdp.cli.words import print_table, say
+from rankdp.cli.terminal import print_table, say
 
 
 @click.command()

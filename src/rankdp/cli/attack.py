@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import MECHANISM_NAMES
-from rankdp.cli.words import print_table
+from rankdp.cli.terminal import print_table
 
 
 @click.group()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rankdp.cli.words import print_table, say
+from rankdp.cli.terminal import print_table, say
 
 _UNIT_HELP = "comparison, outcome, voter (with --max-per-voter), position, ranking, score, or a guarantee's own words."
 

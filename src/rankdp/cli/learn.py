@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import MECHANISM_NAMES
-from rankdp.cli.words import say
+from rankdp.cli.terminal import say
 
 
 @click.command()

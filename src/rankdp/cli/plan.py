@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import outputs_option
-from rankdp.cli.words import print_table
+from rankdp.cli.terminal import print_table
 
 
 @click.group()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import MECHANISM_NAMES, charged, items_file_option, open_ledger, rehearse
-from rankdp.cli.words import progress_bar, say
+from rankdp.cli.terminal import progress_bar, say
 
 if TYPE_CHECKING:
     from rankdp.privacy.release import Release

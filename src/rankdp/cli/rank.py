@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import charged, items_file_option, open_ledger, outputs_option, rehearse
-from rankdp.cli.words import say
+from rankdp.cli.terminal import say
 
 
 @click.command()

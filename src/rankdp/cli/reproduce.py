@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rankdp.cli.words import print_table, progress_bar, say
+from rankdp.cli.terminal import print_table, progress_bar, say
 from rankdp.errors import RankdpError
 
 _SHOWN = 30  # claims up to which all are printed; above, the report has them

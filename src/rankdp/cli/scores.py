@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import NOISE_NAMES, charged, open_ledger, rehearse
-from rankdp.cli.words import say
+from rankdp.cli.terminal import say
 
 
 @click.command()

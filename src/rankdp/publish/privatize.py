@@ -132,7 +132,8 @@ def privatize_file(
             rows += len(done)
             if progress:
                 progress(rows, reader.rows)
-        release = job.release(Path(target), columns_left_out=list(reader.ignored_columns))
+        left_out = list(reader.ignored_columns)
+        release = job.release(Path(target), epsilon_column=epsilon_column, columns_left_out=left_out)
         sidecar.write(release)
         if charge:
             charge.commit(release.provenance)

@@ -1,4 +1,4 @@
-"""What a person sees: words on stderr, tables on stdout, a bar where somebody watches."""
+"""The terminal: words on stderr, tables on stdout, a progress bar where a person watches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def say(words: str) -> None:
 
 
 class Rows:
-    """Counts rows and passes them on to a progress bar where somebody watches."""
+    """Counts rows and passes them on to a progress bar."""
 
     def __init__(self, show: Callable[[int, int | None], None]) -> None:
         self.rows = 0
