@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 
 import rankdp
 from rankdp.audit import (
@@ -139,6 +140,32 @@ def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
     return {"statistical": caught}
 
 
+def bounded_outcomes() -> dict[str, Callable[[], bool]]:
+    """Outcomes protected after bounding, with the design public: a flipped outcome can change the kept pair."""
+    mechanism, bits, items = NoisyWins(Protection("outcome"), 1), SeededBits(SEED), (*ITEMS, "d")
+
+    def counted(table):
+        return Comparisons.of(table, items=items).bound(1).count()
+
+    def release(table, count):
+        counts = counted(table)
+        noisy = mechanism.sample(np.tile(counts.half_wins, count), bits).reshape(count, -1)
+        return np.column_stack([noisy, np.tile(counts.degree, (count, 1))])
+
+    def neighbours(voter):
+        said = {"left": ["a", "c"], "right": ["b", "d"], "voter": [voter] * 2}
+        return tuple(pa.table(said | {"winner": [winner, "left"]}) for winner in ("left", "right"))
+
+    def apart(pair):
+        return len({tuple(counted(table).degree) for table in pair}) > 1
+
+    def caught():
+        pair = next(pair for pair in map(neighbours, map(str, range(100))) if apart(pair))
+        return not audit_samples(release, [pair], draws=DRAWS, claimed_epsilon=1).holds
+
+    return {"statistical": caught}
+
+
 def same_seed_for_rows():
     def sampler(order, count):
         seed = next(seeds)
@@ -177,6 +204,7 @@ MUTANTS = [
     Mutant("sensitivity 1 instead of 2", wins(SmallSensitivity)),
     Mutant("contribution bounding", voters(bounded=True), honest=True),
     Mutant("contribution bounding skipped", voters(bounded=False)),
+    Mutant("bounded outcomes", bounded_outcomes()),
     Mutant("scores on the integer grid", samples(exact_scores, (0.0, 1.0)), honest=True),
     Mutant("scores with NumPy's Laplace noise", samples(float_scores, (0.0, 1.0))),
 ]

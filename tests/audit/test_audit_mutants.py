@@ -28,6 +28,7 @@ def test_mutant(mutant):
         ("NumPy floats, epsilon 200", "exact: law"),
         ("scores with NumPy's Laplace noise", "statistical"),
         ("contribution bounding skipped", "statistical"),
+        ("bounded outcomes", "statistical"),
     ],
 )
 def test_the_check_that_must_catch_it(name, check):

@@ -138,7 +138,8 @@ def test_several_data_sets_and_units_in_one_file(path):
     ("budget", "release", "cost"),
     [
         (VOTER, pure(1), 3),
-        (COMPARISON, pure(1, VOTER), 1),
+        (COMPARISON, pure(1, VOTER), 2),  # a replaced comparison may belong to another voter
+        ("one comparison's outcome", pure(1, VOTER), 1),
         ("one comparison's outcome", pure(1), 1),
         (WHOLE_RANKING, Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=Fraction(5)), 5),
         (ITEM_POSITION, Guarantee(WHOLE_RANKING, Fraction(1)), 1),
@@ -180,6 +181,15 @@ def test_a_group_pays_for_delta_too(path):
     assert 0 <= float(entry.charged[0].delta) / exact - 1 < 1e-12
     with pytest.raises(InputError, match="delta must stay below 1 for 3 comparisons"):
         ledger.spend(pure(3, delta=Fraction(1, 100)), convert=True)
+
+
+def test_a_comparison_that_changes_its_voter_is_two_changes(path):
+    import mpmath
+
+    ledger = Ledger.create(path, "poll", COMPARISON, 10, "0.1", accounting="basic")
+    entry = ledger.spend(pure(1, VOTER, delta=Fraction(1, 10**6), rho=0.01), convert=True)
+    assert 0 <= float(entry.charged[0].delta) / float((mpmath.exp(1) + 1) / 10**6) - 1 < 1e-12
+    assert "2 voters, from one to the other of whom a comparison may go, epsilon 2 x 1 = 2" in entry.converted[0]
 
 
 def test_a_partition_costs_its_most_expensive_part(path):

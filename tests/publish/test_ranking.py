@@ -414,16 +414,44 @@ def test_a_refused_model_costs_no_budget(table, tmp_path, protect, changes):
     assert ledger.budgets[0].remaining == 4
 
 
-@pytest.mark.parametrize("protect", ["comparison", "outcome"])
-def test_dropping_both_bad_would_publish_outcomes(protect):
-    """Which votes are dropped is an outcome: the number of comparisons, or the design, would no longer be public."""
+def test_dropping_both_bad_would_publish_outcomes():
+    """Which votes are dropped is an outcome, and the design would no longer be public."""
     table = pa.table(
         {"model_a": ["a", "b"], "model_b": ["b", "a"], "winner": ["model_a", "both_bad"], "voter": ["x", "y"]}
     )
-    with pytest.raises(InputError, match="both_bad='drop' makes public how many votes were both bad"):
-        rank(table, 1, protect=protect, items=("a", "b"), both_bad="drop")
-    assert rank(table, 1, protect=protect, items=("a", "b")).guarantee.epsilon == 1
-    assert rank(table, 1, protect="voter", max_per_voter=1, items=("a", "b"), both_bad="drop").guarantee.epsilon == 1
+    with pytest.raises(InputError, match="both_bad='drop' makes public which votes were both bad"):
+        rank(table, 1, protect="outcome", items=("a", "b"), both_bad="drop")
+    assert rank(table, 1, protect="outcome", items=("a", "b")).guarantee.epsilon == 1
+    for kept in ({"protect": "comparison"}, {"protect": "voter", "max_per_voter": 1}):
+        release = rank(table, 1, items=("a", "b"), both_bad="drop", **kept)
+        assert "noisy_comparisons" in release.provenance.parameters
+        assert release.guarantee.epsilon == 1
+
+
+@pytest.mark.parametrize("protect", ["comparison", "outcome"])
+def test_bounded_votes_are_for_voters_only(table, protect, tmp_path):
+    bounded = Comparisons.of(table, items=ITEMS).bound(2)
+    ledger = Ledger.create(tmp_path / "ledger.db", "poll", Protection.of(protect, None).protects, 5)
+    with pytest.raises(InputError, match=f"votes are bounded to 2 per voter, .* got protect='{protect}'"):
+        rank(bounded, 1, protect=protect, ledger=ledger)
+    assert ledger.budgets[0].remaining == 5
+
+
+@pytest.mark.parametrize(("bound", "max_per_voter"), [(1, 3), (3, 1)])
+def test_of_two_bounds_the_smaller_one_holds(bound, max_per_voter):
+    table = pa.table({"winner": ["a"] * 9, "loser": ["b"] * 9, "voter": ["x"] * 9})
+    votes = Comparisons.of(table, items=("a", "b")).bound(bound)
+    release = rank(votes, 10**6, protect="voter", max_per_voter=max_per_voter, method="copeland", bits=SeededBits(1))
+    assert release.value.scores.sum() == 1
+    assert release.provenance.parameters["max_per_voter"] == max_per_voter
+
+
+def test_items_taken_from_secret_votes_are_said_to_be_public():
+    table = pa.table({"winner": ["a", "b"], "loser": ["b", "c"], "voter": ["x", "y"]})
+    for protect in ("comparison", "outcome", "voter"):
+        kept = {"max_per_voter": 1} if protect == "voter" else {}
+        warnings = rank(table, 1, protect=protect, items_from_data=True, **kept).value.warnings
+        assert ("which items occur is not protected" in " ".join(warnings)) == (protect != "outcome")
 
 
 @combinations

@@ -64,6 +64,7 @@ PROBLEMS = (
 )
 """What can be wrong with a row, by number; a row has the first that applies. The last is a choice, not a mistake."""
 ALWAYS_REFUSED = (1, 2)
+MISSING_OUTCOME = 6
 BOTH_BAD = 8
 
 MOST_WEIGHT = 10**9
@@ -193,6 +194,8 @@ class Comparisons:
     on_problem: Problem
     per_voter: int | None = None
     """The most comparisons kept of one voter; None for all."""
+    outcomes_required: bool = False
+    """True if a missing outcome is refused even where other problems are dropped."""
 
     @classmethod
     def read(
@@ -344,6 +347,20 @@ class Comparisons:
             )
         return replace(self, per_voter=min(int(c), self.per_voter or int(c)))
 
+    @property
+    def drops(self) -> bool:
+        """Whether rows may be left out, so that how many are counted depends on what they say."""
+        return self.on_problem == "drop" or self.drops_both_bad
+
+    @property
+    def drops_both_bad(self) -> bool:
+        """Whether rows are left out because of their outcome."""
+        return self.both_bad == "drop" and LEFT_OUT in self.columns.style.words.values()
+
+    def requiring_outcomes(self) -> Self:
+        """The same votes, with a missing outcome refused whatever `on_problem` says."""
+        return replace(self, outcomes_required=True)
+
     def count(self) -> PairCounts:
         """Half-wins of every pair that was compared."""
         return self.engine.count(self)[0]
@@ -437,6 +454,11 @@ def refusal(votes: Comparisons, problem: int, cells: Mapping[str, Any], where: s
         said = f"{stranger!r} is not one of the {len(votes.items)} items given"
     elif name == "missing outcome":
         said = f"{columns.outcome!r} is blank"
+        if votes.outcomes_required:
+            return InputError(
+                f"{where}: {said}, and leaving such rows out would make public which outcomes are missing, which "
+                "protect='outcome' counts as secret: use protect='comparison' or protect='voter'"
+            )
     else:
         said = f"{left!r} is compared with itself"
     return InputError(f'{where}: {said} (on_problem="drop" leaves such rows out)')
@@ -454,7 +476,9 @@ def weight_limit(votes: Comparisons) -> int:
 
 def refused(votes: Comparisons) -> tuple[int, ...]:
     """The problems that stop the counting."""
-    return ALWAYS_REFUSED if votes.on_problem == "drop" else tuple(range(1, BOTH_BAD))
+    if votes.on_problem == "refuse":
+        return tuple(range(1, BOTH_BAD))
+    return (*ALWAYS_REFUSED, MISSING_OUTCOME) if votes.outcomes_required else ALWAYS_REFUSED
 
 
 def diagnose(problems: Sequence[int], rows: int) -> Diagnostics:

@@ -12,8 +12,9 @@ paper's parameter space), a ridge g leaves a mean squared error of about
 
     (h + v + g^2/3) / (h + g)^2,
 
-and the g that minimises it is taken. (h is that of the logistic link; in general d F'^2/(F (1 - F)) at 0.) For voters
-the number of comparisons is itself private: a noisy count, at 5% of epsilon, stands in for it.
+and the g that minimises it is taken. (h is that of the logistic link; in general d F'^2/(F (1 - F)) at 0.) Where
+the number of comparisons is itself private (voters, or rows that are left out): a noisy count, at 5% of epsilon, stands
+in for it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.comparisons import LEFT_OUT, Comparisons
+from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.votes.objective import CALIBRATIONS, ObjectivePerturbation
@@ -88,7 +89,8 @@ def rank(
 
     ``votes`` are ``Comparisons``, or a path or table that ``Comparisons.of`` opens with the options in ``reading``
     (``items`` or ``items_from_data`` among them). ``protect`` must be said: "comparison", "outcome" (who was compared
-    with whom is public) or "voter" (then ``max_per_voter`` bounds what each contributes). ``delta`` > 0 adds Gaussian
+    with whom is public) or "voter" (then ``max_per_voter`` bounds what each contributes; votes that are bounded already
+    are refused for the other two). ``delta`` > 0 adds Gaussian
     instead of Laplace noise to wins. ``ridge`` overrides the automatic choice; ``level`` is the confidence of the
     intervals.
     """
@@ -101,17 +103,11 @@ def rank(
         raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
     ridge = None if ridge is None else float(positive(ridge, "ridge"))
     chosen_link = known_link(link)
+    comparisons = _prepared(Comparisons.of(votes, **reading), protection)
+    protection = replace(protection, drops=comparisons.drops)
     if method == "bradley-terry":
         _check_model(protection, exact, loss, ridge, chosen_link, calibration)
-    comparisons = Comparisons.of(votes, **reading)
     leaderboard.check_request(len(comparisons.items), level, top)
-    if protect != "voter" and comparisons.both_bad == "drop" and LEFT_OUT in comparisons.columns.style.words.values():
-        raise InputError(
-            f"both_bad='drop' makes public how many votes were both bad, which protect={protect!r} counts as secret: "
-            "use both_bad='tie' or protect='voter'"
-        )
-    if protect == "voter":
-        comparisons = comparisons.bound(protection.moved)
     wins_only = method == "copeland" and not protection.design_public
     # votes that cannot be counted are refused here, uncharged
     half_wins = comparisons.half_wins() if wins_only else None
@@ -143,7 +139,7 @@ def rank(
             score_name="wins" if method == "copeland" else "score",
             top=top,
             spread=_SPREAD * (public.degree / 4) ** 2 + 1 if method == "copeland" else _SPREAD,
-            warnings=[*_design_warnings(public), *drawn.warnings],
+            warnings=[*_item_warnings(comparisons, protection), *_design_warnings(public), *drawn.warnings],
         )
         parameters = {
             "protect": protect,
@@ -159,6 +155,30 @@ def rank(
         if charge:
             charge.commit(provenance)
         return Release(released, None if provenance.seed is not None else guarantee, provenance)
+
+
+def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
+    """The votes as this unit of protection must count them; refused where no promise would hold.
+
+    Bounding chooses among all rows of a voter, by what they say. One changed outcome can change which *pair* is kept,
+    and one replaced comparison can take from one voter and give to another, moving two kept comparisons: so a bounded
+    table is for ``protect="voter"`` only. There every bound is right: of c and ``max_per_voter`` the smaller one holds.
+    """
+    if protection.unit == "voter":
+        return votes.bound(protection.moved)
+    if votes.per_voter is not None:
+        raise InputError(
+            f"votes are bounded to {votes.per_voter} per voter, chosen by what the rows say, so that one changed "
+            f"comparison can move several: use protect='voter', got protect={protection.unit!r}"
+        )
+    if not protection.design_public:
+        return votes
+    if votes.drops_both_bad:
+        raise InputError(
+            "both_bad='drop' makes public which votes were both bad, which protect='outcome' counts as secret: "
+            "use both_bad='tie', protect='comparison' or protect='voter'"
+        )
+    return votes.requiring_outcomes()
 
 
 def _check_words(method: str, scale: str, calibration: str, ridge: float | None, link: str) -> None:
@@ -217,8 +237,9 @@ def _size(
 ) -> tuple[_Public, Fraction]:
     """How many comparisons there are, as far as it is public, and what of epsilon that costs.
 
-    Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. A voter's
-    is not.
+    Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. Replacing
+    a voter, or a comparison by a row that is left out, does not: up to ``protection.moved`` more or fewer are counted,
+    and their number is released with discrete Laplace noise of that sensitivity.
     """
     spent = count_cost(protection, epsilon)
     if not spent:
@@ -228,8 +249,8 @@ def _size(
 
 
 def count_cost(protection: Protection, epsilon: Fraction) -> Fraction:
-    """What of epsilon goes into knowing how many comparisons there are: nothing, except where voters are protected."""
-    return epsilon * _COUNT_SHARE if protection.unit == "voter" else Fraction(0)
+    """What of epsilon goes into knowing how many comparisons there are: nothing where all neighbours have as many."""
+    return Fraction(0) if protection.count_public else epsilon * _COUNT_SHARE
 
 
 def choose_ridge(degree: float, noise_variance: float) -> float:
@@ -356,6 +377,13 @@ def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, link: Li
 def _halves(design: PairCounts) -> NDArray[np.int64]:
     """Twice the number of comparisons of each item: a fact of the design, whoever won."""
     return design.half_wins + design.half_losses
+
+
+def _item_warnings(votes: Comparisons, protection: Protection) -> list[str]:
+    """That the list of items is outside the promise, where the votes decide it and they are secret."""
+    if not votes.items_from_data or protection.design_public:
+        return []
+    return ["The list of items was taken from the votes: which items occur is not protected."]
 
 
 def _design_warnings(public: _Public) -> list[str]:

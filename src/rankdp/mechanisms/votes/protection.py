@@ -6,6 +6,12 @@ Data sets are neighbours when
 - *outcome*: one comparison's outcome is changed; who was compared with whom is public;
 - *voter*: all comparisons of one voter, at most c of them, are replaced by at most c others (none included).
 
+A table may hold rows that are not counted (``drops``): a self-comparison, an unknown item, a missing outcome that the
+caller chose to leave out. Then a comparison may also be replaced by such a row, or such a row by a comparison. At most
+one comparison leaves and at most one comes, as before, but their number is no longer the same for all neighbours: it is
+secret, and only a noisy count of sensitivity 1 is used. Where outcomes are protected, whether a row is left out may
+depend on its items (the design is public) and must not depend on its outcome.
+
 In half-wins (a win is 2, a tie 1 for each side) a comparison carries 2. So when k comparisons can leave and k can come,
 or one outcome flips, the vector of half-wins changes by at most 4k in l1, and by at most 2k in each of two places, 8
 k^2 in squared l2.
@@ -26,6 +32,8 @@ class Protection:
 
     unit: str
     moved: int = 1
+    drops: bool = False
+    """Whether rows of the table may be left out of the count, so that neighbours may count different numbers."""
 
     @classmethod
     def of(cls, protect: str, max_per_voter: int | None) -> Protection:
@@ -44,6 +52,11 @@ class Protection:
     def design_public(self) -> bool:
         """Whether who was compared with whom is public."""
         return self.unit == "outcome"
+
+    @property
+    def count_public(self) -> bool:
+        """Whether all neighbours have the same number of comparisons."""
+        return self.unit == "outcome" or (self.unit == "comparison" and not self.drops)
 
     @property
     def protects(self) -> str:

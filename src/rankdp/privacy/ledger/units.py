@@ -5,11 +5,18 @@
 | one comparison | one voter with at most c comparisons | c eps, delta (e^(c eps) - 1)/(e^eps - 1), c^2 rho |
 | one item's position | one whole ranking | the local-DP epsilon that the mechanism states |
 | one whole ranking | one item's position | eps: neighbours are some of all pairs |
-| a voter's comparisons | one comparison, or its outcome | eps: one comparison is some of a voter's |
+| a voter's comparisons | one comparison | 2 eps, delta (e^eps + 1), 4 rho: it may go from one voter to another |
+| a voter's comparisons | one comparison's outcome | eps: an outcome stays with its voter |
 | one comparison | its outcome | eps: an outcome is some of a comparison |
 
 The first is group privacy, a chain of c changes. The chain leaves every voter's number of comparisons as it is, so that
-number is public in the converted promise, and it is the caller who knows that nobody has more than c.
+number is public in the converted promise, and it is the caller who knows that nobody has more than c in the table that
+was counted (a row of weight w is w comparisons). A table that was bounded per voter is never released under "one
+comparison" (``publish.rank`` refuses it), so the chain never runs through a choice of rows.
+
+A release that protects voters bounds each voter's rows itself and holds for any change of all rows of one voter. A
+comparison that is replaced by one of *another* voter changes the rows of two: that is a chain of two changes, the
+comparison leaves and the other comes, whatever rows the bounding then chooses.
 """
 
 from __future__ import annotations
@@ -27,7 +34,6 @@ from rankdp.privacy.ledger.refusals import exponent, shown
 COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
 _VOTER = re.compile(r"one voter with at most (\d+) comparisons")
 _STRONGER = {
-    COMPARISON: (_VOTER,),
     OUTCOME: (_VOTER, re.compile(COMPARISON)),
     ITEM_POSITION: (re.compile(WHOLE_RANKING),),
 }
@@ -50,7 +56,16 @@ def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guara
 def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | None:
     voter = _VOTER.fullmatch(protects)
     if voter and guarantee.protects == COMPARISON:
-        return _group(guarantee, protects, int(voter[1]))
+        size = int(voter[1])
+        return _group(
+            guarantee,
+            protects,
+            size,
+            f"{size} comparisons of a voter",
+            "; how many comparisons a voter has is taken as public, and nobody has more",
+        )
+    if protects == COMPARISON and _VOTER.fullmatch(guarantee.protects):
+        return _group(guarantee, protects, 2, "2 voters, from one to the other of whom a comparison may go")
     if protects == WHOLE_RANKING and guarantee.protects == ITEM_POSITION:
         whole = replace(guarantee.to_local_dp(), rho=None, renyi=())
         return whole, f"epsilon {shown(whole.epsilon)} between any two rankings, from {shown(guarantee.epsilon)}"
@@ -59,7 +74,7 @@ def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | 
     return None
 
 
-def _group(guarantee: Guarantee, protects: str, size: int) -> tuple[Guarantee, str]:
+def _group(guarantee: Guarantee, protects: str, size: int, who: str, more: str = "") -> tuple[Guarantee, str]:
     """Group privacy: ``size`` changes one after another. delta (e^(c eps) - 1)/(e^eps - 1), rounded up."""
     delta = guarantee.delta
     if delta and guarantee.epsilon:
@@ -67,21 +82,16 @@ def _group(guarantee: Guarantee, protects: str, size: int) -> tuple[Guarantee, s
         least, _ = exp_bounds(size * guarantee.epsilon, bits)
         _, most = exp_bounds(guarantee.epsilon, bits)
         if least == 0 or most == 1 << bits:
-            raise InputError(
-                f"delta must stay below 1 for {size} comparisons of a voter, got epsilon {guarantee.epsilon}"
-            )
+            raise InputError(f"delta must stay below 1 for {who}, got epsilon {guarantee.epsilon}")
         delta *= (Fraction(1 << bits, least) - 1) / (Fraction(1 << bits, most) - 1)
     elif delta:
         delta *= size
     if delta >= 1:
-        raise InputError(f"delta must stay below 1 for {size} comparisons of a voter, got {shown(delta)}")
+        raise InputError(f"delta must stay below 1 for {who}, got {shown(delta)}")
     if delta != guarantee.delta:
         unit = Fraction(10) ** (exponent(delta) - 15)
         delta = math.ceil(delta / unit) * unit
     rho = None if guarantee.rho is None else math.nextafter(size**2 * guarantee.rho, math.inf)
     group = replace(guarantee, protects=protects, epsilon=size * guarantee.epsilon, delta=delta, rho=rho, renyi=())
-    words = (
-        f"{size} comparisons of a voter, epsilon {size} x {shown(guarantee.epsilon)} = {shown(group.epsilon)}; "
-        "how many comparisons a voter has is taken as public, and nobody has more"
-    )
+    words = f"{who}, epsilon {size} x {shown(guarantee.epsilon)} = {shown(group.epsilon)}{more}"
     return group, words
