@@ -12,19 +12,22 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check lint bench papers docs lock format clean
+.PHONY: help demo test test-long check lint bench papers docs lock format clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(CORE)  ## the main job on built-in data, in under a minute
 	@$(VENV)/bin/rankdp demo
 
-test: lint docs $(TORCH)  ## everything: lint, types, layers, docs, every test
-	@$(RUN) pytest -n 2 --dist loadgroup
+test: lint docs $(TORCH)  ## lint, types, layers, docs, every test but the long ones
+	@$(RUN) pytest -n 2 --dist loadgroup -m "not long"
+
+test-long: $(DEV)  ## the long ones, before a release: power studies, audits from end to end
+	@$(RUN) pytest -n 2 --dist loadgroup -m long
 
 check: lint  ## the fast part of it: lint, types, layers, unit tests
-	@$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
+	@$(RUN) pytest -n 2 --dist loadgroup -m "not slow and not long"
 
 lint: $(DEV)  ## style, types and layers alone
 	@$(RUN) ruff check --quiet

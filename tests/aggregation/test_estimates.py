@@ -17,6 +17,8 @@ from rankdp.mechanisms import mechanism
 from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.publish.privatize import privatize, privatize_file
 
+pytestmark = pytest.mark.slow
+
 ITEMS = ("a", "b", "c", "d", "e")
 # ranks (1,2,3,4,5) for most, (5,1,2,3,4) for the others: the counterexample of NOTES, Xu 5, as orders
 MAJORITY, MINORITY = (0, 1, 2, 3, 4), (1, 2, 3, 4, 0)

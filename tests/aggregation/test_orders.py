@@ -15,6 +15,8 @@ from rankdp.errors import InputError
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.kemeny import kemeny
 
+pytestmark = pytest.mark.slow
+
 ITEMS = ("a", "b", "c", "d")
 
 

@@ -18,6 +18,8 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.privacy.bits import SeededBits
 
+pytestmark = pytest.mark.slow
+
 names = pytest.mark.parametrize("name", ["kendall", "ulam", "reinsertion", "optimal", "laplace", "noisy-ranks"])
 
 
@@ -159,7 +161,6 @@ def test_rates_of_known_values():
     assert found.advantage_bound == pytest.approx((math.e - 1) / (math.e + 1))
 
 
-@pytest.mark.slow
 def test_the_plain_fit_is_caught_and_the_private_one_is_not():
     """A few votes among few items: without noise each one shows. The statistic itself has the advantage it should."""
     plain = membership_experiment(None, items=4, comparisons=8, repetitions=1500)

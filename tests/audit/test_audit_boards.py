@@ -1,5 +1,7 @@
 """Audits of every method of ``rank`` for every unit of protection, through its mechanism and from end to end."""
 
+import itertools
+
 import numpy as np
 import pytest
 from support import seeded
@@ -11,6 +13,8 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish.rank import METHODS
+
+pytestmark = pytest.mark.slow
 
 UNITS = {"comparison": None, "outcome": None, "voter": 2}
 methods = pytest.mark.parametrize("method", METHODS)
@@ -33,11 +37,17 @@ def test_every_method_survives(method, protect, request):
     assert found.subject.startswith(f"{method} protecting one ")
 
 
-@pytest.mark.slow
-@methods
-@units
-def test_every_method_survives_from_end_to_end(method, protect, request):
-    draws = 4000 if uses_wins(method, protect) else 800
+@pytest.mark.parametrize(
+    ("method", "protect", "draws"),
+    [
+        ("copeland", "outcome", 1000),
+        *(
+            pytest.param(method, protect, 4000 if uses_wins(method, protect) else 800, marks=pytest.mark.long)
+            for method, protect in itertools.product(METHODS, UNITS)
+        ),
+    ],
+)
+def test_every_method_survives_from_end_to_end(method, protect, draws, request):
     found = audit_board(
         method, protect, 4, max_per_voter=UNITS[protect], draws=draws, bits=seeded(request), through="rank"
     )
@@ -51,7 +61,7 @@ def test_gaussian_wins_with_a_delta(request):
     assert audit_board("copeland", "voter", 1, **options).holds
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_objective_perturbation_with_little_noise_is_caught(request):
     """Its bound is not tight on small tables, so a mutant must be eight times too quiet to break a claim here."""
 

@@ -21,6 +21,8 @@ from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 
+pytestmark = pytest.mark.slow
+
 TABLED = ["kendall", "ulam", "reinsertion", "optimal"]
 EPSILONS = [Fraction(1, 3), Fraction(1), Fraction(4)]
 every = pytest.mark.parametrize("name", list(MECHANISMS))

@@ -5,6 +5,8 @@ from audit_mutants import MUTANTS, results
 
 from rankdp.audit import mutant_table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant(mutant):

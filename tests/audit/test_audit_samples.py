@@ -28,6 +28,8 @@ from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.privacy.bits import SeededBits
 
+pytestmark = pytest.mark.slow
+
 every = pytest.mark.parametrize("name", list(MECHANISMS))
 
 
@@ -274,7 +276,7 @@ def test_a_quarter_too_loose_is_caught_with_30000_draws_in_all(name):
     assert sum(caught) >= 11
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["kendall", "ulam", "optimal"])
 @pytest.mark.parametrize("items", [3, 5])
 def test_power(name, items):
@@ -283,22 +285,29 @@ def test_power(name, items):
     assert caught >= 190
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("confidence", [0.9, 0.99])
-@pytest.mark.parametrize(("name", "draws"), [("kendall", 1000), ("optimal", 6000)])
-def test_coverage(name, draws, confidence):
+@pytest.mark.parametrize(
+    ("name", "draws", "confidence", "runs"),
+    [
+        ("kendall", 1000, 0.9, 60),
+        *(
+            pytest.param(name, draws, confidence, 500, marks=pytest.mark.long)
+            for name, draws in (("kendall", 1000), ("optimal", 6000))
+            for confidence in (0.9, 0.99)
+        ),
+    ],
+)
+def test_coverage(name, draws, confidence, runs):
     """Both realise exactly what they claim, so every bound above it is a false alarm."""
-    mechanism, runs = rankdp.mechanism(name, 3, 1), 500
+    mechanism = rankdp.mechanism(name, 3, 1)
     alarms = sum(not audit(mechanism, draws, 1000 + seed, confidence=confidence).holds for seed in range(runs))
     assert alarms <= runs * (1 - confidence)
 
 
-@pytest.mark.slow
 def test_coverage_of_numbers():
     """Randomised response with four values, of exactly epsilon 1."""
     law = np.array([math.e, 1, 1, 1]) / (math.e + 3)
     alarms = 0
-    for seed in range(500):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         found = audit_samples(
             lambda x, count, rng=rng: rng.choice(4, count, p=np.roll(law, x)),
@@ -308,7 +317,7 @@ def test_coverage_of_numbers():
             confidence=0.9,
         )
         alarms += not found.holds
-    assert alarms <= 50
+    assert alarms <= 15
 
 
 # -- a peer, as its user would audit it --------------------------------------------------------------------------
@@ -389,7 +398,6 @@ def test_constant_draws_say_nothing():
         audit_independence(lambda x, n: np.zeros(n), 0, draws=10)
 
 
-@pytest.mark.slow
 def test_honest_samplers_are_rarely_accused():
     p_values = []
     for seed in range(300):

@@ -18,6 +18,8 @@ from rankdp.data import Rankings, parquet_reading
 from rankdp.data.files import open_rankings
 from rankdp.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 KINDS = ["dictionary", "string", "large_string", "int8", "int16", "int32", "int64"]
 
 
@@ -314,7 +316,6 @@ def test_damaged_pages(tmp_path, kind, options):
     fuzz(tmp_path / "v.parquet", kind, options, 1, 80)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "options"), FUZZED)
 @pytest.mark.parametrize("seed", [2, 3])
 def test_damaged_pages_at_length(tmp_path, kind, options, seed):

@@ -7,6 +7,8 @@ import pytest
 from rankdp.data.score_files import read_scores
 from rankdp.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("header", "item", "score", "left_out"),

@@ -17,6 +17,8 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.vote_pages import PageFile
 from rankdp.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 ROWS, ITEMS = 5000, 20
 NAMES = [f"item {item}" for item in range(ITEMS)]
 KINDS = {

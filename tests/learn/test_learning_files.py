@@ -20,6 +20,8 @@ pytest.importorskip("sklearn", reason="learning needs scikit-learn")
 from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load
 from rankdp.learn.experiments import SUSHI_FIVE, compare, simulated, sushi
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def files(tmp_path, request):
@@ -144,7 +146,6 @@ def test_the_simulation_runs_from_end_to_end():
     assert (everyone == everyone[0]).all()  # the paper's own preferences rank alike for all users
 
 
-@pytest.mark.slow
 def test_section_6_3_with_towers_at_reduced_size():
     pytest.importorskip("torch", reason="two towers need PyTorch")
     settings = [simulated(250, 15, seed, test_users=300) for seed in range(2)]
@@ -159,7 +160,6 @@ def test_section_6_3_with_towers_at_reduced_size():
     assert accuracy["kendall", False] > accuracy["laplace", False]
 
 
-@pytest.mark.slow
 def test_section_6_4_sushi_at_reduced_size(data_directory: Path):
     if not (data_directory / "sushi").is_dir():
         pytest.skip("no sushi data here: set RANKDP_DATA to the directory that holds sushi/")

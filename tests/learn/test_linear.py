@@ -19,6 +19,8 @@ from rankdp.learn import LinearPairwiseRanker, load, train_report
 from rankdp.learn.labels import labels_of
 from rankdp.learn.objectives import score_accuracy
 
+pytestmark = pytest.mark.slow
+
 
 def planted(draw, n=1500, m=6, noise=1.0):
     """Users, items and orders from b . y + x' W y + Gumbel noise, whose pairs are logistic with these parameters."""
@@ -36,7 +38,6 @@ def test_it_recovers_a_planted_model(request):
     np.testing.assert_allclose(model.interaction_, own, atol=0.1)
 
 
-@pytest.mark.slow
 def test_it_recovers_it_from_synthetic_rankings_only_with_debiasing(request):
     users, items, orders, common, own = planted(generator(request), n=20_000)
     noisy = mechanism("reinsertion", 6, 3).sample(orders, SeededBits(3))

@@ -16,6 +16,8 @@ from rankdp.learn.objectives import PerUser, Pooled, score_accuracy, score_pass
 from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.registry import mechanism
 
+pytestmark = pytest.mark.slow
+
 MECHANISMS = ["kendall", "ulam", "reinsertion", "optimal"]
 NAMES = [str(place) for place in range(6)]
 

@@ -22,6 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker
 
+pytestmark = pytest.mark.slow
+
 
 class Checked(LinearPairwiseRanker):
     """Labels as rankings of three items: the label says which comes first."""

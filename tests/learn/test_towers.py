@@ -19,6 +19,8 @@ from rankdp.learn.losses import LOSSES
 from rankdp.learn.towers import _Fit, _tower
 from rankdp.mechanisms.registry import mechanism
 
+pytestmark = pytest.mark.slow
+
 
 def people(draw, n=300, m=5):
     users, items = draw.normal(size=(n, 3)), draw.normal(size=(m, 2))

@@ -10,6 +10,8 @@ import pytest
 
 from rankdp.errors import Unsupported
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import sys
 sys.modules["sklearn"] = None

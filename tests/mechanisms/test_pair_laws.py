@@ -14,6 +14,8 @@ from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator, share_estimator
 from rankdp.theory.pair_laws import of_permutations, pairs
 
+pytestmark = pytest.mark.slow
+
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
 # vertices of the linear programme where the law forgets something about pairs for good
 SINGULAR = [("optimal", 4, Fraction(1, 4)), ("optimal", 5, 1), ("optimal", 5, Fraction(3, 2))]
@@ -92,7 +94,6 @@ def test_pair_law_of_longer_rankings_is_consistent(name, items, epsilon):
     assert_consistent(mechanism(name, items, epsilon))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "items"), [("kendall", 50), ("reinsertion", 50), ("ulam", 10)])
 def test_pair_law_of_the_longest_rankings_is_consistent(name, items):
     assert_consistent(mechanism(name, items, 2))
@@ -195,7 +196,6 @@ def test_closed_form_of_reinsertion_solves_the_linear_system(items, epsilon):
     np.testing.assert_allclose(ranks.variances, spread, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.slow
 def test_closed_form_of_reinsertion_for_long_rankings():
     for epsilon in (1, 4):
         built = mechanism("reinsertion", 50, epsilon)

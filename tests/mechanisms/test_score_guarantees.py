@@ -21,6 +21,8 @@ from rankdp.privacy.noise import exp_enclosure
 from rankdp.privacy.powers import GeneralizedNormal
 from rankdp.privacy.zcdp import rho_of
 
+pytestmark = pytest.mark.slow
+
 PRECISE = 320
 TINY = Fraction(1, 1 << 300)
 

@@ -17,6 +17,8 @@ from rankdp.mechanisms.scores.grid import Grid, fitting_steps
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ONE_SCORE
 
+pytestmark = pytest.mark.slow
+
 # -- the samplers draw the audited laws ----------------------------------------------------------------------------
 
 LAWS = [

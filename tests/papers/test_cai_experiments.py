@@ -20,6 +20,8 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.rankers.bradley_terry import fit, worths
 from rankdp.rankers.links import LOGISTIC
 
+pytestmark = pytest.mark.slow
+
 NAMES = sorted(path.stem for path in Path(cai.__file__).parent.glob("*.toml"))
 SMALL = {"items": 24, "p": 0.5, "epsilon": 1}
 

@@ -17,6 +17,8 @@ from pyarrow import parquet
 
 from rankdp.papers.specification import names
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 OWN = """

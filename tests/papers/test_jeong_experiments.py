@@ -17,6 +17,8 @@ from rankdp.theory.recovery import concordance
 from rankdp.theory.score_laws import Uniform
 from rankdp.theory.tradeoffs import p_best
 
+pytestmark = pytest.mark.slow
+
 SPECIFICATIONS = [name for name in names() if name.startswith("jeong/")]
 FEW = 400
 

@@ -11,6 +11,8 @@ from rankdp.errors import InputError
 from rankdp.papers.claims import judge, select
 from rankdp.papers.specification import Claim
 
+pytestmark = pytest.mark.slow
+
 
 def claim(check: str, select: dict | None = None, **options: object) -> Claim:
     return Claim("A claim", "paper", check, "Figure 1", select or {}, options)

@@ -9,6 +9,8 @@ import pytest
 from rankdp.papers.report import _one_line
 from rankdp.papers.specification import load, names
 
+pytestmark = pytest.mark.slow
+
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 
 

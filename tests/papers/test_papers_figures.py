@@ -9,6 +9,8 @@ from rankdp.papers.figures import draw, image, line_styles
 from rankdp.papers.specification import FigurePlan
 from rankdp.report.plots import COLOURS
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 ROWS = [

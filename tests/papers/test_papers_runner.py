@@ -14,6 +14,8 @@ from rankdp.papers import runner
 from rankdp.papers.cells import Cell, Row, mean_row
 from rankdp.papers.specification import Claim, FigurePlan, Run, Specification
 
+pytestmark = pytest.mark.slow
+
 
 def specification(**other: object) -> Specification:
     quick = Run(5, {"size": [1, 2, 3], "kind": ["a", "b"]})

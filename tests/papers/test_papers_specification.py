@@ -10,6 +10,8 @@ from rankdp.errors import InputError
 from rankdp.papers.runner import _function
 from rankdp.papers.specification import PAPERS, find, load, names, read
 
+pytestmark = pytest.mark.slow
+
 WANTED = {
     *(f"xu/figure{number}" for number in (2, 4, 5, 6, 7, 8)),
     *(f"cai/figure{number}" for number in range(1, 8)),

@@ -23,6 +23,8 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.theory.attack import reversal_tail
 from rankdp.theory.concordance import laplace_keep
 
+pytestmark = pytest.mark.slow
+
 MINE = [
     *(f"xu/figure{number}" for number in (2, 4, 5, 6)),
     *(f"xu/erratum-{name}" for name in ("theorem1", "laplace", "kendall-not-best", "worst-case", "notation")),

@@ -21,6 +21,8 @@ from rankdp.papers.specification import HOME
 from rankdp.papers.xu import learning
 from rankdp.privacy.bits import SeededBits
 
+pytestmark = pytest.mark.slow
+
 TOWERS = {
     "preference": "paper",
     "items": 6,

@@ -11,6 +11,8 @@ from rankdp.errors import InputError
 from rankdp.planning.plan import plan
 from rankdp.planning.plan_page import _smooth, check_ending, table_of, to_html, write_plan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def made():

@@ -20,6 +20,8 @@ from rankdp.planning.situation import EXACT, HALF_WIDTH, MEASURES, PAIRS, TOP, M
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.rank import rank
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = {
     "ranking": {"items": 12},
     "comparisons": {"items": 12, "comparisons": 3000, "protect": "outcome"},
@@ -89,7 +91,6 @@ def test_scores_through_the_mechanism_itself(noise, items, epsilon, law, request
     assert (noisy - true).std() == pytest.approx(shape["standard_deviation"], rel=0.1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protect", "method", "epsilon"),
     [("outcome", "bradley-terry", 0.3), ("comparison", "bradley-terry", 1.0), ("comparison", "copeland", 0.5)],

@@ -13,6 +13,8 @@ from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.release import Provenance
 from rankdp.report import budgets as reports
 
+pytestmark = pytest.mark.slow
+
 VOTER = "one voter with at most 2 comparisons"
 
 

@@ -18,6 +18,8 @@ from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
 from rankdp.privacy.ledger import BudgetExceeded, Ledger, LedgerBroken, spending, verify_file
 from rankdp.privacy.release import Provenance
 
+pytestmark = pytest.mark.slow
+
 COMPARISON = "one comparison"
 VOTER = "one voter with at most 3 comparisons"
 

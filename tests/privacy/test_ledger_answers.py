@@ -16,6 +16,8 @@ from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.guarantee import ITEM_POSITION
 from rankdp.privacy.ledger import BudgetExceeded, Ledger
 
+pytestmark = pytest.mark.slow
+
 ITEMS = ("a", "b", "c", "d", "e")
 KENDALL = mechanism("kendall", 5, 1)
 ORDERS = np.tile(np.arange(5, dtype=np.int32), (200, 1))
@@ -121,7 +123,6 @@ def test_partial_answers_are_padded(tmp_path):
     ]
 
 
-@pytest.mark.slow
 def test_processes_agree_on_one_answer(tmp_path):
     code = """
 import sys, numpy as np

@@ -14,6 +14,8 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import BudgetExceeded, Ledger
 from rankdp.privacy.zcdp import rho_of
 
+pytestmark = pytest.mark.slow
+
 UNIT = "one comparison"
 DELTA = Fraction(1, 10**6)
 

@@ -22,6 +22,8 @@ from rankdp.errors import InputError
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import BudgetExceeded, Ledger
 
+pytestmark = pytest.mark.slow
+
 UNIT = "one comparison"
 WORKER = """
 import os, sys
@@ -125,7 +127,6 @@ def test_lost_power_at_any_point(tmp_path, request, copies):
     assert spent(path) == acknowledged[0]
 
 
-@pytest.mark.slow
 def test_a_log_cut_anywhere_is_an_earlier_state_and_a_good_chain(tmp_path, request):
     """What a disk that lied about its fsync would leave: fewer charges, which only a noted head can tell."""
     generator = random.Random(zlib.crc32(request.node.name.encode()))

@@ -16,6 +16,8 @@ from rankdp.privacy import noise, powers
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.powers import LARGEST, GeneralizedNormal, bin_start, bin_weights, power_bounds
 
+pytestmark = pytest.mark.slow
+
 WORD = 1 << 64
 DRAWS = 60_000
 

@@ -11,6 +11,8 @@ from rankdp.cli import cli
 from rankdp.errors import InputError
 from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE
 
+pytestmark = pytest.mark.slow
+
 ITEMS = ("a", "b", "c", "d")
 
 

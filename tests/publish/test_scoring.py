@@ -23,6 +23,8 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ONE_SCORE, Guarantee
 from rankdp.publish.scores import privatize_scores, privatize_scores_file
 
+pytestmark = pytest.mark.slow
+
 ASKED = {
     "laplace": {"epsilon": 2},
     "gaussian": {"epsilon": 1, "delta": "1e-5"},
@@ -318,7 +320,6 @@ def test_no_guarantee_stands_beside_data_it_was_not_made_for(source, tmp_path, m
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "scores.csv"]
 
 
-@pytest.mark.slow
 def test_a_long_file_takes_seconds(tmp_path):
     count = 300_000
     rows = "\n".join(f"player {number},{number % 101}" for number in range(count))

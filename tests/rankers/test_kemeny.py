@@ -17,6 +17,8 @@ from rankdp.rankers import kemeny_kernels as kernels
 from rankdp.rankers.kemeny import components, kemeny, subsets
 from rankdp.rankers.kemeny_search import Limits, Search
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("auto", "subsets", "programme", "heuristic")
 
 
@@ -338,7 +340,6 @@ def test_bad_options():
         kemeny(tournament(501, 1), method="programme")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("m", [19, 20, 21, 22])
 def test_larger_components(m):
     for weights in (voters(m, 11, m), tournament(m, m), np.random.default_rng(m).normal(size=(m, m))):
@@ -347,7 +348,6 @@ def test_larger_components(m):
         assert kemeny(weights).cost == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [50, 51])
 def test_sixty_items(count):
     weights = voters(60, count, 3)

@@ -8,6 +8,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.theory.noises.families import Gaussian, Laplace
 from rankdp.theory.noises.sums import NormalLaplace
 
+pytestmark = pytest.mark.slow
+
 shares = pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 0.999])
 
 

@@ -21,6 +21,8 @@ from rankdp.theory.noises import (
     rdp_inverse,
 )
 
+pytestmark = pytest.mark.slow
+
 INDEPENDENT = [
     Laplace(),
     Gaussian(),

@@ -15,6 +15,8 @@ from rankdp.theory.noises.constants import gaussian_pair, order_constants
 from rankdp.theory.score_laws import Exponential, Normal, Uniform, score_law
 from rankdp.theory.score_tables import Tabulated
 
+pytestmark = pytest.mark.slow
+
 LIGHT = [Gaussian(), Laplace(), GeneralizedNormal(0.4), Staircase(1.0)]
 light = pytest.mark.parametrize("noise", LIGHT, ids=str)
 BAND = 4.5
@@ -340,7 +342,6 @@ def test_simulations_agree_with_plain_counting(request):
     near(none, recovery.order_probability_iid(6, noise, sigma, law), 1e-3)
 
 
-@pytest.mark.slow
 def test_a_million_draws_take_seconds(request):
     """Figure 2's setting: Unif(0, 100), n = 20, 10^6 iterations."""
     import time

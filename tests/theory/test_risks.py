@@ -16,6 +16,8 @@ from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.mechanisms.registry import mechanism
 from rankdp.theory import risks
 
+pytestmark = pytest.mark.slow
+
 LOGISTIC = LOSSES["logistic"].value
 
 

@@ -13,6 +13,8 @@ from rankdp.theory.score_laws import Exponential, Normal, Uniform, score_law
 from rankdp.theory.score_samples import Sampled
 from rankdp.theory.score_tables import Beta, Tabulated
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [
     (Uniform(2, 5), stats.uniform(2, 3)),
     (Normal(1, 2), stats.norm(1, 2)),

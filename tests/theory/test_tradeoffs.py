@@ -20,6 +20,8 @@ from rankdp.theory.tradeoffs import (
     tradeoff,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("n", "span"), [(5, 1.0), (20, 100.0)])
 def test_examples_4_7_and_4_10(n, span):
