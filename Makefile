@@ -38,7 +38,7 @@ lint: $(DEV)  ## style, types and layers alone
 bench: $(DEV)  ## ours and the peers side by side, as ratios
 	@$(RUN) benchmarks
 
-papers: $(DEV)  ## every figure of the papers anew, into reproduction/ and docs/papers
+papers: $(DEV)  ## every figure of the papers, into reproduction/ and docs/papers
 	@$(VENV)/bin/rankdp reproduce --markdown docs/papers
 
 docs: $(DEV)  ## build docs/_build/html, warnings are errors

@@ -63,11 +63,12 @@ def test_importing_the_modules_compiles_nothing(tmp_path, monkeypatch):
 import importlib, pkgutil
 import numba
 from numba.core import event
-import rankdp
+import rankdp, rankdp_papers
 with event.install_recorder("numba:compile") as recorder:
-    for module in pkgutil.walk_packages(rankdp.__path__, "rankdp."):
-        if not module.name.endswith((".__main__", "kernels")):  # kernels are loaded by the first call
-            importlib.import_module(module.name)
+    for package in (rankdp, rankdp_papers):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if not module.name.endswith((".__main__", "kernels")):  # kernels are loaded by the first call
+                importlib.import_module(module.name)
 print(len(recorder.buffer))
 """
     assert python(code).split()[-1] == "0"

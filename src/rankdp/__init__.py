@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from rankdp.mechanisms.registry import candidates as candidates
     from rankdp.mechanisms.registry import mechanism as mechanism
     from rankdp.mechanisms.scores.catalogue import score_mechanism as score_mechanism
-    from rankdp.papers.reproduction import reproduce as reproduce
     from rankdp.planning.plan import plan as plan
     from rankdp.privacy.answers import AnswerStore as AnswerStore
     from rankdp.privacy.bits import SecureBits as SecureBits
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from rankdp.publish.scores import privatize_scores as privatize_scores
     from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
     from rankdp.report.boards import write_board as write_board
+    from rankdp_papers.reproduction import reproduce as reproduce
 
 _WHERE = {
     "Aggregate": "aggregation.estimates",
@@ -69,7 +69,6 @@ _WHERE = {
     "candidates": "mechanisms.registry",
     "mechanism": "mechanisms.registry",
     "score_mechanism": "mechanisms.scores.catalogue",
-    "reproduce": "papers.reproduction",
     "plan": "planning.plan",
     "AnswerStore": "privacy.answers",
     "SecureBits": "privacy.bits",
@@ -84,17 +83,20 @@ _WHERE = {
     "privatize_scores": "publish.scores",
     "privatize_scores_file": "publish.scores",
 }
+_ELSEWHERE = {"reproduce": "rankdp_papers.reproduction"}  # packages beside the library, loaded when asked for
 _PACKAGES = (
     *("attack", "audit", "data", "errors", "learn", "mechanisms"),
     *("planning", "privacy", "publish", "rankers", "report", "theory"),
 )
 
-__all__ = ["__version__", *_WHERE]
+__all__ = ["__version__", *_WHERE, *_ELSEWHERE]
 
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         value = getattr(import_module(f"rankdp.{_WHERE[name]}"), name)
+    elif name in _ELSEWHERE:
+        value = getattr(import_module(_ELSEWHERE[name]), name)
     elif name in _PACKAGES:
         value = import_module(f"rankdp.{name}")
     else:
@@ -104,4 +106,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_PACKAGES})
+    return sorted({*globals(), *__all__, *_PACKAGES})

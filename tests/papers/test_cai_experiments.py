@@ -12,13 +12,22 @@ import pytest
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.papers import cai
-from rankdp.papers.cai import calibration, corrections, estimators, probit, reading, simulation, solver, surveys
-from rankdp.papers.cells import Cell
-from rankdp.papers.specification import load
 from rankdp.privacy.bits import SeededBits
 from rankdp.rankers.bradley_terry import fit, worths
 from rankdp.rankers.links import LOGISTIC
+from rankdp_papers import cai
+from rankdp_papers.cai import (
+    algorithms,
+    corrections,
+    drawn_votes,
+    generator,
+    influence,
+    rounding_attack,
+    spent_epsilon,
+    students,
+)
+from rankdp_papers.experiment import Cell
+from rankdp_papers.specification import load
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +59,7 @@ def test_a_specification_runs_and_has_what_its_figure_and_claims_name(name, data
     plain = tomllib.loads((Path(cai.__file__).parent / f"{name}.toml").read_text("utf-8"))
     specification = load(f"cai/{name}")
     module, function = specification.experiment.split(".")
-    experiment = getattr(importlib.import_module(f"rankdp.papers.cai.{module}"), function)
+    experiment = getattr(importlib.import_module(f"rankdp_papers.cai.{module}"), function)
     cell = specification.cells("quick")[0]
     small = {name: min(number, 24) if name == "items" else number for name, number in cell.values.items()}
     rows = experiment(replace(cell, values=small, repetitions=3))
@@ -78,14 +87,14 @@ def test_a_specification_runs_and_has_what_its_figure_and_claims_name(name, data
 
 def test_a_cell_gives_the_same_rows_again_and_others_with_another_seed():
     cell = Cell(SMALL, 3, seed=5)
-    assert simulation.errors(cell) == simulation.errors(cell)
-    assert simulation.errors(cell) != simulation.errors(replace(cell, seed=6))
+    assert drawn_votes.errors(cell) == drawn_votes.errors(cell)
+    assert drawn_votes.errors(cell) != drawn_votes.errors(replace(cell, seed=6))
 
 
 def test_votes_are_shared_by_epsilons_and_nested_in_p():
-    half = simulation.poll(Cell(SMALL, 1, 5), 0)
-    assert half.counts == simulation.poll(Cell({**SMALL, "epsilon": 4}, 1, 5), 0).counts
-    whole = simulation.poll(Cell({**SMALL, "p": 1}, 1, 5), 0).counts.dense()
+    half = drawn_votes.poll(Cell(SMALL, 1, 5), 0)
+    assert half.counts == drawn_votes.poll(Cell({**SMALL, "epsilon": 4}, 1, 5), 0).counts
+    whole = drawn_votes.poll(Cell({**SMALL, "p": 1}, 1, 5), 0).counts.dense()
     kept = half.counts.dense() + half.counts.dense().T > 0
     assert 0 < kept.sum() < kept.size - len(kept)
     assert (half.counts.dense()[kept] == whole[kept]).all()
@@ -95,7 +104,7 @@ def test_votes_are_shared_by_epsilons_and_nested_in_p():
 
 
 def test_strengths_have_the_top_quarter_first_and_are_centred():
-    drawn = simulation.strengths(400, np.random.default_rng(0))
+    drawn = drawn_votes.strengths(400, np.random.default_rng(0))
     assert drawn.sum() == pytest.approx(0, abs=1e-10)
     powers = np.exp(drawn - drawn[0])
     assert powers[:100] == pytest.approx(1)
@@ -105,37 +114,37 @@ def test_strengths_have_the_top_quarter_first_and_are_centred():
 
 def test_outcomes_follow_the_model():
     truth = np.array([1.0, 0.0, -1.0])
-    wins = sum(simulation.vote(truth, 1, 1, np.random.default_rng(seed)).counts.dense() for seed in range(4000))
+    wins = sum(drawn_votes.vote(truth, 1, 1, np.random.default_rng(seed)).counts.dense() for seed in range(4000))
     expected = LOGISTIC.cdf(truth[:, None] - truth[None, :])
     off = (wins / 4000 - expected)[~np.eye(3, dtype=bool)]
     assert np.abs(off).max() < 5 * 0.5 / math.sqrt(4000)
 
 
 def test_with_all_pairs_compared_wins_and_likelihood_find_the_same_top_k():
-    rows = simulation.errors(Cell({**SMALL, "p": 1}, 20, 1))
-    for method in ("copeland", simulation.WINS_NOT_PRIVATE):
+    rows = drawn_votes.errors(Cell({**SMALL, "p": 1}, 20, 1))
+    for method in ("copeland", drawn_votes.WINS_NOT_PRIVATE):
         assert value(rows, method=method, measure="lead") == 0
-    below = simulation.errors(Cell({"items": 60, "p": 0.25, "epsilon": 4}, 20, 1))
-    assert value(below, method=simulation.WINS_NOT_PRIVATE, measure="lead") < -0.02
+    below = drawn_votes.errors(Cell({"items": 60, "p": 0.25, "epsilon": 4}, 20, 1))
+    assert value(below, method=drawn_votes.WINS_NOT_PRIVATE, measure="lead") < -0.02
 
 
 def test_equal_scores_are_ranked_by_lot():
     lots = np.array([2, 0, 1, 3])
-    assert estimators.best_first(np.array([1.0, 1.0, 1.0 + 1e-13, 5.0]), lots).tolist() == [3, 1, 2, 0]
+    assert algorithms.best_first(np.array([1.0, 1.0, 1.0 + 1e-13, 5.0]), lots).tolist() == [3, 1, 2, 0]
 
 
 def test_errors_of_known_scores():
     counts = PairCounts.from_pairs([0], [1], [2], items=4)
-    votes = simulation.Poll(np.array([3.0, 1.0, -1.0, -3.0]), counts, 1, np.arange(4))
+    votes = drawn_votes.Poll(np.array([3.0, 1.0, -1.0, -3.0]), counts, 1, np.arange(4))
     found = votes.relative_errors(np.array([1.0, 3.0, -1.0, -3.0]))
     assert found == pytest.approx({"linf": 2 / 3, "l2": math.sqrt(8 / 20), "overlap": 0})
 
 
 def test_the_paper_s_algorithm_has_the_paper_s_noise_and_ridge():
-    one = estimators.paper(300, 44_850, 0.5)
+    one = algorithms.paper(300, 44_850, 0.5)
     assert float(one.ridge) == pytest.approx(math.sqrt(299 * math.log(300)))
     assert float(one.scale) == pytest.approx(8 / (0.5 * 249 / 250))
-    few = estimators.paper(4, 6, 0.1)  # here Proposition 2.1 asks for more ridge than the rates do
+    few = algorithms.paper(4, 6, 0.1)  # here Proposition 2.1 asks for more ridge than the rates do
     assert float(few.ridge) == pytest.approx(4 * 0.25 / (0.1 * 249 / 250))
     assert float(few.scale) == pytest.approx(8 / (0.1 * 249 / 250))
 
@@ -144,7 +153,7 @@ def test_the_paper_s_algorithm_has_the_paper_s_noise_and_ridge():
 
 
 def test_the_surveys_are_read_as_their_publishers_describe_them(data_directory):
-    cems, immigration = (surveys.read(data_directory / name) for name in ("cems", "immigration"))
+    cems, immigration = (students.read(data_directory / name) for name in ("cems", "immigration"))
     assert (len(cems.items), len(cems.halves), (cems.halves == 1).sum()) == (6, 4454, 487)
     assert [(immigration.halves == half).sum() for half in (2, 0, 1)] == [236, 143, 124]
     shares = dict(zip(cems.items, worths(fit(cems.some(1, np.arange(4454))).theta), strict=True))
@@ -158,30 +167,30 @@ def test_the_surveys_are_read_as_their_publishers_describe_them(data_directory):
         "Stockholm": 0.075,
     }
     assert {name: round(share, 3) for name, share in shares.items()} == told
-    assert surveys.read(data_directory / "cems").some(0.25, np.arange(4454)).halves.sum() == 2 * round(0.25 * 4454)
+    assert students.read(data_directory / "cems").some(0.25, np.arange(4454)).halves.sum() == 2 * round(0.25 * 4454)
 
 
 def test_sampling_error_of_a_balanced_tie():
     """n items, m answers a pair, all equal: the information is m/4 (n I - J), its inverse has trace 4 (n-1)/(m n)."""
     first, second = np.triu_indices(5, 1)
     counts = PairCounts.from_pairs(first, second, np.full(10, 20), np.full(10, 20), items=5)
-    assert surveys.sampling_error(counts, np.zeros(5)) == pytest.approx(math.sqrt(4 * 4 / (20 * 5)))
+    assert students.sampling_error(counts, np.zeros(5)) == pytest.approx(math.sqrt(4 * 4 / (20 * 5)))
 
 
 def test_distances_shrink_with_endless_epsilon_and_a_student_costs_more_than_an_answer(data_directory, monkeypatch):
     monkeypatch.setenv("RANKDP_DATA", str(data_directory))
     values = {"survey": "immigration", "per_voter": 6, "p": 1}
-    near = surveys.distances(Cell({**values, "epsilon": 100_000}, 3, 1))
+    near = students.distances(Cell({**values, "epsilon": 100_000}, 3, 1))
     for measure in ("l2", "linf", "hamming"):
         assert value(near, method="bradley-terry + paper", reference="own", measure=measure) < 1e-3
     assert value(near, method="bradley-terry + paper", reference="likelihood", measure="l2") > 0.1  # the ridge alone
-    rows = surveys.distances(Cell({**values, "epsilon": 1}, 20, 1))
+    rows = students.distances(Cell({**values, "epsilon": 1}, 20, 1))
     answer, student = (
         value(rows, method=f"bradley-terry + {unit}", reference="likelihood", measure="l2")
         for unit in ("tight", "voter")
     )
     assert student > 2 * answer
-    assert estimators.noisy_wins(1, Protection("voter", 6)).scale == 6 * estimators.noisy_wins(1).scale
+    assert algorithms.noisy_wins(1, Protection("voter", 6)).scale == 6 * algorithms.noisy_wins(1).scale
 
 
 # -- errata ------------------------------------------------------------------------------------------------------
@@ -191,7 +200,7 @@ def test_the_density_has_the_same_total_for_every_data_set():
     """Else the ratio of what log_density gives would not be that of two densities."""
     axis = np.linspace(-18, 18, 361)
     totals = [
-        sum(math.exp(calibration.log_density(np.array([x, y]), wins, 2.0, 1.5)) for x in axis for y in axis[::4])
+        sum(math.exp(spent_epsilon.log_density(np.array([x, y]), wins, 2.0, 1.5)) for x in axis for y in axis[::4])
         for wins in (((0, 1, 1),), ((1, 0, 2),))
     ]
     assert totals[0] == pytest.approx(totals[1], rel=1e-2)
@@ -200,13 +209,13 @@ def test_the_density_has_the_same_total_for_every_data_set():
 @pytest.mark.parametrize("scale", [0.1, 2.0, 40.0])
 def test_four_items_reach_the_first_term_of_the_proof_and_never_more_than_all_of_it(scale):
     for ridge in (2.0, 41.0):
-        worst = calibration.worst_ratio(scale, ridge)
+        worst = spent_epsilon.worst_ratio(scale, ridge)
         assert worst == pytest.approx(4 / scale, rel=1e-5)
-        assert worst <= calibration.proof(scale, ridge)
+        assert worst <= spent_epsilon.proof(scale, ridge)
 
 
 def test_theorem_2_1_breaks_its_promise_and_the_others_keep_it():
-    rows = calibration.spent(Cell({"epsilon": 1, "ridge": 41}))
+    rows = spent_epsilon.spent(Cell({"epsilon": 1, "ridge": 41}))
     theorem, paper, tight = (f"bradley-terry + {name}" for name in ("theorem 2.1", "paper", "tight"))
     assert value(rows, method=theorem, measure="found") == pytest.approx(64, rel=1e-6)
     assert value(rows, method=paper, measure="found") == pytest.approx(0.5, rel=1e-6)
@@ -232,35 +241,35 @@ def test_a_quarter_of_the_noise_where_only_outcomes_are_secret():
 
 
 def test_printed_generator_ties_three_quarters_of_the_items():
-    drawn = reading.as_printed(100, np.random.default_rng(0))
+    drawn = generator.as_printed(100, np.random.default_rng(0))
     assert (drawn == drawn.max()).sum() == 76
     lots = [np.random.default_rng(seed).permutation(100) for seed in range(2000)]
-    found = [(estimators.best_first(drawn, one)[:25] < 25).mean() for one in lots]
-    exact = value(reading.overlap(Cell({"items": 100, "p": 1, "generator": "printed"}, 2, 1)), method=reading.TRUTH)
+    found = [(algorithms.best_first(drawn, one)[:25] < 25).mean() for one in lots]
+    exact = value(generator.overlap(Cell({"items": 100, "p": 1, "generator": "printed"}, 2, 1)), method=generator.TRUTH)
     assert exact == 25 / 76
     assert np.mean(found) == pytest.approx(exact, abs=5 * 0.09 / math.sqrt(2000))
 
 
 def test_probit_influence_grows_and_the_library_refuses_it():
-    at = probit.of_probit(np.array([0.0, 30.0]))
+    at = influence.of_probit(np.array([0.0, 30.0]))
     assert at[0] == pytest.approx(4 / math.sqrt(2 * math.pi))
     assert at[1] == pytest.approx(30 + 1 / 30, abs=1e-3)  # the hazard rate of the normal law, x + 1/x - …
-    assert probit.of_link(LOGISTIC, np.linspace(-20, 20, 101)) == pytest.approx(1)
-    rows = probit.influence(Cell({"reach": 4}))
+    assert influence.of_link(LOGISTIC, np.linspace(-20, 20, 101)) == pytest.approx(1)
+    rows = influence.influence(Cell({"reach": 4}))
     refused = {row["link"] for row in rows if row["measure"] == "refused" and row["value"]}
     assert refused == {"probit"}
 
 
 def test_single_precision_noise_gives_the_secret_away_and_the_library_does_not():
-    rows = solver.leak(Cell({"items": 8, "epsilon": 1}, 60, 3))
-    assert value(rows, method=solver.NAIVE, measure="digits") == 1
-    assert 0.25 < value(rows, method=solver.OURS, measure="digits") < 0.75  # four standard errors
+    rows = rounding_attack.leak(Cell({"items": 8, "epsilon": 1}, 60, 3))
+    assert value(rows, method=rounding_attack.NAIVE, measure="digits") == 1
+    assert 0.25 < value(rows, method=rounding_attack.OURS, measure="digits") < 0.75  # four standard errors
     assert rows[0]["limit"] == pytest.approx(math.e / (1 + math.e))
 
 
 def test_the_attacked_tables_are_neighbours_and_undoing_the_fit_gives_the_noise_back():
-    mechanism = estimators.tight(6, 15, 1)
-    case = solver._Case.drawn(np.random.default_rng(1), 6, mechanism)
+    mechanism = algorithms.tight(6, 15, 1)
+    case = rounding_attack._Case.drawn(np.random.default_rng(1), 6, mechanism)
     one, other = (counts.dense() for counts in case.neighbours)
     assert np.abs(one - other).sum() == 2
     assert one[0, 1] == other[2, 3] == 1
@@ -272,10 +281,10 @@ def test_the_attacked_tables_are_neighbours_and_undoing_the_fit_gives_the_noise_
 
 def test_extra_noise_is_that_of_the_mechanism():
     """Releases of the same noisy minimiser spread by as much as the closed form says."""
-    mechanism = estimators.tight(6, 15, 1)
+    mechanism = algorithms.tight(6, 15, 1)
     steps = math.sqrt(2) * float(mechanism.output_scale) * 2.0**-44
-    assert solver.extra_noise(mechanism) == pytest.approx(steps * math.sqrt(15 / 6 / 2), rel=1e-3)
-    counts = solver._Case.drawn(np.random.default_rng(1), 6, mechanism).neighbours[0]
+    assert rounding_attack.extra_noise(mechanism) == pytest.approx(steps * math.sqrt(15 / 6 / 2), rel=1e-3)
+    counts = rounding_attack._Case.drawn(np.random.default_rng(1), 6, mechanism).neighbours[0]
     released = mechanism.sample(counts, SeededBits(4)) / 2.0**-44
     assert (released == np.rint(released)).all()
 
@@ -288,4 +297,4 @@ def test_a_survey_that_is_not_one_is_refused(tmp_path, text):
     if text is not None:
         (tmp_path / "comparisons.csv").write_text(text)
     with pytest.raises(InputError, match=r"comparisons.csv must have the columns item_1, item_2 and outcome"):
-        surveys.read(tmp_path)
+        students.read(tmp_path)

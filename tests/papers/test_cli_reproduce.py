@@ -12,10 +12,12 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from pyarrow import parquet
 
-from rankdp.papers.specification import names
+from rankdp import cli
+from rankdp_papers.specification import names
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +27,7 @@ OWN = """
 paper = "xu"
 title = "Pairs kept by short rankings"
 source = "Figure 0"
-experiment = "synthetic.concordance"
+experiment = "kept_pairs.concordance"
 setting = "What was done."
 seen = "What we see."
 [quick]
@@ -59,6 +61,20 @@ def test_list_names_everything(tmp_path: Path):
     shown = rankdp("--list", cwd=tmp_path).stdout
     assert all(name in shown for name in names())
     assert not any(tmp_path.iterdir())
+
+
+def test_the_library_loads_the_papers_only_when_they_are_asked_for():
+    loaded = "print('rankdp_papers' in sys.modules)"
+    code = f"import sys, rankdp.cli; {loaded}; rankdp.reproduce; {loaded}"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "True"]
+
+
+def test_the_command_line_works_without_the_papers(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    context = click.Context(cli.cli)
+    assert "reproduce" not in cli.cli.list_commands(context)
+    assert cli.cli.get_command(context, "reproduce") is None
+    assert cli.cli.get_command(context, "privatize") is not None
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path):

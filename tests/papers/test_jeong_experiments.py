@@ -8,14 +8,14 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from rankdp.papers.cells import Cell
-from rankdp.papers.claims import judge, select
-from rankdp.papers.jeong import approximations, errata, exchange, shapes
-from rankdp.papers.specification import load, names
 from rankdp.theory.noises import Gaussian, Laplace
 from rankdp.theory.recovery import concordance
 from rankdp.theory.score_laws import Uniform
 from rankdp.theory.tradeoffs import p_best
+from rankdp_papers.experiment import Cell
+from rankdp_papers.jeong import exchange, misprints, shapes, sorting_error
+from rankdp_papers.specification import load, names
+from rankdp_papers.verdicts import judge, select
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def small_table(name):
     cell = specification.cells("quick")[0]
     few = Cell(cell.values, min(cell.repetitions, FEW), cell.seed)
     module, _, function = specification.experiment.rpartition(".")
-    rows = getattr(import_module(f"rankdp.papers.jeong.{module}"), function)(few)
+    rows = getattr(import_module(f"rankdp_papers.jeong.{module}"), function)(few)
     grid = {column: cell.values[column] for column in specification.quick.grid}
     return specification, grid, [{**grid, **row} for row in rows]
 
@@ -78,9 +78,9 @@ def test_claims_select_values_that_both_grids_have(name):
 
 def test_a_cell_is_the_same_again_and_another_seed_is_not():
     values = {"noise": "laplace", "sigma": 0.3, "items": 6, "width": 10.0, "p": 0.5, "staircase_epsilon": 4.0}
-    first = run(approximations.against_sigma, FEW, 7, **values)
-    assert first == run(approximations.against_sigma, FEW, 7, **values)
-    assert first != run(approximations.against_sigma, FEW, 8, **values)
+    first = run(sorting_error.against_sigma, FEW, 7, **values)
+    assert first == run(sorting_error.against_sigma, FEW, 7, **values)
+    assert first != run(sorting_error.against_sigma, FEW, 8, **values)
 
 
 # -- figures 2 and 3 --------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_a_cell_is_the_same_again_and_another_seed_is_not():
 def test_two_scores_have_a_closed_form(noise):
     """For two scores P_e is 1 minus the expected share of pairs in order."""
     draws, random = 200_000, np.random.default_rng(5)
-    rows = approximations.compare(2, noise, 0.2, Uniform(), 2, draws, random)
+    rows = sorting_error.compare(2, noise, 0.2, Uniform(), 2, draws, random)
     exact = 1 - concordance(noise, 0.2, Uniform())
     (simulated,) = select(rows, {"method": "simulated"})
     assert simulated["value"] == pytest.approx(exact, abs=5 * simulated["error"])
@@ -100,7 +100,7 @@ def test_two_scores_have_a_closed_form(noise):
 
 def test_orders_add_up_and_distances_are_to_the_simulation():
     sigmas = {"low noise": {"10": [0.002]}}
-    rows = run(approximations.near_zero, 20_000, items=10, law="uniform", range="low noise", sigmas=sigmas)
+    rows = run(sorting_error.near_zero, 20_000, items=10, law="uniform", range="low noise", sigmas=sigmas)
     first, second = (value(rows, method=f"{order} order", measure="error probability") for order in ("first", "second"))
     assert first == pytest.approx(90 / math.sqrt(math.pi) * 0.002)  # Example 3.8
     c2 = -0.5 * 10 * 81 - 0.108998 * 720 - 5040 / (2 * math.pi)
@@ -150,10 +150,10 @@ def test_staircase_noise_beats_the_best_generalised_normal():
 
 
 def test_constants():
-    rows = run(errata.constants, 1000, powers=[0.5, 2.0], items=10, sigma=1e-3)
-    assert errata.printed_scale(0.5) is None
-    assert errata.printed_scale(1.0) is None
-    assert errata.printed_scale(2.0) == pytest.approx(math.sqrt(1 / 24))
+    rows = run(misprints.constants, 1000, powers=[0.5, 2.0], items=10, sigma=1e-3)
+    assert misprints.printed_scale(0.5) is None
+    assert misprints.printed_scale(1.0) is None
+    assert misprints.printed_scale(2.0) == pytest.approx(math.sqrt(1 / 24))
     for p in (0.5, 2.0):
         assert value(rows, p=p, method="superscripts restored", measure="variance of the noise") == pytest.approx(1)
     printed = value(rows, p=2.0, method="as printed", measure="variance of the noise")
@@ -164,11 +164,11 @@ def test_constants():
 
 
 def test_bound_75_is_false_and_30_is_true():
-    rows = run(errata.bound_75, alpha=2.0, ratio=1e-6)
+    rows = run(misprints.bound_75, alpha=2.0, ratio=1e-6)
     assert value(rows, method="upper bound in (28)") == pytest.approx(math.log(2 / 3) + 0.5, abs=1e-5)
     assert value(rows, measure="excess", method="epsilon itself, (27)") < 0
     for ratio in (0.01, 1.0, 5.0):
-        assert 0 < value(run(errata.bound_75, alpha=3.0, ratio=ratio), measure="sigma over (30)") < 1
+        assert 0 < value(run(misprints.bound_75, alpha=3.0, ratio=ratio), measure="sigma over (30)") < 1
 
 
 def test_the_best_p_is_below_those_of_appendix_l():
@@ -197,7 +197,7 @@ def test_sorting_is_optimal_from_p_1_on_only():
 
 
 def test_what_the_exact_order_of_20_scores_costs():
-    rows = run(errata.everyday, 20_000, items=20, probability=0.95)
+    rows = run(misprints.everyday, 20_000, items=20, probability=0.95)
     assert value(rows, method="laplace", measure="epsilon needed") == pytest.approx(5560, rel=0.01)
     assert value(rows, method="staircase", measure="epsilon needed") == pytest.approx(15.9, abs=0.1)
     assert value(rows, measure="error times epsilon") == pytest.approx(285)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rankdp.errors import InputError
-from rankdp.papers.claims import judge, select
-from rankdp.papers.specification import Claim
+from rankdp_papers.specification import Claim
+from rankdp_papers.verdicts import judge, select
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdp.papers.report import _one_line
-from rankdp.papers.specification import load, names
+from rankdp_papers.documents import _one_line
+from rankdp_papers.specification import load, names
 
 pytestmark = pytest.mark.slow
 

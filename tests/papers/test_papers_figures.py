@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rankdp.errors import InputError
-from rankdp.papers.figures import draw, image, line_styles
-from rankdp.papers.specification import FigurePlan
 from rankdp.report.plots import COLOURS
+from rankdp_papers.pictures import draw, image, line_styles
+from rankdp_papers.specification import FigurePlan
 
 pytestmark = pytest.mark.slow
 

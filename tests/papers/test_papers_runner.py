@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.papers import runner
-from rankdp.papers.cells import Cell, Row, mean_row
-from rankdp.papers.specification import Claim, FigurePlan, Run, Specification
+from rankdp_papers import runner
+from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.specification import Claim, FigurePlan, Run, Specification
 
 pytestmark = pytest.mark.slow
 
@@ -132,12 +132,12 @@ def test_a_number_that_is_none_is_a_bug_and_said(use, tmp_path):
 
 
 def test_an_unknown_experiment_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"experiment must be module.function of rankdp.papers.xu, got 'fake.squares'"):
+    with pytest.raises(InputError, match=r"experiment must be module.function of rankdp_papers.xu, got 'fake.squares'"):
         runner._function("xu", "fake.squares")
 
 
 def test_two_processes_find_what_one_does(tmp_path):
-    from rankdp.papers.specification import load
+    from rankdp_papers.specification import load
 
     one = load("xu/figure2")
     small = Run(20, {name: points[:2] for name, points in one.quick.grid.items()})

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rankdp.errors import InputError
-from rankdp.papers.runner import _function
-from rankdp.papers.specification import PAPERS, find, load, names, read
+from rankdp_papers.runner import _function
+from rankdp_papers.specification import PAPERS, find, load, names, read
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ GOOD = """
 paper = "xu"
 title = "A title"
 source = "Figure 2"
-experiment = "synthetic.concordance"
+experiment = "kept_pairs.concordance"
 setting = "What was done."
 seen = "What we see."
 settings = {scale = 2}

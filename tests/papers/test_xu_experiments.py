@@ -13,15 +13,15 @@ from rankdp.attack.inference import infer
 from rankdp.audit.enumeration import audit_exact
 from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.registry import mechanism
-from rankdp.papers.cells import Cell
-from rankdp.papers.claims import judge
-from rankdp.papers.figures import draw
-from rankdp.papers.runner import _function
-from rankdp.papers.specification import load
-from rankdp.papers.xu import attack, comparisons, errata, rivals, synthetic
 from rankdp.privacy.bits import SeededBits
 from rankdp.theory.attack import reversal_tail
 from rankdp.theory.concordance import laplace_keep
+from rankdp_papers.experiment import Cell
+from rankdp_papers.pictures import draw
+from rankdp_papers.runner import _function
+from rankdp_papers.specification import load
+from rankdp_papers.verdicts import judge
+from rankdp_papers.xu import best_mechanism, counterexamples, inference_error, kept_pairs, rivals
 
 pytestmark = pytest.mark.slow
 
@@ -77,10 +77,10 @@ def test_exact_errata_come_to_their_verdicts(name):
 @pytest.mark.parametrize(
     ("experiment", "values"),
     [
-        (synthetic.concordance, {"items": 4, "epsilon": 1}),
-        (synthetic.privacy, {"items": 3, "epsilon": 1, "method": "kendall", "draws": 2000, "draws_beside": 2000}),
-        (attack.adaptive, {"items": 3, "schedule": "with log", "releases": [10]}),
-        (errata.notation, {"items": 3, "epsilon": 1, "releases": 5}),
+        (kept_pairs.concordance, {"items": 4, "epsilon": 1}),
+        (kept_pairs.privacy, {"items": 3, "epsilon": 1, "method": "kendall", "draws": 2000, "draws_beside": 2000}),
+        (inference_error.adaptive, {"items": 3, "schedule": "with log", "releases": [10]}),
+        (counterexamples.notation, {"items": 3, "epsilon": 1, "releases": 5}),
     ],
 )
 def test_a_cell_depends_on_its_seed_alone(experiment, values):
@@ -121,7 +121,7 @@ def test_no_two_neighbours_are_farther_apart_than_m_once_all_ranks_may_shift():
 
 
 def test_the_bound_of_a_long_ranking_is_nearly_attained():
-    rows = comparisons.laplace(Cell({"items": 40, "epsilon": 1}))
+    rows = best_mechanism.laplace(Cell({"items": 40, "epsilon": 1}))
     measure = "realised epsilon divided by epsilon"
     low = value(rows, method="noisy-ranks", measure=f"{measure}, at least")
     assert 0.999 < low < value(rows, method="noisy-ranks", measure=f"{measure}, at most") == pytest.approx(1)
@@ -133,7 +133,7 @@ def test_the_bound_of_a_long_ranking_is_nearly_attained():
 
 
 def test_simulated_shares_agree_with_the_closed_forms():
-    rows = synthetic.concordance(Cell({"items": 8, "epsilon": 2}, 4000, 3))
+    rows = kept_pairs.concordance(Cell({"items": 8, "epsilon": 2}, 4000, 3))
     for row in rows:
         if row["measure"] == "simulated minus exact":
             assert abs(row["value"]) < 5 * row["error"]
@@ -145,12 +145,12 @@ def test_simulated_shares_agree_with_the_closed_forms():
 
 
 def test_the_share_in_order_counts_pairs():
-    assert synthetic.share_in_order(np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 2, 3]])).tolist() == [1, 0, 5 / 6]
+    assert kept_pairs.share_in_order(np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 2, 3]])).tolist() == [1, 0, 5 / 6]
 
 
 def test_equation_8_errs_upwards_and_the_held_out_bound_does_not():
     values = {"items": 4, "epsilon": 1, "method": "kendall", "draws": 20_000, "draws_beside": 1}
-    rows = synthetic.privacy(Cell(values, 1, 2))
+    rows = kept_pairs.privacy(Cell(values, 1, 2))
     estimate, error = next((row["value"], row["error"]) for row in rows if row["measure"] == "estimate (8)")
     assert value(rows, measure="held-out lower bound") < value(rows, measure="exact") == pytest.approx(1)
     assert 1 < estimate < 1 + 6 * error
@@ -158,14 +158,14 @@ def test_equation_8_errs_upwards_and_the_held_out_bound_does_not():
 
 def test_the_counts_are_those_of_the_law():
     one = mechanism("ulam", 3, 1)
-    counts = synthetic._counts(one, np.array([1, 2, 0], dtype=np.int32), 60_000, SeededBits(5))
+    counts = kept_pairs._counts(one, np.array([1, 2, 0], dtype=np.int32), 60_000, SeededBits(5))
     law = np.exp(one.log_prob(all_permutations(3), [1, 2, 0]))
     assert counts.sum() == 60_000
     assert ((counts - 60_000 * law) ** 2 / (60_000 * law)).sum() < 25  # chi-squared with 5 degrees of freedom
 
 
 def test_the_attackers_error_is_exact_for_two_items_and_above_its_bound():
-    rows = attack.fixed_epsilon(Cell({"items": 2, "epsilon": 1, "releases": [5]}, 4000, 1))
+    rows = inference_error.fixed_epsilon(Cell({"items": 2, "epsilon": 1, "releases": [5]}, 4000, 1))
     tail = value(rows, method="kendall + binomial bound")
     assert tail == reversal_tail(5, 2, 1)
     assert value(rows, method="kendall") == pytest.approx(tail, abs=0.03)  # an odd N has no ties: it is the error
@@ -175,7 +175,7 @@ def test_the_attackers_error_is_exact_for_two_items_and_above_its_bound():
 def test_an_epsilon_that_falls_with_n_keeps_the_attacker_wrong_unless_it_has_its_logarithm():
     values = {"items": 3, "releases": [400]}
     without, with_log = (
-        value(attack.adaptive(Cell({**values, "schedule": schedule}, 300, 1)), method="kendall")
+        value(inference_error.adaptive(Cell({**values, "schedule": schedule}, 300, 1)), method="kendall")
         for schedule in ("without log", "with log")
     )
     assert without > 0.4 > 0.05 > with_log
@@ -185,7 +185,7 @@ def test_an_epsilon_that_falls_with_n_keeps_the_attacker_wrong_unless_it_has_its
 
 
 def test_a_strong_minority_overrules_a_weak_majority():
-    rows = errata.majority(Cell({"items": 5, "epsilon": 1}))
+    rows = counterexamples.majority(Cell({"items": 5, "epsilon": 1}))
     keep = mechanism("kendall", 5, 1).keep_probability
     share = 0.7 * keep(0, 1) + 0.3 * (1 - keep(0, 4))
     assert value(rows, method="kendall", measure="share") == pytest.approx(share)
@@ -196,17 +196,17 @@ def test_a_strong_minority_overrules_a_weak_majority():
 
 
 def test_worst_cases_are_exactly_epsilon_and_half_m_epsilon():
-    rows = errata.worst_case(Cell({"items": 4, "epsilon": 1.5}))
+    rows = counterexamples.worst_case(Cell({"items": 4, "epsilon": 1.5}))
     audit = audit_exact(mechanism("kendall", 4, 1.5), draws=0)
     assert float(audit.epsilon_low) <= 1.5 <= float(audit.epsilon_high)
     assert float(audit.epsilon_high - audit.epsilon_low) < 1e-12
     assert value(rows, method="kendall", measure="worst log-ratio over neighbours") == pytest.approx(1.5)
     assert value(rows, method="kendall", measure="worst log-ratio over any two rankings") == pytest.approx(3)
-    assert errata._neighbours_of_definition_2(4) == (9, 6)
+    assert counterexamples._neighbours_of_definition_2(4) == (9, 6)
 
 
 def test_formulas_as_printed():
-    rows = errata.notation(Cell({"items": 3, "epsilon": 1, "releases": 9}, 300, 4))
+    rows = counterexamples.notation(Cell({"items": 3, "epsilon": 1, "releases": 9}, 300, 4))
     assert value(rows, method="T a sum, as printed") == pytest.approx(6)
     assert value(rows, method="T a share") == pytest.approx(1)
     assert value(rows, method="argmin, as printed") < 0.1 < 0.4 < value(rows, method="argmax")
@@ -226,19 +226,19 @@ def test_the_argmax_is_kemenys_ranking():
         top = likelihood > likelihood.max() - 1e-9
         expected += top[0] / top.sum() / repetitions
         assert likelihood.max() == pytest.approx(infer(some, one).log_likelihood)
-    assert value(errata._argmin(cell), method="argmax") == pytest.approx(expected)
+    assert value(counterexamples._argmin(cell), method="argmax") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1])
 def test_the_proof_of_theorem_2_counts_ties_as_errors(epsilon):
-    rows = errata._ties(Cell({"items": 2, "epsilon": epsilon}))
+    rows = counterexamples._ties(Cell({"items": 2, "epsilon": epsilon}))
     exact = value(rows, method="exact")
     assert exact == pytest.approx(1 / (1 + math.exp(epsilon)))  # with two releases, as good as with one
     assert value(rows, method="tail without ties") < exact < value(rows, method="tail with ties, as in the proof")
 
 
 def test_the_tables_of_notes():
-    rows = comparisons.best(Cell({"items": 6, "epsilon": 2}))
+    rows = best_mechanism.best(Cell({"items": 6, "epsilon": 2}))
     kept = {row["method"]: round(row["value"], 3) for row in rows if row["measure"] == "concordance"}
     assert [kept[name] for name in ("optimal", "ulam", "reinsertion", "kendall", "laplace")] == [
         *(0.748, 0.741, 0.728, 0.677, 0.611)

@@ -16,10 +16,10 @@ import pytest
 from rankdp.data.rankings import Rankings
 from rankdp.learn.experiments import SUSHI_FIVE, simulated, sushi
 from rankdp.mechanisms.registry import mechanism
-from rankdp.papers.cells import Cell, Row
-from rankdp.papers.specification import HOME
-from rankdp.papers.xu import learning
 from rankdp.privacy.bits import SeededBits
+from rankdp_papers.experiment import Cell, Row
+from rankdp_papers.specification import HOME
+from rankdp_papers.xu import trained_models
 
 pytestmark = pytest.mark.slow
 
@@ -48,12 +48,12 @@ def torch() -> None:
 
 
 def towers(*methods: str, repetitions: int = 2, seed: int = 1, **changed: Any) -> list[Row]:
-    return learning.towers(Cell({**TOWERS, "methods": list(methods), **changed}, repetitions, seed))
+    return trained_models.towers(Cell({**TOWERS, "methods": list(methods), **changed}, repetitions, seed))
 
 
 def sushi_utility(*mechanisms: str, repetitions: int = 2, seed: int = 1, **changed: Any) -> list[Row]:
     cell = Cell({**SUSHI, "mechanisms": list(mechanisms), **changed}, repetitions, seed)
-    return learning.sushi_utility(cell)
+    return trained_models.sushi_utility(cell)
 
 
 # -- the specifications
@@ -65,7 +65,7 @@ def one_cell(name: str, repetitions: int, **changed: Any) -> tuple[dict[str, Any
     plain = tomllib.loads((HOME / "xu" / f"{name}.toml").read_text(encoding="utf-8"))
     point = {column: values[0] for column, values in plain["quick"]["grid"].items()}
     cell = Cell({**plain["settings"], **point, **changed}, repetitions, plain["seed"])
-    experiment = getattr(learning, plain["experiment"].removeprefix("learning."))
+    experiment = getattr(trained_models, plain["experiment"].removeprefix("trained_models."))
     return plain, [{**point, **row} for row in experiment(cell)]
 
 
@@ -123,13 +123,13 @@ def test_a_cell_of_towers_is_repeatable_and_its_methods_do_not_disturb_each_othe
 def test_validation_users_are_private_too(torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a tiny epsilon a ranking of 15 items that survives unchanged would be a miracle."""
     seen = []
-    fit = learning.TwoTowerRanker.fit
+    fit = trained_models.TwoTowerRanker.fit
 
     def watched(self: Any, users: Any, items: Any, rankings: Any, **known: Any) -> Any:
         seen.append((rankings, len(users), round(self.validation_fraction * len(users)), known))
         return fit(self, users, items, rankings, **known)
 
-    monkeypatch.setattr(learning.TwoTowerRanker, "fit", watched)
+    monkeypatch.setattr(trained_models.TwoTowerRanker, "fit", watched)
     towers("kendall", "not private", repetitions=2, items=15, epsilon=0.01)
     (private, users, held, known), (true, *_, unknown) = seen[:2]
     assert len(private) == users == 60
@@ -166,13 +166,13 @@ def test_sushi_features_belong_to_the_sushi_that_is_ranked(home: str) -> None:
 @pytest.mark.parametrize("epsilon", [None, 0.5, 2])
 def test_the_linear_model_sorts_by_borda_count(home: str, epsilon: float | None) -> None:
     """Its features can give five items any scores, and in balanced data the logistic fit orders items by their wins."""
-    items, orders = learning._plates(home)
+    items, orders = trained_models._plates(home)
     assert np.linalg.matrix_rank(items) == 4
     assert items.std(axis=0) == pytest.approx(1)
     if epsilon is not None:
         orders = mechanism("kendall", 5, epsilon).sample(orders, SeededBits(3))
     mean_ranks = np.argsort(orders, axis=1).mean(axis=0)
-    scores = items @ learning._one_ranking(items, learning._labels(orders))
+    scores = items @ trained_models._one_ranking(items, trained_models._labels(orders))
     assert np.argsort(-scores).tolist() == np.argsort(mean_ranks).tolist()
 
 
@@ -182,12 +182,12 @@ def test_the_linear_model_is_the_librarys(home: str, debias: bool) -> None:
     from rankdp.learn import LinearPairwiseRanker
 
     one = sushi(home, seed=4)
-    items, _ = learning._plates(home)
+    items, _ = trained_models._plates(home)
     noisy = mechanism("reinsertion", 5, 1)
     synthetic = noisy.sample(one.orders, SeededBits(4))
     whole = LinearPairwiseRanker(interaction=False, debias=debias)
     whole.fit(one.users, one.items, synthetic, mechanism=noisy.name, epsilon=1)
-    ours = items @ learning._one_ranking(items, learning._labels(synthetic, noisy if debias else None))
+    ours = items @ trained_models._one_ranking(items, trained_models._labels(synthetic, noisy if debias else None))
     theirs = whole.predict(one.users[:1])[0]
     assert ours - ours.mean() == pytest.approx(theirs - theirs.mean(), abs=1e-6)
 
@@ -209,10 +209,10 @@ def test_nothing_is_lost_where_there_is_next_to_no_noise(home: str) -> None:
 
 def test_the_utility_is_a_ratio_of_means_with_the_error_of_their_difference() -> None:
     best = [0.7, 0.8, 0.75]
-    row = learning._ratio_row([0.9 * one for one in best], best)
+    row = trained_models._ratio_row([0.9 * one for one in best], best)
     assert row["value"] == pytest.approx(0.9)
     assert row["error"] == pytest.approx(0, abs=1e-15)
-    constant = learning._ratio_row([0.6, 0.7, 0.8], [0.5, 0.5, 0.5])
+    constant = trained_models._ratio_row([0.6, 0.7, 0.8], [0.5, 0.5, 0.5])
     assert constant["value"] == pytest.approx(1.4)
     assert constant["error"] == pytest.approx(0.2 / np.sqrt(3))
 
@@ -222,8 +222,8 @@ def test_every_noise_of_figure_8_can_be_undone_at_every_epsilon_of_its_grids() -
     table = Rankings.from_orders([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
     for epsilon in plain["full"]["grid"]["epsilon"]:
         for name in plain["settings"]["mechanisms"]:
-            noisy = learning.built(name, 5, epsilon)
-            wins = learning._labels(table.orders, noisy).wins[0]
+            noisy = trained_models.built(name, 5, epsilon)
+            wins = trained_models._labels(table.orders, noisy).wins[0]
             law = noisy.position_matrix()
             assert law @ wins == pytest.approx(np.arange(4, -1, -1), abs=1e-5)
 
@@ -233,14 +233,14 @@ def test_figure_8_needs_no_learning_packages_and_figure_7_says_that_it_does(home
 import sys
 sys.modules["sklearn"] = sys.modules["torch"] = sys.modules["threadpoolctl"] = None
 from rankdp.errors import Unsupported
-from rankdp.papers.cells import Cell
-from rankdp.papers.xu import learning
+from rankdp_papers.experiment import Cell
+from rankdp_papers.xu import trained_models
 cell = Cell({"epsilon": 0.3, "train_users": 3000, "mechanisms": ["kendall"]}, 2, 1)
-assert len(learning.sushi_utility(cell)) == 2
+assert len(trained_models.sushi_utility(cell)) == 2
 cell = Cell({"preference": "paper", "items": 5, "users": 30, "epsilon": 1, "test_users": 9, "validation_users": 9,
              "hidden": 4, "methods": ["kendall"]}, 2, 1)
 try:
-    learning.towers(cell)
+    trained_models.towers(cell)
 except Unsupported as reason:
     print("refused:", reason)
 """

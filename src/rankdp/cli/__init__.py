@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
+from importlib import import_module
+from importlib.util import find_spec
+from typing import ClassVar, NoReturn, cast
 
 import click
 
@@ -21,20 +23,36 @@ from rankdp.cli.learn import learn
 from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
-from rankdp.cli.reproduce import reproduce
 from rankdp.cli.scores import scores
 from rankdp.cli.terminal import say
 from rankdp.errors import RankdpError
 from rankdp.version import __version__
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """The library's commands, and those of packages beside it that are installed: loaded when asked for."""
+
+    elsewhere: ClassVar = {"reproduce": "rankdp_papers.command"}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command that can be run here."""
+        present = [name for name, module in self.elsewhere.items() if find_spec(module.partition(".")[0])]
+        return sorted([*super().list_commands(ctx), *present])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name."""
+        if cmd_name in self.elsewhere and cmd_name in self.list_commands(ctx):
+            return cast(click.Command, getattr(import_module(self.elsewhere[cmd_name]), cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="rankdp")
 def cli() -> None:
     """Publish rankings without publishing the people behind them."""
 
 
-for command in (privatize, rank, scores, aggregate, learn, plan, budget, audit, attack, reproduce, demo):
+for command in (privatize, rank, scores, aggregate, learn, plan, budget, audit, attack, demo):
     cli.add_command(command)
 
 

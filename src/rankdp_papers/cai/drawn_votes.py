@@ -1,0 +1,142 @@
+"""Figures 1, 2 and 3: how far scores and top-k sets are from the truth, on votes drawn from the Bradley-Terry model.
+
+n items, k = n/4. The k best have e^theta = 1, the others e^theta uniform on (0.2, 0.7), then theta is centred. Each
+pair is compared once with probability p. Measures, as in Section 4.1:
+
+    l2, linf    norm(scores - theta) / norm(theta)
+    overlap     the share of the true top k among the k highest scores; equal scores are put in order by lot
+    lead        what Copeland's overlap is ahead of the likelihood's that was fitted to the very same (noisy) wins
+
+The same votes serve every epsilon and method, and the votes at a small p are some of those at a larger one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.counts import PairCounts
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.privacy.bits import Bits
+from rankdp.rankers.links import LOGISTIC
+from rankdp_papers.cai import algorithms
+from rankdp_papers.cai.algorithms import FloatArray
+from rankdp_papers.experiment import Cell, Row, mean_row
+
+NOT_PRIVATE = "bradley-terry + not private"
+WINS_NOT_PRIVATE = "copeland + not private"
+Measured = dict[str, dict[str, list[float]]]
+"""Method -> measure -> one number for each repetition."""
+
+
+@dataclass(frozen=True)
+class Poll:
+    """True scores, of which the first ``top`` are the best, votes drawn with them, and lots for ties."""
+
+    truth: FloatArray
+    counts: PairCounts
+    top: int
+    lots: NDArray[np.int64]
+
+    def relative_errors(self, scores: FloatArray) -> dict[str, float]:
+        """The errors in both norms and the overlap."""
+        off = scores - self.truth
+        return {
+            "linf": float(np.abs(off).max() / np.abs(self.truth).max()),
+            "l2": float(np.linalg.norm(off) / np.linalg.norm(self.truth)),
+            "overlap": self.overlap(scores),
+        }
+
+    def overlap(self, scores: NDArray[Any]) -> float:
+        """The share of the best among the ``top`` highest scores."""
+        return float((algorithms.best_first(scores, self.lots)[: self.top] < self.top).mean())
+
+
+@cache
+def _pairs(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    left, right = np.triu_indices(items, 1)
+    return left, right
+
+
+def strengths(items: int, generator: np.random.Generator) -> FloatArray:
+    """Centred scores, the k = n/4 best first."""
+    top = items // 4
+    drawn = np.log(np.concatenate([np.ones(top), generator.uniform(0.2, 0.7, items - top)]))
+    return algorithms.centred(drawn)
+
+
+def vote(truth: FloatArray, p: float, top: int, generator: np.random.Generator) -> Poll:
+    """Each pair compared once with probability p."""
+    left, right = _pairs(len(truth))
+    met, luck = generator.random((2, len(left)))
+    won = luck < LOGISTIC.cdf(truth[left] - truth[right])
+    here = met < p
+    counts = PairCounts.from_pairs(left[here], right[here], 2 * won[here].astype(np.int64), items=len(truth))
+    return Poll(truth, counts, top, generator.permutation(len(truth)))
+
+
+def poll(cell: Cell, repetition: int) -> Poll:
+    """The votes of one repetition at this cell's n and p."""
+    generator = cell.generator("poll", cell["items"], repetition)
+    return vote(strengths(cell["items"], generator), cell["p"], cell["items"] // 4, generator)
+
+
+def expected_comparisons(cell: Cell) -> int:
+    """p n (n-1)/2: public, since p is."""
+    items, p = int(cell["items"]), float(cell["p"])
+    return round(p * items * (items - 1) / 2)
+
+
+def errors(cell: Cell) -> list[Row]:
+    """Every method's errors at one n, p and epsilon."""
+    size = (cell["items"], expected_comparisons(cell))
+    mechanisms = {
+        "bradley-terry + paper": algorithms.paper(*size, cell["epsilon"]),
+        "bradley-terry + tight": algorithms.tight(*size, cell["epsilon"]),
+    }
+    found: Measured = defaultdict(lambda: defaultdict(list))
+    for repetition in range(cell.repetitions):
+        for method, measured in _one(cell, poll(cell, repetition), mechanisms, repetition).items():
+            for measure, value in measured.items():
+                found[method][measure].append(value)
+    return mean_rows(found)
+
+
+def _one(
+    cell: Cell, votes: Poll, mechanisms: dict[str, ObjectivePerturbation], repetition: int
+) -> dict[str, dict[str, float]]:
+    """The errors of every method on one set of votes."""
+
+    def bits(name: str) -> Bits:
+        return cell.bits(name, cell["items"], cell["p"], cell["epsilon"], repetition)
+
+    found = {
+        name: votes.relative_errors(algorithms.perturbed(mechanism, votes.counts, bits(name)))
+        for name, mechanism in mechanisms.items()
+    }
+    noise = algorithms.noisy_wins(cell["epsilon"])
+    wins = noise.sample(votes.counts.half_wins, bits("wins"))
+    fitted = votes.relative_errors(algorithms.from_wins(votes.counts, wins, noise.noise_variance))
+    plain = votes.relative_errors(algorithms.from_wins(votes.counts, votes.counts.half_wins))
+    counted, exact = votes.overlap(wins), votes.overlap(votes.counts.half_wins)
+    return {
+        **found,
+        "bradley-terry + outcome": fitted,
+        "copeland": {"overlap": counted, "lead": counted - fitted["overlap"]},
+        NOT_PRIVATE: plain,
+        WINS_NOT_PRIVATE: {"overlap": exact, "lead": exact - plain["overlap"]},
+    }
+
+
+def mean_rows(found: Measured) -> list[Row]:
+    """A row for each method and measure."""
+    return [
+        mean_row(values, method=method, measure=measure)
+        for method, measures in found.items()
+        for measure, values in measures.items()
+    ]

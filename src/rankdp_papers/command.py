@@ -1,0 +1,82 @@
+"""`rankdp reproduce`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from rankdp.cli.terminal import print_table, progress_bar, say
+from rankdp.errors import RankdpError
+
+_SHOWN = 30  # claims up to which all are printed; above, the report has them
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--full", is_flag=True, help="The papers' own sizes: about 90 minutes on two cores instead of 7.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True, metavar="DIR"
+)
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes at a time; all cores if not given.")
+@click.option(
+    "--markdown", type=click.Path(path_type=Path), metavar="DIR", help="Write the report as Markdown there too."
+)
+@click.option("--list", "listing", is_flag=True, help="Name what can be reproduced, run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+def reproduce(
+    names: tuple[str, ...],
+    full: bool,
+    output: Path,
+    jobs: int | None,
+    markdown: Path | None,
+    listing: bool,
+    as_json: bool,
+) -> None:
+    """Run the papers' experiments and check what they claim.
+
+    NAME is a paper (xu, cai, jeong), one of its figures (xu/figure2) or a TOML file of your own; all of them if none is
+    given. Data sets are looked for in the directory that RANKDP_DATA names. What is done is kept: the same command goes
+    on where it was interrupted.
+    """
+    from rankdp_papers.reproduction import reproduce as run
+    from rankdp_papers.specification import find
+
+    if listing:
+        rows = [[one.name, one.source, one.title] for one in find(names)]
+        print_table("What can be reproduced", ["name", "where", "what"], rows, texts=3)
+        return
+    try:
+        with progress_bar("Reproducing", "cells") as bar:
+            done = run(
+                names,
+                output,
+                size="full" if full else "quick",
+                jobs=jobs,
+                progress=lambda cells, total, _: bar(cells, total),
+                finished=lambda one: say(one.summary()),
+            )
+    except KeyboardInterrupt:
+        raise RankdpError(
+            f"interrupted; what was done is kept in {output}, the same command goes on from there"
+        ) from None
+    if markdown is not None:
+        from rankdp_papers.documents import write_markdown
+
+        write_markdown(done, "full" if full else "quick", markdown)
+    if as_json:
+        click.echo(json.dumps([one.to_dict() for one in done], indent=2))
+        return
+    verdicts = [(one.specification.name, verdict) for one in done for verdict in one.verdicts]
+    few = len(verdicts) <= _SHOWN
+    shown = [(name, verdict) for name, verdict in verdicts if few or verdict.answer != "holds"]
+    print_table(
+        "What is claimed, and what we find" if few else "What does not hold, or is undecided",
+        ["figure", "claim", "by", "verdict", "number"],
+        [[name, one.claim.text, one.claim.by, one.answer, one.explain()] for name, one in shown],
+        texts=5,
+    )
+    if not few:
+        click.echo(f"\nThe other {len(verdicts) - len(shown)} of {len(verdicts)} claims hold.")
+    click.echo(f"\nTables, figures and the page with all of them: {output / 'report.html'}")

@@ -1,0 +1,202 @@
+"""One TOML file, one figure: what is run, how it is drawn, and what the paper claims.
+
+    title, source       what it shows and where it stands in the paper
+    experiment          module.function inside rankdp_papers.<paper>, from a cell to rows
+    seed, data          where randomness starts; the data sets it needs
+    setting, seen       what was done, and what we see
+    [settings]          constants of every cell
+    [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
+    [figure]            x, lines, panels, rows, log, labels (see ``figures``)
+    [[claims]]          text, by, where, check and what the check takes (see ``claims``)
+
+Files of the package are found by name (xu/figure2); a file of your own also says ``paper = "xu"``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from rankdp.errors import InputError, system_problem
+from rankdp_papers.experiment import Cell
+
+PAPERS = {
+    "xu": "Ranking Differential Privacy (Xu, Sun and Cheng)",
+    "cai": "Optimal Differentially Private Ranking from Pairwise Comparisons (Cai, Chakraborty and Wang)",
+    "jeong": "Ranking Recovery under Privacy Considerations (Jeong, Dytso and Cardone)",
+}
+HOME = Path(__file__).parent
+Size = Literal["quick", "full"]
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One size of an experiment: how often, and on which points."""
+
+    repetitions: int
+    grid: Mapping[str, Sequence[Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FigurePlan:
+    """How rows become a picture: ``only`` keeps rows with these values, ``log`` names x, y or values of ``rows``.
+
+    Axes of one row share their y scale unless ``share_y`` is false; ``diagonal`` draws the line where y is x.
+    """
+
+    x: str
+    lines: str
+    panels: str | None = None
+    rows: str | None = None
+    log: Sequence[str] = ()
+    share_y: bool = True
+    diagonal: bool = False
+    x_label: str | None = None
+    y_label: str | None = None
+    y_labels: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, or of ours, that the table can contradict."""
+
+    text: str
+    by: str
+    check: str
+    where: str = ""
+    select: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A figure, a table or an erratum."""
+
+    name: str
+    paper: str
+    title: str
+    source: str
+    experiment: str
+    setting: str
+    seen: str
+    quick: Run
+    full: Run
+    claims: Sequence[Claim]
+    figure: FigurePlan | None = None
+    seed: int = 0
+    data: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def cells(self, size: Size) -> list[Cell]:
+        """One for each combination of the grid."""
+        run: Run = getattr(self, size)
+        fixed = {**self.settings, **run.settings}
+        points = itertools.product(*run.grid.values())
+        return [
+            Cell({**fixed, **dict(zip(run.grid, point, strict=True))}, run.repetitions, self.seed) for point in points
+        ]
+
+
+def names() -> list[str]:
+    """Every figure, table and erratum of the package, paper by paper."""
+    return [f"{paper}/{path.stem}" for paper in PAPERS for path in sorted((HOME / paper).glob("*.toml"), key=_place)]
+
+
+def _place(path: Path) -> tuple[int, str]:
+    """Tables and figures before trade-offs before errata."""
+    kinds = ("table", "figure", "tradeoff", "erratum")
+    return next((place for place, kind in enumerate(kinds) if path.stem.startswith(kind)), len(kinds)), path.stem
+
+
+def find(wanted: Sequence[str]) -> list[Specification]:
+    """The specifications of these papers, figures or files; all of the package for none."""
+    every = names()
+    found: dict[str, Specification] = {}
+    for one in wanted or PAPERS:
+        if one.endswith(".toml"):
+            loaded = read(Path(one))
+            found[loaded.name] = loaded
+            continue
+        matching = [name for name in every if name == one or name.split("/")[0] == one]
+        if not matching:
+            raise InputError(
+                f"a name must be one of {', '.join(PAPERS)}, one that `rankdp reproduce --list` shows or a .toml "
+                f"file, got {one!r}"
+            )
+        found.update((name, load(name)) for name in matching)
+    return list(found.values())
+
+
+def load(name: str) -> Specification:
+    """The specification of this name."""
+    return read(HOME / f"{name}.toml", name)
+
+
+def read(path: Path, name: str | None = None) -> Specification:
+    """The specification in a file."""
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as problem:
+        raise InputError(f"{path}: it is not TOML: {problem}") from None
+    except OSError as problem:
+        raise system_problem(str(path), problem, "read") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: it is not UTF-8 text") from None
+    paper = name.split("/")[0] if name else plain.pop("paper", None)
+    if paper not in PAPERS:
+        raise InputError(f"{path}: paper must be one of {', '.join(PAPERS)}, got {paper!r}")
+    where = str(path) if name is None else name
+    figure = plain.pop("figure", None)
+    parts = {
+        "name": name or f"{paper}/{path.stem}",
+        "paper": paper,
+        "claims": tuple(_claim(one, where) for one in plain.pop("claims", [])),
+        "figure": None if figure is None else _part(FigurePlan, figure, f"{where}, [figure]"),
+        **{size: _run(plain.pop(size, {}), f"{where}, [{size}]") for size in ("quick", "full")},
+    }
+    return _part(Specification, {**plain, **parts}, where)
+
+
+def _run(plain: Mapping[str, Any], where: str) -> Run:
+    run = _part(Run, plain, where)
+    if isinstance(run.repetitions, bool) or not isinstance(run.repetitions, int) or run.repetitions < 1:
+        raise InputError(f"{where}: repetitions must be an integer of at least 1, got {run.repetitions!r}")
+    for name, points in run.grid.items():
+        if not isinstance(points, list) or not points:
+            raise InputError(f"{where}: grid.{name} must be a list of at least one value, got {points!r}")
+    return run
+
+
+def _claim(plain: Mapping[str, Any], where: str) -> Claim:
+    known = {part.name for part in fields(Claim)} - {"options"}
+    options = {name: value for name, value in plain.items() if name not in known}
+    claim = _part(Claim, {**{k: v for k, v in plain.items() if k in known}, "options": options}, f"{where}, [[claims]]")
+    if claim.by not in ("paper", "rankdp"):
+        raise InputError(f"{where}, [[claims]]: by must be paper or rankdp, got {claim.by!r}")
+    return claim
+
+
+def _part(kind: type[Part], plain: Mapping[str, Any], where: str) -> Part:
+    """The dataclass ``kind`` of these values, once its names are seen to be known and complete."""
+    try:
+        return kind(**plain)
+    except TypeError:
+        known = {part.name for part in fields(kind)}  # type: ignore[arg-type]
+        unknown = sorted(set(plain) - known)
+        if unknown:
+            raise InputError(f"{where}: {unknown[0]} is not known; known are {', '.join(sorted(known))}") from None
+        required = {
+            part.name
+            for part in fields(kind)  # type: ignore[arg-type]
+            if part.default is MISSING and part.default_factory is MISSING
+        }
+        missing = sorted(required - set(plain))
+        raise InputError(f"{where}: something is missing, of {', '.join(missing)}") from None

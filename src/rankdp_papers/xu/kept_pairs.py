@@ -1,0 +1,106 @@
+"""What a synthetic ranking keeps and what it costs (Xu, Sections 3.2 and 6.1; Figures 2 and 4).
+
+Figure 2 is the share of pairs that a synthetic ranking has in the order of the input,
+
+    T(phi, A(phi)) = (pairs in the same order) / (m(m-1)/2),
+
+where the paper counts both (i, j) and (j, i) and writes a plain sum. Figure 4 is equation (8), the
+largest log-ratio of frequencies over all neighbours phi' of phi and all outputs: the plain estimate of epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, moves
+from rankdp.privacy.bits import Bits
+from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.xu.rivals import built, realised_epsilon, rivals
+
+_ROWS_AT_A_TIME = 1 << 20
+_CONFIDENCE = 0.9999  # so high that all bounds of the figure hold together
+
+
+def concordance(cell: Cell) -> list[Row]:
+    """Figure 2: simulated shares of pairs in order, what they miss the exact ones by, and Kendall's lead on Laplace."""
+    items, epsilon = cell["items"], cell["epsilon"]
+    identity = np.tile(np.arange(items, dtype=np.int32), (cell.repetitions, 1))
+    rows, found = [], {}
+    for method in rivals(items):
+        one = built(method, items, epsilon)
+        kept = share_in_order(one.sample(identity, cell.bits(items, epsilon, method), workers=1))
+        found[method] = row = mean_row(kept.tolist(), method=method, measure="simulated")
+        exact = one.expected_concordance()
+        rows += [row, {**row, "measure": "simulated minus exact", "value": row["value"] - exact}]
+        rows.append({**row, "measure": "exact", "value": exact, "error": 0.0})
+    lead = found["kendall"]["value"] - found["laplace"]["value"]
+    error = math.hypot(found["kendall"]["error"], found["laplace"]["error"])
+    for measure, pairs in (("lead, share of pairs", 1), ("lead, number of pairs", math.comb(items, 2))):
+        rows.append({"method": "kendall - laplace", "measure": measure, "value": lead * pairs, "error": error * pairs})
+    return rows
+
+
+def share_in_order(orders: Orders) -> NDArray[np.float64]:
+    """The share of pairs of each row, an order of 0, …, m-1, in which the smaller stands first."""
+    rows, items = orders.shape
+    kept = np.zeros(rows, dtype=np.int64)
+    for place in range(items - 1):
+        kept += (orders[:, place + 1 :] > orders[:, place : place + 1]).sum(axis=1)
+    return np.asarray(kept / math.comb(items, 2))
+
+
+def privacy(cell: Cell) -> list[Row]:
+    """Figure 4: equation (8), a held-out lower confidence bound beside it, and the exact epsilon by enumeration.
+
+    The estimate is the largest of many noisy ratios, so it errs upwards. The bound chooses its event by some draws and
+    is computed from others: epsilon is at least that with 99.99% confidence.
+    """
+    items, epsilon, method = cell["items"], cell["epsilon"], cell["method"]
+    draws = cell["draws"] if method == "kendall" else cell["draws_beside"]
+    one = built(method, items, epsilon)
+    estimate, error = _equation_8(one, draws, cell.bits(items, epsilon, method, "estimate"))
+    audit = audit_samples(
+        ranking_sampler(one, cell.bits(items, epsilon, method, "audit")),
+        ranking_neighbours(range(items)),
+        draws=draws,
+        claimed_epsilon=epsilon,
+        confidence=_CONFIDENCE,
+    )
+    return [
+        {"measure": "estimate (8)", "value": estimate, "error": error},
+        {"measure": "held-out lower bound", "value": audit.epsilon_low, "error": 0.0},
+        {"measure": "exact", "value": realised_epsilon(one), "error": 0.0},
+    ]
+
+
+def _equation_8(one: RankingMechanism, draws: int, bits: Bits) -> tuple[float, float]:
+    """The largest log-ratio, and its standard error there by the delta method: sqrt(1/a + 1/b) for the counts a and b.
+
+    An output that one of two inputs never showed has no ratio; it is left out.
+    """
+    identity = np.arange(one.items, dtype=np.int32)
+    here = _counts(one, identity, draws, bits)
+    best = (0.0, 0.0)
+    for move in moves(one.items):
+        there = _counts(one, identity[move], draws, bits)
+        both = (here > 0) & (there > 0)
+        a, b = here[both], there[both]
+        ratios = np.abs(np.log(a / b))
+        at = int(np.argmax(ratios))
+        best = max(best, (float(ratios[at]), math.sqrt(1 / a[at] + 1 / b[at])))
+    return best
+
+
+def _counts(one: RankingMechanism, order: Orders, draws: int, bits: Bits) -> NDArray[np.int64]:
+    """How often each of the m! outputs came, in lexicographic order."""
+    from rankdp.audit.tally_kernels import count_rankings
+
+    counts = np.zeros(math.factorial(one.items) + 1, dtype=np.int64)
+    for start in range(0, draws, _ROWS_AT_A_TIME):
+        rows = np.broadcast_to(order, (min(_ROWS_AT_A_TIME, draws - start), one.items))
+        count_rankings(one.sample(rows, bits, workers=1), counts)
+    return counts[:-1]
