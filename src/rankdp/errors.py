@@ -29,7 +29,11 @@ class BudgetExceeded(RankdpError):
         self.short_by, self.fits = short_by, fits
 
 
-def system_problem(path: str, error: OSError, doing: str, what: str = "file") -> InputError:
+class SystemProblem(InputError):
+    """The operating system refused: a disk is full, a file is missing, permission is denied."""
+
+
+def system_problem(path: str, error: OSError, doing: str, what: str = "file") -> SystemProblem:
     """The operating system's refusal as one sentence: `path`, what could not be done to the file, and why."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return InputError(f"{path}: the {what} could not be {doing} ({reason})")
+    return SystemProblem(f"{path}: the {what} could not be {doing} ({reason})")

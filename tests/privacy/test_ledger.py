@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, SystemProblem
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
 from rankdp.privacy.ledger import BudgetExceeded, Ledger, LedgerBroken, spending, verify_file
@@ -105,10 +105,77 @@ def test_a_rehearsal_is_not_paid_for(path):
         pass
     with ledger.charge(pure("0.1")) as charge, pytest.raises(InputError, match="a rehearsal carries no guarantee"):
         charge.commit(Provenance.now("copeland", {}, SeededBits(1)))
-    with spending(None, pure(1), "board", SecureBits()) as nothing:
-        assert nothing is None
-    with spending(ledger, pure("0.1"), "board", SecureBits()) as charge:
-        assert charge.entry.what == "board"
+    with spending(None, pure(1), "board", SecureBits()) as charge:
+        charge.commit(Provenance.now("copeland", {}, SecureBits()))
+    with spending(ledger, pure("0.1"), "board", SecureBits()):
+        pass
+    assert [(entry.what, entry.state) for entry in ledger.history()] == [("", "committed"), ("board", "committed")]
+
+
+FAILURES = [
+    (KeyboardInterrupt(), "cancelled"),
+    (OSError(28, "No space left on device"), "cancelled"),
+    (SystemProblem("out.csv: the file could not be written"), "cancelled"),
+    (InputError("the solver did not get there"), "reserved"),  # it might depend on the data
+    (MemoryError(), "reserved"),
+    (ZeroDivisionError(), "reserved"),
+]
+
+
+@pytest.mark.parametrize(("problem", "state"), FAILURES, ids=[type(problem).__name__ for problem, _ in FAILURES])
+def test_a_failed_release_is_given_back_when_nothing_left_and_the_failure_is_not_about_the_data(path, problem, state):
+    ledger = Ledger.create(path, "poll", COMPARISON, 1)
+    with pytest.raises(type(problem)) as raised, spending(ledger, pure(1), "board", SecureBits()):
+        raise problem
+    (entry,) = ledger.history()
+    assert entry.state == state
+    assert (ledger.budgets[0].standing.epsilon == 0) == (state == "cancelled")
+    fate = "was given back" if state == "cancelled" else "stays spent"
+    assert raised.value.__notes__[-1:] == [f"epsilon 1 of data set 'poll' {fate} (entry 2)"]
+    assert ledger.told() == raised.value.__notes__[-1]
+    if state == "cancelled":
+        assert entry.because is not None
+        assert "nothing of it has left the process" in entry.because
+    ledger.verify()
+
+
+@pytest.mark.parametrize("way", ["leaves", "commit"])
+def test_what_may_have_left_the_process_stays_spent(path, way):
+    ledger = Ledger.create(path, "poll", COMPARISON, 1)
+    with pytest.raises(KeyboardInterrupt) as raised, spending(ledger, pure("0.5"), "board", SecureBits()) as charge:  # noqa: PT012
+        if way == "leaves":
+            charge.leaves()
+        else:
+            charge.commit(Provenance.now("copeland", {}, SecureBits()))
+        raise KeyboardInterrupt
+    assert raised.value.__notes__ == ["epsilon 0.5 of data set 'poll' stays spent (entry 2)"]
+    assert ledger.budgets[0].standing.epsilon == Fraction(1, 2)
+    ledger.verify()
+
+
+def test_a_charge_that_cannot_be_given_back_stays_spent_and_says_so(path, monkeypatch):
+    ledger = Ledger.create(path, "poll", COMPARISON, 1)
+    with pytest.raises(OSError, match="full") as raised, spending(ledger, pure(1), "board", SecureBits()):  # noqa: PT012
+        monkeypatch.setattr(Ledger, "_finish", lambda *_: (_ for _ in ()).throw(InputError("the disk is full")))
+        raise OSError("full")
+    assert raised.value.__notes__ == ["epsilon 1 of data set 'poll' stays spent (entry 2)"]
+
+
+def test_an_interrupt_while_charging_says_that_nobody_knows(path, monkeypatch):
+    ledger = Ledger.create(path, "poll", COMPARISON, 1)
+    monkeypatch.setattr(Ledger, "charge", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt) as raised, spending(ledger, pure(1), "board", SecureBits()):
+        pass
+    assert "whether it was charged is not known" in raised.value.__notes__[0]
+
+
+def test_a_charge_by_hand_is_never_given_back_by_itself_and_says_what_it_cost(path):
+    Ledger.create(path, "poll", COMPARISON, 1)
+    ledger = Ledger.create(path, "poll", VOTER, 10)
+    assert ledger.told() == "nothing was charged"
+    with pytest.raises(KeyboardInterrupt) as raised, ledger.charge(pure("0.5"), convert=True):
+        raise KeyboardInterrupt
+    assert raised.value.__notes__ == ["epsilon 0.5 and epsilon 1.5 of data set 'poll' stays spent (entry 3)"]
 
 
 def test_several_data_sets_and_units_in_one_file(path):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import rankdp
+from rankdp.data.atomic import fingerprint
 from rankdp.data.files import open_rankings
 from rankdp.data.synthetic import town_poll
 from rankdp.mechanisms.registry import MECHANISMS
@@ -176,6 +177,7 @@ def test_the_sidecar_says_nothing_about_the_data(tmp_path: Path) -> None:
         town_poll(voters=voters, seed=voters).write(tmp_path / "in.csv")
         privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 2)
         sidecar = json.loads((tmp_path / "out.csv.release.json").read_text())
+        assert sidecar.pop("value") == fingerprint(tmp_path / "out.csv")  # of what is released, and of nothing else
         sidecar.pop("when")
         sidecars.append(sidecar)
     assert sidecars[0] == sidecars[1]
@@ -268,8 +270,8 @@ def test_no_guarantee_stands_beside_data_it_was_not_made_for(
     with pytest.raises(KeyboardInterrupt):
         privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 5)
     assert (tmp_path / "out.csv").read_text() == old
-    assert not (tmp_path / "out.csv.release.json").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+    assert json.loads((tmp_path / "out.csv.release.json").read_text())["guarantee"]["epsilon"] == "1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.csv.release.json"]
 
 
 @pytest.mark.slow

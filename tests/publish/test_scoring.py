@@ -316,8 +316,8 @@ def test_no_guarantee_stands_beside_data_it_was_not_made_for(source, tmp_path, m
     with pytest.raises(KeyboardInterrupt):
         privatize_scores_file(source, target, 5, bounds=(0, 1))
     assert target.read_text() == old
-    assert not (tmp_path / "out.csv.release.json").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "scores.csv"]
+    assert json.loads((tmp_path / "out.csv.release.json").read_text("utf-8"))["guarantee"]["epsilon"] == "1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.csv.release.json", "scores.csv"]
 
 
 def test_a_long_file_takes_seconds(tmp_path):

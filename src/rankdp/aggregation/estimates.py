@@ -16,13 +16,11 @@ scaled so that the voters of each length together count as many as they are, pai
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -31,16 +29,16 @@ from numpy.typing import NDArray
 
 from rankdp.aggregation.methods import SCORES
 from rankdp.aggregation.tallies import Choose, Tallies, Tally
+from rankdp.data.atomic import SIDECAR, read_sidecar
 from rankdp.data.checks import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Unsupported, system_problem
+from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.estimators import rank_estimator, share_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
-from rankdp.privacy.sidecar import SIDECAR
 
 Floats = NDArray[np.float64]
 Combine = Literal["precision", "voters"]
@@ -337,16 +335,10 @@ class _Stated:
 
     @classmethod
     def beside(cls, path: str | os.PathLike[str]) -> _Stated:
-        name = os.fspath(path) + SIDECAR
-        try:
-            facts = json.loads(Path(name).read_text("utf-8"))
-        except FileNotFoundError as problem:
-            if not Path(path).exists():
-                raise system_problem(os.fspath(path), problem, "read") from None
-            raise InputError(f"{name} is missing: say which mechanism and epsilon made the rankings") from None
-        except (OSError, ValueError) as problem:
-            raise InputError(f"{name} cannot be read: {problem}") from None
-        return cls.read(facts.get("parameters") if isinstance(facts, dict) else None, name)
+        facts, name = read_sidecar(path), os.fspath(path) + SIDECAR
+        if facts is None:
+            raise InputError(f"{name} is missing: say which mechanism and epsilon made the rankings")
+        return cls.read(facts.get("parameters"), name)
 
     def choose(self, length: int, epsilon: Fraction, _: int) -> RankingMechanism:
         """The mechanism that this voter's ranking went through."""

@@ -21,15 +21,15 @@ is on disk. An exception of any kind removes it and leaves an older file as it w
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from rankdp.data.atomic import NewFile
 from rankdp.data.frames import BATCH_ROWS
 from rankdp.data.rankings import Rankings, Ties
 from rankdp.data.ranks import check_ties
@@ -252,11 +252,12 @@ def _save(descriptor: int) -> None:
 class RankingsWriter:
     """A file of rankings being written; a context manager, so that no half-written file is left behind."""
 
-    def __init__(self, path: str, target: str, temporary: str, sink: Sink, width: int) -> None:
-        self.path = path
-        self._target, self._temporary, self._sink, self._width = target, temporary, sink, width
+    def __init__(self, file: NewFile, sink: Sink, width: int) -> None:
+        self.path = file.path
+        self._file, self._sink, self._width = file, sink, width
         self._traits: tuple[bool, bool] | None = None
-        self._disk = _Disk(temporary)
+        self._disk = _Disk(str(file.temporary))
+        self._ended = False
 
     def write(self, rankings: Rankings) -> None:
         """Append rankings, in this order."""
@@ -274,47 +275,46 @@ class RankingsWriter:
         except OSError as error:
             raise system_problem(self.path, error, "written") from None
 
+    def promise(self, facts: Mapping[str, Any]) -> None:
+        """Say what the file's sidecar is to state (``Release.to_dict``); without it there is none."""
+        self._file.promise(facts)
+
+    def keep(self) -> None:
+        """Put the file in place; leaving the block without an error does it too."""
+        if self._ended:
+            return
+        try:
+            if self._traits is None:
+                raise InputError(f"{self.path}: no rankings were written")
+            self._sink.finish()
+            self._disk.finish()
+            self._file.keep()
+            self._ended = True
+        except OSError as problem:
+            raise system_problem(self.path, problem, "written") from None
+        finally:
+            self._drop()
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._remove()
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.keep()
+        else:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Remove what was written, unless it was kept."""
+        if self._ended:
             return
-        try:
-            self._commit()
-        except OSError as problem:
-            self._remove()
-            raise system_problem(self.path, problem, "written") from None
-        except BaseException:
-            self._remove()
-            raise
-
-    def _commit(self) -> None:
-        if self._traits is None:
-            raise InputError(f"{self.path}: no rankings were written")
-        self._sink.finish()
-        self._disk.finish()
-        Path(self._temporary).replace(self._target)
-        directory = os.open(Path(self._target).parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        except OSError:
-            pass  # some file systems cannot; the file itself is on disk
-        finally:
-            os.close(directory)
-
-    def _remove(self) -> None:
+        self._ended = True
         self._disk.leave()
         try:
-            self._sink.abandon()
-        except Exception:
-            # the error that led here is the one to tell
-            pass
+            with suppress(Exception):  # the error that led here is the one to tell
+                self._sink.abandon()
         finally:
-            Path(self._temporary).unlink(missing_ok=True)
+            self._file.drop()
 
 
 def open_writer(
@@ -337,25 +337,14 @@ def open_writer(
         raise InputError(f"{name}: only CSV files are written in the long layout")
     if kind in ("toc", "toi"):
         raise InputError(f"{name}: there are no ties to write; use the ending .soc (complete) or .soi (partial)")
-    target = os.path.realpath(name)
-    if isinstance(like, RankingsReader) and Path(target).exists() and Path(target).samefile(like.path):
-        raise InputError(f"{name}: this is the file being read; write to another one")
-    if Path(target).is_dir():
-        raise InputError(f"{name}: this is a directory, not a file to write")
-    if Path(target).exists() and not Path(target).is_file():
-        raise InputError(f"{name}: this is not a regular file")
-    temporary = f"{Path(target).parent}/.{Path(target).name}.{secrets.token_hex(4)}.tmp"
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except OSError as error:
-        raise system_problem(name, error, "written") from None
+    file = NewFile(name, source=like.path if isinstance(like, RankingsReader) else None)
     width = like.width if isinstance(like, RankingsReader) else like.orders.shape[1]
     try:
-        sink = _sink(kind, layout, temporary, Path(target).name, width, like)
+        sink = _sink(kind, layout, str(file.temporary), file.target.name, width, like)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        file.drop()
         raise
-    return RankingsWriter(name, target, temporary, sink, width)
+    return RankingsWriter(file, sink, width)
 
 
 def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: RankingsReader | Rankings) -> Sink:

@@ -11,9 +11,7 @@ import csv
 import io
 import json
 import os
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,37 +162,9 @@ def _score(value: Any, column: str, place: str) -> float:
     return number
 
 
-@contextmanager
-def scores_written(
-    path: str | os.PathLike[str], table: ScoreTable, scores: NDArray[np.float64], source: str | os.PathLike[str]
-) -> Iterator[None]:
-    """Put the table with other scores on disk under a temporary name; it takes its own when the block ends well."""
-    name = os.fspath(path)
-    target = Path(os.path.realpath(name))
-    if target.is_dir():
-        raise InputError(f"{name}: this is a directory, not a file to write")
-    if target.exists() and target.samefile(source):
-        raise InputError(f"{name}: this is the file being read; write to another one")
-    if target.exists() and not target.is_file():
-        raise InputError(f"{name}: this is not a regular file")
-    content = _encoders[_kind(name, _WRITTEN)](table, scores)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        try:
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise system_problem(name, error, "written") from None
-        yield
-        try:
-            temporary.replace(target)
-        except OSError as error:
-            raise system_problem(name, error, "written") from None
-    finally:
-        with suppress(OSError):  # mostly it is not there any more
-            temporary.unlink()
+def encoded(path: str | os.PathLike[str], table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
+    """The table with other scores, in the format that the ending of ``path`` says."""
+    return _encoders[_kind(os.fspath(path), _WRITTEN)](table, scores)
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:

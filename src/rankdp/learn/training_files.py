@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.data.atomic import SIDECAR, new_directory, read_sidecar, write_whole
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, system_problem
+from rankdp.errors import InputError
 from rankdp.learn.estimator import PairwiseRanker
 from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, Features, read_features
 from rankdp.learn.linear import LinearPairwiseRanker
 from rankdp.learn.towers import TwoTowerRanker
 from rankdp.learn.training_report import TrainReport, train_report
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.sidecar import SIDECAR
 
 MODELS: dict[str, type[PairwiseRanker]] = {"linear": LinearPairwiseRanker, "two-tower": TwoTowerRanker}
 
@@ -95,16 +92,12 @@ def _free(target: str | os.PathLike[str]) -> Path:
 
 def _stated(rankings: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The parameters in the release file beside the rankings; None without one."""
-    name = os.fspath(rankings) + SIDECAR
-    try:
-        facts = json.loads(Path(name).read_text("utf-8"))
-    except FileNotFoundError:
+    facts = read_sidecar(rankings)
+    if facts is None:
         return None
-    except (OSError, ValueError) as problem:
-        raise InputError(f"{name} cannot be read: {problem}") from None
-    parameters = facts.get("parameters") if isinstance(facts, dict) else None
+    parameters = facts.get("parameters")
     if not isinstance(parameters, dict):
-        raise InputError(f"{name} does not say which mechanism made its rankings")
+        raise InputError(f"{os.fspath(rankings)}{SIDECAR} does not say which mechanism made its rankings")
     return parameters
 
 
@@ -149,17 +142,9 @@ def _notes(
 
 def _write(goal: Path, ranker: PairwiseRanker, report: TrainReport, people: Features, things: Features) -> None:
     """All files under a temporary name, then the directory's own."""
-    temporary = goal.with_name(f".{goal.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.mkdir()
-        ranker.save(temporary / "model.npz")
-        report.write(temporary / "report.html")
-        report.write(temporary / "curves.json")
+    with new_directory(goal) as directory:
+        ranker.save(directory / "model.npz")
+        report.write(directory / "report.html")
+        report.write(directory / "curves.json")
         facts = {"user_features": people.names, "item_features": things.names, "items": things.ids}
-        (temporary / "features.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
-        temporary.replace(goal)  # an empty directory of this name gives way
-    except OSError as problem:
-        raise system_problem(str(goal), problem, "written") from None
-    finally:
-        with suppress(OSError):
-            shutil.rmtree(temporary)
+        write_whole(directory / "features.json", (json.dumps(facts, indent=2) + "\n").encode())

@@ -22,7 +22,6 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.data.atomic import NewFile
 from rankdp.errors import InputError
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.store import Store, Writing, canonical
@@ -147,16 +147,9 @@ def _read_key(path: Path, new: bool) -> bytes:
     """The key, made where there are no answers yet; the file appears whole or not at all."""
     try:
         if new and not path.exists():
-            temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-            try:
-                with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                    file.write(secrets.token_bytes(_KEY_BYTES))
-                    file.flush()
-                    os.fsync(file.fileno())
-                with suppress(FileExistsError):  # another process was first, and its key counts
-                    os.link(temporary, path)
-            finally:
-                temporary.unlink(missing_ok=True)
+            with NewFile(path, private=True) as file:
+                file.write(secrets.token_bytes(_KEY_BYTES))
+                file.keep_first()  # where another process was first, its key counts
         key = path.read_bytes()
     except OSError as problem:
         raise InputError(f"{path}: the key of the answers could not be read or made ({problem.strerror})") from None

@@ -28,6 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rankdp.data.atomic import sync
 from rankdp.errors import InputError
 
 T = TypeVar("T")
@@ -254,7 +255,7 @@ class Store:
                 self._patiently(lambda: self._prepare(connection))
             finally:
                 connection.close()
-            _sync_directory(self.path.parent)
+            sync(self.path.parent)
         except sqlite3.Error as problem:
             raise self._refusal(problem, "made") from None
 
@@ -305,13 +306,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _sync_directory(directory: Path) -> None:
-    """Put the file's name on disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -33,7 +33,6 @@ from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release
-from rankdp.privacy.sidecar import Sidecar
 
 _BATCHES_AHEAD = 4
 
@@ -71,8 +70,7 @@ def privatize(
         return job.permanent(task, answers, wave, ledger)
     with spending(ledger, job.guarantee(), "privatize", job.bits) as charge:
         release = job.release(task.run(workers=os.cpu_count() or 1))
-        if charge:
-            charge.commit(release.provenance)
+        charge.commit(release.provenance)
     return release
 
 
@@ -107,16 +105,15 @@ def privatize_file(
     if answers is not None:
         with open_rankings(source, items=items, ties=ties) as reader:
             left_out = list(reader.ignored_columns)
-        table = Rankings.read(source, items=items, ties=ties)
-        kept = job.permanent(job.admit(table, job.bits), answers, wave, ledger, columns_left_out=left_out)
-        with Sidecar(target) as sidecar:
-            sidecar.write(kept)
-            kept.value.write(target)
+            table = Rankings.read(source, items=items, ties=ties)
+            with open_writer(target, like=reader) as writer:
+                kept = job.permanent(job.admit(table, job.bits), answers, wave, ledger, columns_left_out=left_out)
+                writer.write(kept.value)
+                writer.promise(kept.to_dict())
         if progress:
             progress(len(table), len(table))
         return Release(Path(target), kept.guarantee, kept.provenance)
     with (
-        Sidecar(target) as sidecar,
         open_rankings(source, items=items, ties=ties, epsilon_column=epsilon_column) as reader,
         open_writer(target, like=reader) as writer,
         ThreadPoolExecutor(1) as reading,
@@ -128,15 +125,16 @@ def privatize_file(
         rows = 0
         batches = _prefetched(reading, reader.unfinished())
         for done in _in_order(drawing, (partial(job.work, batch, job.bits.spawn()) for batch in batches)):
+            charge.leaves()
             writer.write(done)
             rows += len(done)
             if progress:
                 progress(rows, reader.rows)
         left_out = list(reader.ignored_columns)
         release = job.release(Path(target), epsilon_column=epsilon_column, columns_left_out=left_out)
-        sidecar.write(release)
-        if charge:
-            charge.commit(release.provenance)
+        writer.promise(release.to_dict())
+        writer.keep()
+        charge.commit(release.provenance)
     return release
 
 

@@ -152,8 +152,7 @@ def rank(
         }
         provenance = Provenance.now(method, parameters, bits)
         released = board.as_elo() if scale == "elo" else board
-        if charge:
-            charge.commit(provenance)
+        charge.commit(provenance)
         return Release(released, None if provenance.seed is not None else guarantee, provenance)
 
 

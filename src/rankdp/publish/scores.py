@@ -16,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.score_files import check_ending, read_scores, scores_written
+from rankdp.data.atomic import NewFile
+from rankdp.data.score_files import check_ending, encoded, read_scores
 from rankdp.errors import InputError
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.scores.grid import ScoreMechanism, check_bounds
@@ -24,7 +25,6 @@ from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release
-from rankdp.privacy.sidecar import Sidecar
 
 Outside = Literal["refuse", "clip"]
 
@@ -60,8 +60,7 @@ def privatize_scores(
         noisy = _draw(job, inside, clamp_output, bits)
         value = noisy if names is None else dict(zip(names, noisy.tolist(), strict=True))
         release = _release(job, value, bits, scores=len(scores), outside=outside, clamp_output=clamp_output)
-        if charge:
-            charge.commit(release.provenance)
+        charge.commit(release.provenance)
     return release
 
 
@@ -93,7 +92,8 @@ def privatize_scores_file(
     table = read_scores(source, item_column, score_column)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
     inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
-    with spending(ledger, job.guarantee, f"{job.name} noise on scores, {target}", bits) as charge:
+    what = f"{job.name} noise on scores, {target}"
+    with NewFile(target, source=source) as file, spending(ledger, job.guarantee, what, bits) as charge:
         noisy = _draw(job, inside, clamp_output, bits)
         release = _release(
             job,
@@ -104,10 +104,12 @@ def privatize_scores_file(
             clamp_output=clamp_output,
             columns_left_out=list(table.left_out),
         )
-        with Sidecar(target) as sidecar, scores_written(target, table, noisy, source):
-            sidecar.write(release)
-        if charge:
-            charge.commit(release.provenance)
+        content = encoded(target, table, noisy)
+        charge.leaves()
+        file.write(content)
+        file.promise(release.to_dict())
+        file.keep()
+        charge.commit(release.provenance)
     return release
 
 

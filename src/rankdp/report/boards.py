@@ -10,7 +10,7 @@ import html
 import io
 import json
 import math
-from os import PathLike, fspath
+from os import PathLike
 
 from rankdp.data.atomic import known_ending, write_whole
 from rankdp.privacy.release import Release
@@ -25,9 +25,7 @@ def write_board(release: Release[Leaderboard], path: str | PathLike[str], title:
     """Write the leaderboard in the format that the ending says; a CSV gets its guarantee in PATH.release.json."""
     ending = check_ending(path)
     if ending == ".csv":
-        sidecar = f"{fspath(path)}.release.json"
-        write_whole(sidecar, (json.dumps(release.to_dict(), indent=2) + "\n").encode())  # first: no value without it
-        write_whole(path, to_csv(release.value).encode())
+        write_whole(path, to_csv(release.value).encode(), release.to_dict())
     elif ending == ".json":
         write_whole(path, (to_json(release) + "\n").encode())
     elif ending == ".html":

@@ -1,12 +1,22 @@
 """The ledger: a budget of epsilon and delta for a data set, kept in a file, charged before anything is released.
 
-    reserve (on disk) -> release -> commit
+    reserve (on disk) -> draw -> let the value out -> commit
 
-A reservation is spent from the moment it is on disk, and only then may noise be drawn. A crash, a kill or an exception
-between leaves it spent: somebody may have seen the release. Commit adds what was released and costs nothing. So at
-every moment the charges on disk cover every release that was ever begun: the ledger may count too much, never too
-little. Only ``cancel`` gives a charge back; it is for failures before any secret was read (a file that is missing,
-say) and for nothing else.
+A reservation is spent from the moment it is on disk, and only then may noise be drawn. Commit adds what was released
+and costs nothing. So at every moment the charges on disk cover every release that was ever begun: the ledger may count
+too much, never too little. A kill leaves the reservation spent. After an exception ``spending`` gives it back when both
+of these hold, and else it stays spent:
+
+1. *Nothing of the value has left the process.* It has left from the moment its first byte is handed to anything
+   outside: a file under any name, a stream, the caller. A temporary file counts, for others may read it on a shared
+   disk before it is removed, and so does a write that failed, for it may have failed half-way. Noise that was drawn and
+   thrown away tells nobody anything: a promise is about what is seen, and the same secret bits are never used again.
+2. *The failure says nothing about the data*: an interrupt, or the operating system's refusal (a full disk, a directory
+   that has gone). Anything else might depend on the data or on the noisy value, and whoever sees that it happened sees
+   a fact about them; given back, such facts would be had for free, as many as one likes. All refusals of data are made
+   before the charge. The one exception is ``privatize_file``, which reads while it draws: there they stay spent.
+
+``cancel`` gives a charge back by hand; it is for failures before any secret was read and for nothing else.
 
 A budget is for one data set and one unit of protection. A data set may have several budgets, and a release is charged
 to all of them at once or to none, for a release that one of them does not hear of would make its total a lie. Units do
@@ -20,11 +30,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from rankdp.errors import BudgetExceeded as BudgetExceeded
-from rankdp.errors import InputError
+from rankdp.errors import InputError, RankdpError, SystemProblem
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.composition import Accounting, Terms, to_text
 from rankdp.privacy.exact import Real, positive, rational
@@ -52,7 +62,7 @@ from rankdp.privacy.store import Store, Writing, canonical
 
 
 class Charge:
-    """A reservation that is on disk. Leaving the block commits it; an exception leaves it spent."""
+    """A reservation on disk. Leaving the block commits it; an exception leaves it spent and says so in a note."""
 
     def __init__(self, ledger: Ledger, number: int) -> None:
         self._ledger, self.number, self._finished = ledger, number, False
@@ -90,9 +100,35 @@ class Charge:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None and not self._finished:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            error.add_note(self.told())
+        elif not self._finished:
             self.commit()
+
+    def told(self) -> str:
+        """What of the budget is spent by it now, in one sentence, as the file has it."""
+        try:
+            return self.entry.told
+        except InputError:
+            return f"entry {self.number} counts as spent: {self._ledger.path} cannot be read just now"
+
+
+class Spending:
+    """A charge around a draw, or nothing where there is no ledger; see ``spending``."""
+
+    def __init__(self, charge: Charge | None = None) -> None:
+        self._charge, self.left = charge, False
+
+    def leaves(self) -> None:
+        """Say that the value is about to leave the process: from here on it is paid for, whatever happens."""
+        self.left = True
+
+    def commit(self, provenance: Provenance) -> None:
+        """Note what was released; the value may be handed out now."""
+        self.left = True
+        if self._charge is not None:
+            self._charge.commit(provenance)
 
 
 class Ledger:
@@ -102,6 +138,7 @@ class Ledger:
         self._store, self.dataset = store, dataset
         self._place: tuple[str | None, str | None] = (None, None)
         self._convert = False
+        self._made: list[int] = []
 
     @classmethod
     def create(
@@ -162,8 +199,14 @@ class Ledger:
         It is what a function that takes ``ledger=`` is given: ``rank(votes, 1, ledger=ledger.using(convert=True), …)``.
         """
         other = type(self)(self._store, self.dataset)
-        other._place, other._convert = (partition, part), convert
+        other._place, other._convert, other._made = (partition, part), convert, self._made
         return other
+
+    def told(self) -> str:
+        """What of the budget the charges made through this object have spent, in one sentence."""
+        if not self._made:
+            return "nothing was charged"
+        return "; ".join(Charge(self, number).told() for number in self._made)
 
     @property
     def path(self) -> str:
@@ -191,7 +234,9 @@ class Ledger:
         conversion.
         """
         chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
-        return Charge(self, self._store.write(lambda writing: chosen._reserve(writing, guarantee, what)))
+        number = self._store.write(lambda writing: chosen._reserve(writing, guarantee, what))
+        self._made.append(number)
+        return Charge(self, number)
 
     def spend(
         self,
@@ -212,6 +257,7 @@ class Ledger:
             return number
 
         number = self._store.write(work)
+        self._made.append(number)
         return self._store.read(lambda writing: one_entry(writing, number, "committed"))
 
     def history(self) -> list[Entry]:
@@ -298,12 +344,51 @@ def verify_file(path: str | os.PathLike[str], head: str | None = None) -> Verifi
 
 
 @contextmanager
-def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits) -> Iterator[Charge | None]:
-    """A charge around a draw, where there is a ledger; a rehearsal promises nothing and may not be paid for."""
+def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits) -> Iterator[Spending]:
+    """The charge of a release, held from the draw until its value is out; every failure says what is spent then.
+
+    ::
+
+        with NewFile(path) as file, spending(ledger, guarantee, "board", bits) as charge:
+            value = draw()
+            charge.leaves()  # before the first byte is written
+            file.write(value)
+            file.keep()
+            charge.commit(provenance)
+
+    What is written must be known to be writable before (``NewFile`` makes sure of it), and the block must have refused
+    nothing that depends on the data. The module says when a failed release is given back. What is spent then is a note
+    of the exception (``__notes__``), which tracebacks show and the command line prints.
+
+    Parameters
+    ----------
+    ledger
+        The ledger to charge, None for none: then nothing is held and nothing is said.
+    guarantee
+        What the release promises, which is what it costs.
+    what
+        The entry's description.
+    bits
+        Where the noise comes from; a rehearsal promises nothing and may not be paid for.
+    """
     if ledger is None:
-        yield None
+        yield Spending()
         return
     if bits.seed is not None:
         raise InputError("ledger must not be given with a rehearsal, which carries no guarantee to pay for")
-    with ledger.charge(guarantee, what) as charge:
-        yield charge
+    try:
+        charge = ledger.charge(guarantee, what)
+    except RankdpError:
+        raise
+    except BaseException as problem:
+        problem.add_note(f"whether it was charged is not known: rankdp budget show {ledger.path} tells")
+        raise
+    with charge:
+        held = Spending(charge)
+        try:
+            yield held
+        except (KeyboardInterrupt, OSError, SystemProblem) as problem:
+            if not held.left:
+                with suppress(InputError):  # where it cannot be given back it stays spent
+                    charge.cancel(f"nothing of it has left the process: {str(problem) or type(problem).__name__}")
+            raise

@@ -18,7 +18,7 @@ from typing import Any
 from rankdp.errors import InputError
 from rankdp.privacy.composition import Account, Cost, Standing, Terms, to_text
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.ledger.refusals import largest_fit
+from rankdp.privacy.ledger.refusals import largest_fit, shown
 from rankdp.privacy.release import Provenance
 from rankdp.privacy.store import LedgerBroken, Writing, canonical
 
@@ -91,6 +91,16 @@ class Entry:
     part: str | None = None
     release: Mapping[str, Any] | None = None
     because: str | None = None
+
+    @property
+    def told(self) -> str:
+        """What of the budget is spent by it, in one sentence."""
+        costs = [
+            f"epsilon {shown(cost.epsilon)}" + (f" with delta {shown(cost.delta)}" if cost.delta else "")
+            for cost in self.charged
+        ]
+        fate = "was given back" if self.state == "cancelled" else "stays spent"
+        return f"{' and '.join(dict.fromkeys(costs))} of data set {self.dataset!r} {fate} (entry {self.number})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; exact numbers as text."""
