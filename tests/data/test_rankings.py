@@ -8,11 +8,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdp.data import Rankings, checks
+from rankdp.data import Rankings
+from rankdp.data.orders import first_problem, first_problem_large
 from rankdp.errors import InputError
 
 
@@ -214,10 +217,44 @@ def test_refused_voters():
     assert Rankings.from_orders(orders, voters=["x", 2**70]).voters.tolist() == ["x", 2**70]
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\t\u00a0", None, float("nan"), b" "])
+def test_ids_lose_the_spaces_around_them_as_items_do_and_none_is_blank(tmp_path, blank):
+    orders, columns = [["a", "b"], ["b", "a"]], {"rank_1": ["a", "b"], "rank_2": ["b", "a"]}
+    ids = [" x ", "\u00a0y\t"]
+    kinds = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())]
+    texts = [pa.array(ids).cast(kind) for kind in kinds]
+    for voters in (ids, np.array(ids), *texts):
+        assert Rankings.from_orders(orders, voters=voters).voters.tolist() == ["x", "y"]
+        assert Rankings.from_ranks([[1, 2], [2, 1]], voters=voters).voters.tolist() == ["x", "y"]
+    for voters in texts:
+        assert Rankings.from_frame(pa.table({"voter": voters, **columns})).voters.tolist() == ["x", "y"]
+        pq.write_table(pa.table({"voter": voters, **columns}), tmp_path / "v.parquet")
+        assert Rankings.read(tmp_path / "v.parquet").voters.tolist() == ["x", "y"]
+    long = pa.table({"voter": [" x", "x ", "y"], "item": ["a", "b", "b"], "rank": [1, 2, 1]})
+    assert Rankings.from_frame(long).voters.tolist() == ["x", "y"]
+    (tmp_path / "v.csv").write_text("voter,rank_1\n x ,a\n\u00a0y\t,b\n")
+    assert Rankings.read(tmp_path / "v.csv").voters.tolist() == ["x", "y"]
+    if not isinstance(blank, bytes):
+        first = 1.0 if isinstance(blank, float) else "x"
+        assert "row 2: the voter id is blank" in refusal(Rankings.from_orders, orders, voters=[first, blank])
+    array = pa.array([1.0, blank] if isinstance(blank, float) else [b"x" if isinstance(blank, bytes) else "x", blank])
+    assert "row 2: the voter id is blank" in refusal(Rankings.from_orders, orders, voters=array)
+    assert "row 2: the voter id is blank" in refusal(Rankings.from_frame, pa.table({"voter": array, **columns}))
+    pq.write_table(pa.table({"voter": array, **columns}), tmp_path / "b.parquet")
+    assert refusal(Rankings.read, tmp_path / "b.parquet").endswith(", row 2: the voter id is blank")
+    if isinstance(blank, str):
+        (tmp_path / "b.csv").write_text(f"voter,rank_1\nx,a\n{blank},b\n")
+        assert refusal(Rankings.read, tmp_path / "b.csv").endswith(", line 3: the voter id is blank")
+
+
+def test_ids_that_are_no_text():
+    bad = pa.array([b"x", b"\xff"])
+    assert "row 2: b'\\xff' is not valid UTF-8 text" in refusal(Rankings.from_orders, [["a"], ["a"]], voters=bad)
+    assert Rankings.from_orders([["a"], ["a"]], voters=[(1, 2), (3, 4)]).voters.tolist() == [(1, 2), (3, 4)]
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 70))
 def test_the_two_checkers_agree(seed, items):
-    from rankdp.data import order_kernels as kernels
-
     rng = np.random.default_rng(seed)
     width = int(rng.integers(1, items + 2))
     rows = int(rng.integers(1, 6))
@@ -227,7 +264,7 @@ def test_the_two_checkers_agree(seed, items):
         row[:length] = rng.permutation(items)[:length]
     for _ in range(int(rng.integers(0, 3))):
         orders[rng.integers(rows), rng.integers(width)] = rng.integers(-2, items + 1)
-    assert tuple(kernels.check_rows(orders, items)) == checks._first_problem_small(orders, items)
+    assert first_problem_large(orders, items) == first_problem(orders, items)
 
 
 @pytest.mark.parametrize("items", [10, 100])

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from rankdp.aggregation.methods import SCORES
 from rankdp.aggregation.tallies import Choose, Tallies, Tally
 from rankdp.data.atomic import SIDECAR, read_sidecar
-from rankdp.data.checks import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
+from rankdp.data.tables import natural
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.estimators import rank_estimator, share_estimator

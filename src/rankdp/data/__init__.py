@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankdp.data.files import RankingsReader, RankingsWriter, open_rankings, open_writer
-from rankdp.data.rankings import Rankings, Ties
+from rankdp.data.orders import Ties
+from rankdp.data.rankings import Rankings
 
 __all__ = ["Rankings", "RankingsReader", "RankingsWriter", "Ties", "open_rankings", "open_writer"]

@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.checks import check_item, check_items, natural
 from rankdp.data.columns import ITEM_NAMES, VOTER_NAMES, _first, _listed, _refuse_twins
+from rankdp.data.tables import check_item, check_items, natural
 from rankdp.errors import InputError, system_problem
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.checks import IntArray, check_items
 from rankdp.data.rankings import Rankings
+from rankdp.data.tables import IntArray, check_items
 from rankdp.errors import InputError
 
 LongArray = NDArray[np.int64]

@@ -21,22 +21,21 @@ is on disk. An exception of any kind removes it and leaves an older file as it w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from rankdp.data.atomic import NewFile
-from rankdp.data.frames import BATCH_ROWS
-from rankdp.data.rankings import Rankings, Ties
-from rankdp.data.ranks import check_ties
-from rankdp.data.sources import Source
+from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_csv
+from rankdp.data.formats.parquet import ParquetSink, open_parquet
+from rankdp.data.formats.preflib import PreflibSink, open_preflib
+from rankdp.data.frames import BATCH_ROWS, Options, Source, from_frame, to_arrow
+from rankdp.data.orders import Ties, check_ties
+from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.errors import InputError, system_problem
 
-_SAVED_BYTES = 1 << 23
 PREFLIB = ("soc", "soi", "toc", "toi")
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"} | {
     f".{kind}": kind for kind in PREFLIB
@@ -109,13 +108,10 @@ class RankingsReader:
         return self._source.known.blank
 
     def __iter__(self) -> Iterator[Rankings]:
-        return self._source.batches
-
-    def unfinished(self) -> Iterator[Callable[[], Rankings]]:
-        """The batches in order, each to be finished by a call, in any thread; instead of iterating over the reader."""
-        if self._source.later is not None:
-            return self._source.later
-        return (partial(_itself, batch) for batch in self._source.batches)
+        try:
+            yield from self._source.batches
+        except OSError as error:
+            raise system_problem(self.path, error, "read") from None
 
     def close(self) -> None:
         """Close the file."""
@@ -126,10 +122,6 @@ class RankingsReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _itself(batch: Rankings) -> Rankings:
-    return batch
 
 
 def open_rankings(
@@ -166,35 +158,34 @@ def open_rankings(
         raise system_problem(name, error, "read") from None
     if empty:
         raise InputError(f"{name}: the file is empty")
+    options = Options(items, ties, voter_column, epsilon_column, batch_rows)
     try:
-        return RankingsReader(name, _open(kind, name, items, ties, voter_column, epsilon_column, batch_rows))
+        if kind == "csv":
+            source = open_csv(name, options)
+        elif kind == "parquet":
+            source = open_parquet(name, options)
+        else:
+            source = open_preflib(name, kind, options)
     except OSError as error:
         raise system_problem(name, error, "read") from None
+    return RankingsReader(name, source)
 
 
-def _open(
-    kind: str,
-    path: str,
-    items: Iterable[Any] | None,
-    ties: Ties,
-    voter_column: str | None,
-    epsilon_column: str | None,
-    batch_rows: int,
-) -> Source:
-    if kind == "csv":
-        from rankdp.data.csv_files import open_csv
+def read_rankings(path: str | PathLike[str], **options: Any) -> Rankings:
+    """A whole file as one table (see `Rankings.read`); what would not fit into the memory is refused before."""
+    with open_rankings(path, **options) as reader:
+        needed = (reader.rows or 0) * reader.width * 4
+        if needed > _memory():
+            raise InputError(
+                f"{reader.path}: the file announces {reader.rows} rankings, which need {needed / 1e9:.0f} GB "
+                "of memory; read it in batches with open_rankings"
+            )
+        return Rankings.concatenate(reader, sort_items=not reader.declared_items)
 
-        return open_csv(path, items, ties, voter_column, epsilon_column, batch_rows)
-    if kind == "parquet":
-        from rankdp.data.parquet_files import open_parquet
 
-        return open_parquet(path, items, ties, voter_column, epsilon_column, batch_rows)
-    from rankdp.data.preflib import open_preflib
-
-    for option, value in (("voter_column", voter_column), ("epsilon_column", epsilon_column)):
-        if value is not None:
-            raise InputError(f"{path}: {option} is {value!r}, but a PrefLib file has no columns")
-    return open_preflib(path, kind, items, ties, batch_rows)
+def _memory() -> int:
+    """The bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 class Sink(Protocol):
@@ -210,45 +201,6 @@ class Sink(Protocol):
         """Close the file, whatever is in it."""
 
 
-class _Disk:
-    """Brings a growing file to the disk in the background, so that there is little to wait for at its end."""
-
-    def __init__(self, path: str) -> None:
-        self._path, self._size = path, 0
-        self._thread = ThreadPoolExecutor(1)
-        self._saving: Future[None] | None = None
-
-    def keep_up(self) -> None:
-        """Begin to save what there is, if it is much and nothing else is being saved."""
-        size = Path(self._path).stat().st_size
-        if size - self._size >= _SAVED_BYTES and (self._saving is None or self._saving.done()):
-            self._size = size
-            self._begin()
-
-    def finish(self) -> None:
-        """Save everything, and raise the error if a saving failed: the system tells of a lost page only once."""
-        self._begin().result()
-        self.leave()
-
-    def leave(self) -> None:
-        """Let the saving that is going on come to its end."""
-        self._thread.shutdown()
-
-    def _begin(self) -> Future[None]:
-        if self._saving is not None:
-            self._saving.result()
-        # opened here and not in the thread, because a sink may begin another file under the same name
-        self._saving = self._thread.submit(_save, os.open(self._path, os.O_RDWR))
-        return self._saving
-
-
-def _save(descriptor: int) -> None:
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 class RankingsWriter:
     """A file of rankings being written; a context manager, so that no half-written file is left behind."""
 
@@ -256,7 +208,6 @@ class RankingsWriter:
         self.path = file.path
         self._file, self._sink, self._width = file, sink, width
         self._traits: tuple[bool, bool] | None = None
-        self._disk = _Disk(str(file.temporary))
         self._ended = False
 
     def write(self, rankings: Rankings) -> None:
@@ -271,7 +222,6 @@ class RankingsWriter:
         try:
             for start in range(0, len(rankings), BATCH_ROWS):
                 self._sink.write(rankings[start : start + BATCH_ROWS])
-                self._disk.keep_up()
         except OSError as error:
             raise system_problem(self.path, error, "written") from None
 
@@ -287,7 +237,6 @@ class RankingsWriter:
             if self._traits is None:
                 raise InputError(f"{self.path}: no rankings were written")
             self._sink.finish()
-            self._disk.finish()
             self._file.keep()
             self._ended = True
         except OSError as problem:
@@ -309,7 +258,6 @@ class RankingsWriter:
         if self._ended:
             return
         self._ended = True
-        self._disk.leave()
         try:
             with suppress(Exception):  # the error that led here is the one to tell
                 self._sink.abandon()
@@ -351,13 +299,14 @@ def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: R
     voter = (like.voter_column if isinstance(like, RankingsReader) else None) or "voter"
     epsilon = (like.epsilon_column if isinstance(like, RankingsReader) else None) or "epsilon"
     if kind == "csv":
-        from rankdp.data.csv_files import CsvSink, LongCsvSink
-
         return (CsvSink if layout == "wide" else LongCsvSink)(temporary, width, voter, epsilon)
-    if kind == "parquet":
-        from rankdp.data.parquet_files import ParquetSink
+    return ParquetSink(temporary, width, voter, epsilon) if kind == "parquet" else PreflibSink(temporary, name, kind)
 
-        return ParquetSink(temporary, width, voter, epsilon)
-    from rankdp.data.preflib import PreflibSink
 
-    return PreflibSink(temporary, name, kind)
+def write_rankings(rankings: Rankings, path: str | PathLike[str], layout: Literal["wide", "long"] = "wide") -> None:
+    """Write a whole table (see `Rankings.write`)."""
+    with open_writer(path, like=rankings, layout=layout) as writer:
+        writer.write(rankings)
+
+
+FORMATS.update(from_frame=from_frame, to_arrow=to_arrow, read=read_rankings, write=write_rankings)

@@ -9,21 +9,71 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.cells import MISSING, Known, encode, orders_from, understand
-from rankdp.data.checks import LARGE, FloatArray, IntArray, Where, check_epsilons, check_orders, row_number
 from rankdp.data.columns import Columns, recognise
-from rankdp.data.rankings import Rankings, Ties
-from rankdp.data.ranks import check_ties, orders_from_long
+from rankdp.data.orders import (
+    LARGE,
+    OK,
+    Report,
+    Ties,
+    check_orders,
+    check_ties,
+    explain,
+    first_problem,
+    first_problem_large,
+    orders_from_long,
+)
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import (
+    Coded,
+    FloatArray,
+    IntArray,
+    Known,
+    Where,
+    arrow_ids,
+    encode,
+    epsilon_values,
+    numbers,
+    row_number,
+    understand,
+)
 from rankdp.errors import InputError
 
 ITEMS_KEY = b"rankdp.items"
 BATCH_ROWS = 131_072
+_TILE_CELLS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a file is to be read: the arguments of `rankdp.data.files.open_rankings`."""
+
+    items: Iterable[Any] | None
+    ties: Ties
+    voter_column: str | None
+    epsilon_column: str | None
+    batch_rows: int
+
+
+@dataclass(slots=True)
+class Source:
+    """What a format owes the reader of an open file: some facts, and the rankings batch by batch."""
+
+    format: str
+    columns: Columns
+    known: Known
+    rows: int | None
+    """How many rankings there are; None when only reading to the end could tell."""
+    width: int
+    batches: Iterator[Rankings]
+    close: Callable[[], None]
 
 
 def declared_items(schema: Any) -> list[str] | None:
@@ -33,15 +83,20 @@ def declared_items(schema: Any) -> list[str] | None:
         return None
     try:
         names = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
-def frame_batches(
-    frame: Any, items: Iterable[Any] | None, ties: Ties, voter_column: str | None, epsilon_column: str | None
-) -> tuple[Known, Iterator[Rankings]]:
-    """Rankings, batch by batch, from anything that speaks the Arrow C stream protocol."""
+def from_frame(
+    frame: Any,
+    items: Iterable[Any] | None = None,
+    *,
+    ties: Ties = "refuse",
+    voter_column: str | None = None,
+    epsilon_column: str | None = None,
+) -> Rankings:
+    """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
     import pyarrow as pa
 
     check_ties(ties)
@@ -56,89 +111,99 @@ def frame_batches(
         raise InputError("frame: there are no rows")
     known = Known.start(items, declared_items(frame.schema))
     if columns.layout == "long":
-        return known, iter([long_rankings(frame, columns, known, ties, row_number)])
-    return known, wide_batches(frame.select(columns.used).to_batches(BATCH_ROWS), columns, known)
+        return long_rankings(frame, columns, known, ties, "frame", row_number)
+    batches = wide_batches(frame.select(columns.used).to_batches(BATCH_ROWS), columns, known, "frame", row_number)
+    return Rankings.concatenate(batches, sort_items=not known.declared)
 
 
-def wide_batches(batches: Iterable[Any], columns: Columns, known: Known) -> Iterator[Rankings]:
-    """Rankings from Arrow record batches of a wide table."""
+def first_line(error: Exception) -> str:
+    """What an exception says, in one line."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@contextmanager
+def arrow_refusals(what: str) -> Iterator[None]:
+    """Tell in one sentence what Arrow cannot do with the columns of `what`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InputError(f"{what}: the columns could not be read ({first_line(error)})") from None
+
+
+def wide_batches(batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where) -> Iterator[Rankings]:
+    """Rankings from the Arrow record batches of a wide table `what`; `where` tells a row of the whole table."""
     start = 0
     for batch in batches:
         if batch.num_rows:
-            yield wide_rankings(batch, columns, known, partial(_later_row, start))
+            with arrow_refusals(what):
+                rankings = _wide_rankings(batch, columns, known, partial(_later, where, start))
+            yield rankings
             start += batch.num_rows
 
 
-def _later_row(start: int, row: int) -> str:
-    return row_number(start + row)
+def _later(where: Where, start: int, row: int) -> str:
+    return where(start + row)
 
 
-def wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Rankings:
-    """One batch of a wide table, checked."""
-    return later_rankings(batch, columns, known, where)()
+def _wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Rankings:
+    orders = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where)
+    voters = None if columns.voter is None else arrow_ids(batch.column(columns.voter), where)
+    epsilons = None if columns.epsilon is None else epsilon_values(batch.column(columns.epsilon), where)
+    return Rankings._of(orders, known.items, voters, epsilons)
 
 
-def later_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Callable[[], Rankings]:
-    """The same with its names read now and its rows gathered and checked by the call that follows, in any thread."""
-    gather = orders_from([batch.column(name) for name in columns.ranks], known, where)
-    items = known.items
-
-    def finish() -> Rankings:
-        voters = None if columns.voter is None else voter_ids(batch.column(columns.voter), where)
-        epsilons = None if columns.epsilon is None else epsilon_values(batch.column(columns.epsilon), where)
-        return Rankings._of(gather(), items, voters, epsilons)
-
-    return finish
-
-
-def voter_ids(column: Any, where: Where) -> Any:
-    """The id column as it came, with no blank in it."""
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(f"{where(row)}: the voter id is blank")
-    return column
+def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> IntArray:
+    """The orders of a wide table, from its rank columns, best rank first."""
+    meanings = understand(columns, known, where)
+    # each column's table begins with the -1 that a null (code -1) finds one place before its start
+    tables = [np.array([-1, *(known.position(name) for name in names)], dtype=np.int32) for names in meanings]
+    orders = np.empty((len(columns[0].codes), len(columns)), np.int32)
+    if orders.size >= LARGE:
+        report = _gather_large(columns, tables, len(known.names), orders)
+    else:
+        for position, (column, table) in enumerate(zip(columns, tables, strict=True)):
+            orders[:, position] = table[column.codes + 1]
+        report = first_problem(orders, len(known.names))
+    explain(report, orders, known.names, where, known.blank or "")
+    return orders
 
 
-def numbers(column: Any, what: str, where: Where) -> FloatArray:
-    """A column of numbers as float64, NaN where blank; text is read exactly as Python reads it."""
-    import pyarrow as pa
+def _gather_large(columns: Sequence[Coded], tables: Sequence[IntArray], items: int, orders: IntArray) -> Report:
+    """Gather and check in tiles of rows small enough to stay in the processor's cache between the two."""
+    from rankdp.data import order_kernels
 
-    column = _decoded(column)
-    if pa.types.is_null(column.type):
-        return np.full(len(column), np.nan)
-    try:
-        values = column.cast(pa.float64(), safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return np.array([_number(cell, what, where, row) for row, cell in enumerate(column.to_pylist())])
-    return np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
-
-
-def _number(cell: Any, what: str, where: Where, row: int) -> float:
-    if cell is None or (isinstance(cell, str) and cell.strip() in MISSING):
-        return float("nan")
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        raise InputError(f"{where(row)}: {what} must be a number, got {cell!r}") from None
+    starts = np.cumsum([1, *(len(table) for table in tables[:-1])], dtype=np.int64)
+    meaning = np.concatenate(tables)
+    tile = max(1, _TILE_CELLS // len(columns))
+    codes = np.empty((len(columns), tile), np.int32)
+    for first in range(0, len(orders), tile):
+        part = orders[first : first + tile]
+        for target, column in zip(codes, columns, strict=True):
+            target[: len(part)] = column.codes[first : first + tile]
+        if order_kernels.gather(codes, meaning, starts, part) and len(columns) <= items:
+            continue
+        rule, row, column_number = first_problem_large(part, items)
+        if rule != OK:
+            return rule, first + row, column_number
+    return OK, -1, -1
 
 
-def epsilon_values(column: Any, where: Where) -> FloatArray:
-    """Each voter's epsilon: finite and above 0 in every row."""
-    values = numbers(column, "epsilon", where)
-    blank = np.flatnonzero(np.isnan(values))
-    if blank.size and column[int(blank[0])].as_py() in (None, *MISSING):
-        raise InputError(f"{where(int(blank[0]))}: epsilon is blank; every voter needs one")
-    return check_epsilons(values, len(values), where)
-
-
-def long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where: Where) -> Rankings:
+def long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, what: str, where: Where) -> Rankings:
     """A long table (one row per voter and listed item), grouped: voters in order of first appearance."""
+    with arrow_refusals(what):
+        return _long_rankings(table, columns, known, ties, where)
+
+
+def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where: Where) -> Rankings:
     import pyarrow as pa
 
     item_column, rank_column = columns.ranks
-    voters = encode(_decoded(voter_ids(table.column(columns.voter), where)))
+    ids = arrow_ids(table.column(columns.voter), where)
+    voters = encode(ids)
     ranks = numbers(table.column(rank_column), "rank", where)
-    wrong = np.flatnonzero((ranks != np.floor(ranks)) & ~np.isnan(ranks) | np.isinf(ranks) | (ranks < 1))
+    wrong = np.flatnonzero((ranks != np.floor(ranks)) & ~np.isnan(ranks) | (ranks >= 2**31) | (ranks < 1))
     if wrong.size:
         row = int(wrong[0])
         raise InputError(f"{where(row)}: a rank must be a whole number from 1 on, got {float(ranks[row]):g}")
@@ -159,11 +224,10 @@ def long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where:
         lambda entry: where(int(listed[entry])),
     )
     check_orders(orders, known.names)
-    ids = pa.array(voters.values, type=_decoded(table.column(columns.voter)).type)
     epsilons = None
     if columns.epsilon is not None:
         epsilons = _one_each(epsilon_values(table.column(columns.epsilon), where), voters.codes, where)
-    return Rankings._of(orders, known.items, ids, epsilons)
+    return Rankings._of(orders, known.items, pa.array(voters.values, type=ids.type), epsilons)
 
 
 def _refuse_silent(codes: IntArray, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
@@ -171,12 +235,6 @@ def _refuse_silent(codes: IntArray, listed: NDArray[np.intp], voters: Sequence[A
     if silent.size:
         row = int((codes == silent[0]).argmax())
         raise InputError(f"{where(row)}: voter {voters[int(silent[0])]!r} has no rank at all")
-
-
-def _decoded(column: Any) -> Any:
-    import pyarrow as pa
-
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _one_each(values: FloatArray, codes: IntArray, where: Where) -> FloatArray:
@@ -202,17 +260,14 @@ def arrow_voters(rankings: Rankings) -> Any:
         return pa.array([str(voter) for voter in voters])
 
 
-def wide_schema(
-    width: int, items: Sequence[str], voter: tuple[str, Any] | None, epsilon: str | None, full: bool = False
-) -> Any:
-    """The schema of a wide table; `full` promises that no cell is blank, which spares the null markers."""
+def wide_schema(width: int, items: Sequence[str], voter: tuple[str, Any] | None, epsilon: str | None) -> Any:
+    """The schema of a wide table, with the list of items in its metadata."""
     import pyarrow as pa
 
-    kind = pa.dictionary(pa.int32(), pa.string())
-    fields = [] if voter is None else [pa.field(voter[0], voter[1], nullable=not full)]
-    fields += [pa.field(f"rank_{rank + 1}", kind, nullable=not full) for rank in range(width)]
+    fields = [] if voter is None else [pa.field(*voter)]
+    fields += [pa.field(f"rank_{rank + 1}", pa.dictionary(pa.int32(), pa.string())) for rank in range(width)]
     if epsilon is not None:
-        fields.append(pa.field(epsilon, pa.float64(), nullable=not full))
+        fields.append(pa.field(epsilon, pa.float64()))
     return pa.schema(fields, metadata={ITEMS_KEY: json.dumps(list(items), ensure_ascii=False).encode()})
 
 
@@ -221,21 +276,15 @@ def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     import pyarrow as pa
 
     orders = rankings.orders
-    columns = np.empty(orders.shape[::-1], np.int32)
-    if orders.size >= LARGE:
-        from rankdp.data import order_kernels as kernels
-
-        kernels.transpose(orders, columns)
-    else:
-        columns[:] = orders.T
     full = bool((orders[:, -1] >= 0).all())
     arrays = []
     for rank in range(width):
-        if rank < len(columns):
-            codes = pa.array(columns[rank], mask=None if full else columns[rank] < 0)
+        if rank < orders.shape[1]:
+            codes = np.ascontiguousarray(orders[:, rank])
+            indices = pa.array(codes, mask=None if full else codes < 0)
         else:
-            codes = pa.nulls(len(rankings), pa.int32())
-        arrays.append(pa.DictionaryArray.from_arrays(codes, values, safe=False))
+            indices = pa.nulls(len(rankings), pa.int32())
+        arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
     return arrays
 
 
@@ -253,3 +302,10 @@ def record_batch(rankings: Rankings, schema: Any = None, width: int | None = Non
     if rankings.epsilons is not None:
         arrays.append(pa.array(rankings.epsilons))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def to_arrow(rankings: Rankings) -> Any:
+    """A wide PyArrow table (see `Rankings.to_arrow`)."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([record_batch(rankings)])

@@ -1,8 +1,8 @@
 """The loops that touch every cell of a large table of orders, compiled on first use and free of the GIL.
 
-Imported only when a table is large enough to repay the import (see `checks`). The rows are walked once, and
+Imported only when a table is large enough to repay the import (see `orders`). The rows are walked once, and
 the *first* broken row is the one reported, so that the sentence a person reads does not depend on how the
-work was cut.
+work was cut; which rule it breaks is for `orders` to say.
 """
 
 from __future__ import annotations
@@ -12,30 +12,7 @@ from numpy.typing import NDArray
 
 from rankdp.jit import kernel
 
-OK, REPEATED, GAP, EMPTY, OUTSIDE = range(5)
 _BLOCK = 2048
-
-
-@kernel
-def _check_row(orders: NDArray[np.int32], row: int, items: int) -> tuple[int, int, int]:
-    """One row, rule by rule: the slow way, which knows what to say."""
-    ended = False
-    for column in range(orders.shape[1]):
-        item = orders[row, column]
-        if item == -1:
-            ended = True
-            continue
-        if item < 0 or item >= items:
-            return OUTSIDE, row, column
-        if ended:
-            return GAP, row, column
-        if items <= 64:
-            for before in range(column):
-                if orders[row, before] == item:
-                    return REPEATED, row, column
-    if orders.shape[1] == 0 or orders[row, 0] == -1:
-        return EMPTY, row, 0
-    return OK, -1, -1
 
 
 @kernel
@@ -61,40 +38,25 @@ def all_complete(orders: NDArray[np.int32]) -> bool:
 
 
 @kernel
-def check_rows(orders: NDArray[np.int32], items: int) -> tuple[int, int, int]:
-    """(rule, row, column) of the first broken row, or (OK, -1, -1)."""
+def first_broken(orders: NDArray[np.int32], items: int) -> int:
+    """The first row that is empty, repeats an item, lists one after a blank, or holds an index outside; or -1."""
     rows, width = orders.shape
-    if items <= 64:
-        if 0 < width == items and all_complete(orders):
-            return OK, -1, -1
-        for row in range(rows):
-            # no branches: a set of bits, the bits met twice, and whether any index lies outside 0..items-1
-            seen, twice, odd = np.uint64(0), np.uint64(0), 0
-            for column in range(width):
-                item = orders[row, column]
-                bit = np.uint64(1) << (np.uint64(item) & np.uint64(63))
-                twice |= seen & bit
-                seen |= bit
-                odd |= int(np.uint32(item) >= np.uint32(items))
-            if twice or odd or width == 0:
-                report = _check_row(orders, row, items)
-                if report[0] != OK:
-                    return report
-        return OK, -1, -1
+    if 0 < width == items <= 64 and all_complete(orders):
+        return -1
     last_seen = np.full(items, -1, np.int64)
     for row in range(rows):
-        report = _check_row(orders, row, items)
-        end = report[2] if report[0] != OK else width
-        for column in range(end):
+        ended, broken = False, width == 0 or orders[row, 0] < 0
+        for column in range(width):
             item = orders[row, column]
-            if item < 0:
-                break
-            if last_seen[item] == row:
-                return REPEATED, row, column
-            last_seen[item] = row
-        if report[0] != OK:
-            return report
-    return OK, -1, -1
+            if item == -1:
+                ended = True
+            elif ended or item < 0 or item >= items or last_seen[item] == row:
+                broken = True
+            else:
+                last_seen[item] = row
+        if broken:
+            return row
+    return -1
 
 
 @kernel
@@ -129,31 +91,3 @@ def transpose(orders: NDArray[np.int32], columns: NDArray[np.int32]) -> None:
         for column in range(width):
             for row in range(first, last):
                 columns[column, row] = orders[row, column]
-
-
-@kernel
-def pack(orders: NDArray[np.int32], bits: int, packed: NDArray[np.uint32]) -> bool:
-    """Write each column's values one after the other, `bits` bits each and the lowest first, into a row of `packed`.
-
-    All columns fill their words in step, so that the inner loops run over the cells of one row, side by side in
-    memory. A value whose bits cross the end of a word continues in the next one. False if a row ends in a blank.
-    """
-    rows, width = orders.shape
-    held = np.zeros(width, np.uint32)
-    filled, word, listed = 0, 0, True
-    for row in range(rows):
-        for column in range(width):
-            held[column] |= np.uint32(orders[row, column]) << np.uint32(filled)
-        listed &= orders[row, width - 1] >= 0
-        filled += bits
-        if filled >= 32:
-            filled -= 32
-            for column in range(width):
-                packed[column, word] = held[column]
-                # two shifts, because a shift by all 32 bits is not defined
-                held[column] = np.uint32(orders[row, column]) >> np.uint32(bits - filled - 1) >> np.uint32(1)
-            word += 1
-    if filled:
-        for column in range(width):
-            packed[column, word] = held[column]
-    return listed

@@ -8,29 +8,23 @@ there is no constructor for a bare array: say `from_orders` or `from_ranks`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from rankdp.data.checks import (
-    FloatArray,
-    IntArray,
-    Where,
-    check_epsilons,
-    check_items,
-    check_orders,
-    check_voters,
-    natural,
-    row_number,
-)
-from rankdp.data.orders import index_array, orders_array
+from rankdp.data.orders import Ties, check_orders, index_array, orders_array, orders_from_ranks
+from rankdp.data.tables import FloatArray, IntArray, check_epsilons, check_items, check_voters, natural
 from rankdp.errors import InputError
 
-Ties = Literal["refuse", "listed", "random"]
-"""Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
+FORMATS: dict[str, Callable[..., Any]] = {}
+"""How rankings come from frames and files and go there: `from_frame`, `to_arrow`, `read`, `write`.
+
+`rankdp.data.files` stands above this module and puts its functions here when it is imported, which `rankdp.data` does
+first of all. So the class has the methods that people look for, and this module knows no format.
+"""
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -105,8 +99,6 @@ class Rankings:
         gaps. Equal ranks are refused, unless `ties="listed"` breaks them in the order of `items`, or
         `ties="random"` uniformly at random; after k items tied at rank r the next rank is r + 1 or r + k.
         """
-        from rankdp.data.ranks import orders_from_ranks
-
         orders, names = orders_from_ranks(ranks, items, ties)
         check_orders(orders, names)
         return cls._checked(orders, names, voters, epsilons)
@@ -126,10 +118,8 @@ class Rankings:
         The columns are those of the files: voter, rank_1, rank_2, … or voter, item, rank (see
         `rankdp.data.files`).
         """
-        from rankdp.data.frames import frame_batches
-
-        known, batches = frame_batches(frame, items, ties, voter_column, epsilon_column)
-        return cls.concatenate(batches, sort_items=not known.declared)
+        options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
+        return cls.concatenate([FORMATS["from_frame"](frame, items, ties=ties, **options)])
 
     @classmethod
     def read(
@@ -142,12 +132,8 @@ class Rankings:
         epsilon_column: str | None = None,
     ) -> Self:
         """Read a whole file: CSV, Parquet or PrefLib, by the rules of `rankdp.data.files.open_rankings`."""
-        from rankdp.data.files import open_rankings
-
-        with open_rankings(
-            path, items=items, ties=ties, voter_column=voter_column, epsilon_column=epsilon_column
-        ) as reader:
-            return cls.concatenate(reader, sort_items=not reader.declared_items)
+        options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
+        return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, **options)])
 
     @classmethod
     def concatenate(cls, batches: Iterable[Rankings], *, sort_items: bool = False) -> Self:
@@ -171,11 +157,9 @@ class Rankings:
         return cls._of(orders, items, voters, epsilons)
 
     @classmethod
-    def _checked(
-        cls, orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: Any, where: Where = row_number
-    ) -> Self:
+    def _checked(cls, orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: Any) -> Self:
         rows = len(orders)
-        own = None if epsilons is None else check_epsilons(epsilons, rows, where)
+        own = None if epsilons is None else check_epsilons(epsilons, rows)
         return cls._of(orders, items, check_voters(voters, rows), own)
 
     def with_orders(self, orders: IntArray) -> Self:
@@ -223,11 +207,7 @@ class Rankings:
 
     def to_arrow(self) -> Any:
         """A wide PyArrow table: voter, rank_1, rank_2, …, and epsilon when the voters have their own."""
-        import pyarrow as pa
-
-        from rankdp.data.frames import record_batch
-
-        return pa.Table.from_batches([record_batch(self)])
+        return FORMATS["to_arrow"](self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Let any Arrow-compatible library take the table as it is."""
@@ -235,10 +215,7 @@ class Rankings:
 
     def write(self, path: str | PathLike[str], *, layout: Literal["wide", "long"] = "wide") -> None:
         """Write a file, in the format that its ending says (see `rankdp.data.files.open_writer`)."""
-        from rankdp.data.files import open_writer
-
-        with open_writer(path, like=self, layout=layout) as writer:
-            writer.write(self)
+        FORMATS["write"](self, path, layout)
 
     def __len__(self) -> int:
         return len(self.orders)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.csv_files import read_header
+from rankdp.data.formats.csv import read_header
 from rankdp.errors import InputError, system_problem
 
 ITEM_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rankdp.data.checks import row_number
-from rankdp.data.columns import Columns
 from rankdp.data.comparisons import Kind
-from rankdp.data.csv_files import _Text, read_header
+from rankdp.data.formats.csv import CsvText, read_header
+from rankdp.data.tables import row_number
 from rankdp.errors import InputError, system_problem
 
 if TYPE_CHECKING:
@@ -191,9 +190,9 @@ class CsvFiles:
         """What stands between the fields."""
         return self._headers[0][1]
 
-    def _text(self, file: int, columns: Sequence[str]) -> _Text:
+    def _text(self, file: int, columns: Sequence[str]) -> CsvText:
         names, separator, _ = self._headers[file]
-        return _Text(self.paths[file], names, separator, Columns("wide", None, tuple(columns), None, ()))
+        return CsvText(self.paths[file], names, separator, columns)
 
     def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
         """One stream: Arrow's reader looks ahead by itself."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.csv_files import read_header
+from rankdp.data.formats.csv import read_header
 from rankdp.errors import InputError, system_problem
 
 USER_COLUMNS = ("user_id", "user", "voter", "voter_id", "id")

@@ -29,8 +29,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.checks import check_epsilons
 from rankdp.data.rankings import Rankings
+from rankdp.data.tables import check_epsilons
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator

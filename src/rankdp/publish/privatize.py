@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.files import open_rankings, open_writer
-from rankdp.data.rankings import Rankings, Ties
+from rankdp.data.orders import Ties
+from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
 from rankdp.mechanisms.registry import MECHANISMS, Objective, mechanism
@@ -123,7 +124,7 @@ def privatize_file(
         ) as charge,
     ):
         rows = 0
-        batches = _prefetched(reading, reader.unfinished())
+        batches = _prefetched(reading, iter(reader))
         for done in _in_order(drawing, (partial(job.work, batch, job.bits.spawn()) for batch in batches)):
             charge.leaves()
             writer.write(done)
@@ -138,9 +139,7 @@ def privatize_file(
     return release
 
 
-def _prefetched(
-    reading: ThreadPoolExecutor, batches: Iterator[Callable[[], Rankings]]
-) -> Iterator[Callable[[], Rankings]]:
+def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Iterator[Rankings]:
     """The batches, the next one always being read while one is worked on."""
     upcoming = reading.submit(next, batches, None)
     while (batch := upcoming.result()) is not None:
@@ -195,12 +194,9 @@ class _Job:
         self.used: dict[tuple[int, Fraction], RankingMechanism] = {}
         self._admitting = Lock()
 
-    def work(self, finish: Callable[[], Rankings], bits: Bits) -> Rankings:
-        """A batch from its cells to its synthetic rows, all in one thread, so that they stay in its processor's cache.
-
-        Batches may be admitted in any order: whether their lists of items agree does not depend on it.
-        """
-        return self.admit(finish(), bits).run()
+    def work(self, batch: Rankings, bits: Bits) -> Rankings:
+        """The synthetic rows of a batch; batches may come in any order, which changes nothing in what is refused."""
+        return self.admit(batch, bits).run()
 
     def admit(self, batch: Rankings, bits: Bits) -> _Task:
         """Check what the whole table must obey, build the mechanisms that the batch needs, say what is to be done."""

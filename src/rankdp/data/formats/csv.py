@@ -9,46 +9,60 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Generator, Iterable, Iterator
-from functools import partial
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankdp.data.cells import Known
-from rankdp.data.columns import Columns, recognise
-from rankdp.data.frames import arrow_voters, item_columns, long_rankings, wide_rankings
-from rankdp.data.rankings import Rankings, Ties
-from rankdp.data.sources import Source
+from rankdp.data.columns import recognise
+from rankdp.data.frames import (
+    Options,
+    Source,
+    arrow_voters,
+    first_line,
+    item_columns,
+    long_rankings,
+    wide_batches,
+)
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import Known
 from rankdp.errors import InputError
 
 _ROW_BYTES = 64
 
 
-def open_csv(
-    path: str,
-    items: Iterable[Any] | None,
-    ties: Ties,
-    voter_column: str | None,
-    epsilon_column: str | None,
-    batch_rows: int,
-) -> Source:
+def open_csv(path: str, options: Options) -> Source:
     """Open a CSV file with wide or long columns; a wide file is streamed, a long one is loaded at once."""
     names, separator, size = read_header(path)
-    columns = recognise(names, path, voter_column, epsilon_column)
-    known = Known.start(items)
-    text = _Text(path, names, separator, columns)
-    stream = text.batches(max(1 << 20, batch_rows * _ROW_BYTES, size * 64))
+    columns = recognise(names, path, options.voter_column, options.epsilon_column)
+    known = Known.start(options.items)
+    coded = columns.ranks if columns.layout == "wide" else columns.ranks[:1]
+    text = CsvText(path, names, separator, coded, [name for name in columns.used if name not in coded])
+    stream = text.batches(max(1 << 20, options.batch_rows * _ROW_BYTES, size * 64))
     if columns.layout == "long":
         import pyarrow as pa
 
-        batches = list(stream)
-        if not sum(batch.num_rows for batch in batches):
-            raise InputError(f"{path}: there is a header but no row")
-        rankings = long_rankings(pa.Table.from_batches(batches), columns, known, ties, text.line)
+        table = pa.Table.from_batches(_some(stream, path))
+        rankings = long_rankings(table, columns, known, options.ties, path, text.line)
         return Source("csv", columns, known, len(rankings), rankings.orders.shape[1], iter([rankings]), lambda: None)
-    return Source("csv", columns, known, None, len(columns.ranks), _wide(text, stream, known, batch_rows), stream.close)
+    parts = (
+        block.slice(first, options.batch_rows)
+        for block in _some(stream, path)
+        for first in range(0, block.num_rows, options.batch_rows)
+    )
+    batches = wide_batches(parts, columns, known, path, text.line)
+    return Source("csv", columns, known, None, len(columns.ranks), batches, stream.close)
+
+
+def _some(stream: Iterator[Any], path: str) -> Iterator[Any]:
+    """The batches, unless there is no row in them."""
+    rows = 0
+    for batch in stream:
+        yield batch
+        rows += batch.num_rows
+    if not rows:
+        raise InputError(f"{path}: there is a header but no row")
 
 
 def read_header(path: str) -> tuple[list[str], str, int]:
@@ -62,37 +76,40 @@ def read_header(path: str) -> tuple[list[str], str, int]:
     except UnicodeDecodeError:
         raise InputError(f"{path}, line 1: the text is not valid UTF-8") from None
     separator = "," if "," in line else next((mark for mark in "\t;" if mark in line), ",")
-    names = next(csv.reader(io.StringIO(line), delimiter=separator), [])
-    names = [name.strip() for name in names]
+    try:
+        names = [name.strip() for name in next(csv.reader(io.StringIO(line), delimiter=separator), [])]
+    except csv.Error as error:
+        raise InputError(f"{path}, line 1: the header could not be read as CSV ({error})") from None
     if not any(names):
         raise InputError(f"{path}, line 1: the header is blank; the first line names the columns")
     return names, separator, len(first)
 
 
-class _Text:
-    """One CSV file: its cells in Arrow batches, and the line on which a row stands."""
+class CsvText:
+    """One CSV file: its cells in Arrow batches, and the line on which a row stands.
 
-    def __init__(self, path: str, names: list[str], separator: str, columns: Columns) -> None:
-        self.path, self.names, self.separator, self.columns = path, names, separator, columns
+    `names` are the columns of its header; those in `coded` are read as dictionaries of texts, in `plain` as texts.
+    """
+
+    def __init__(
+        self, path: str, names: Sequence[str], separator: str, coded: Sequence[str], plain: Sequence[str] = ()
+    ) -> None:
+        self.path, self.names, self.separator, self.coded, self.plain = path, names, separator, coded, plain
 
     def batches(self, block: int) -> Generator[Any, None, None]:
-        """Record batches of the columns that are used: items as dictionaries, everything else as text."""
+        """Record batches of the columns that are used, from blocks of so many bytes."""
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        coded = self.columns.ranks if self.columns.layout == "wide" else self.columns.ranks[:1]
-        kinds = {name: pa.string() for name in self.columns.used}
-        kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
+        kinds = {name: pa.string() for name in self.plain}
+        kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in self.coded}
         try:
             with pc.open_csv(
                 self.path,
                 read_options=pc.ReadOptions(column_names=self.names, skip_rows_after_names=1, block_size=block),
                 parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
                 convert_options=pc.ConvertOptions(
-                    column_types=kinds,
-                    include_columns=self.columns.used,
-                    null_values=[""],
-                    strings_can_be_null=True,
+                    column_types=kinds, include_columns=list(kinds), null_values=[""], strings_can_be_null=True
                 ),
             ) as reader:
                 yield from reader
@@ -103,12 +120,18 @@ class _Text:
         """The line (counted from 1) and the fields of every row below the header, as Arrow counts rows."""
         with Path(self.path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
             lines = csv.reader(file, delimiter=self.separator)
-            next(lines, None)
-            before = lines.line_num
-            for record in lines:
-                if record:
-                    yield before + 1, record
+            before = 0
+            try:
+                next(lines, None)
                 before = lines.line_num
+                for record in lines:
+                    if record:
+                        yield before + 1, record
+                    before = lines.line_num
+            except csv.Error as error:
+                raise InputError(
+                    f"{self.path}, line {before + 1}: the line could not be read as CSV ({error})"
+                ) from None
 
     def line(self, row: int) -> str:
         """Where a row stands: the file and its line, the header being line 1."""
@@ -130,22 +153,7 @@ class _Text:
                 return InputError(
                     f"{self.path}, line {number}: the line has {len(record)} fields and the header {len(self.names)}"
                 )
-        return InputError(f"{self.path}: the file could not be read as CSV ({str(error).splitlines()[0]})")
-
-
-def _wide(text: _Text, stream: Iterator[Any], known: Known, batch_rows: int) -> Iterator[Rankings]:
-    start = 0
-    for block in stream:
-        for first in range(0, block.num_rows, batch_rows):
-            batch = block.slice(first, batch_rows)
-            yield wide_rankings(batch, text.columns, known, partial(_line, text, start + first))
-        start += block.num_rows
-    if not start:
-        raise InputError(f"{text.path}: there is a header but no row")
-
-
-def _line(text: _Text, start: int, row: int) -> str:
-    return text.line(start + row)
+        return InputError(f"{self.path}: the file could not be read as CSV ({first_line(error)})")
 
 
 def _quoted(name: str) -> str:

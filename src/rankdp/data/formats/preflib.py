@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rankdp.data.cells import Known
-from rankdp.data.checks import check_item, check_orders
 from rankdp.data.columns import Columns
-from rankdp.data.rankings import Rankings, Ties
-from rankdp.data.ranks import refuse_tie, shuffle
-from rankdp.data.sources import Source
+from rankdp.data.frames import Options, Source
+from rankdp.data.orders import Ties, check_orders, refuse_tie, shuffle
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import Known, check_item
 from rankdp.errors import InputError
 
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
@@ -118,11 +116,14 @@ class _File:
                 )
 
 
-def open_preflib(path: str, kind: str, items: Iterable[Any] | None, ties: Ties, batch_rows: int) -> Source:
+def open_preflib(path: str, kind: str, options: Options) -> Source:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
-    file = _File(path)
+    for option, value in (("voter_column", options.voter_column), ("epsilon_column", options.epsilon_column)):
+        if value is not None:
+            raise InputError(f"{path}: {option} is {value!r}, but a PrefLib file has no columns")
+    file, ties = _File(path), options.ties
     names = tuple(file.names.values())
-    known = Known.start(items, names)
+    known = Known.start(options.items, names)
     for name in names:
         if name not in known:
             raise InputError(f"{path}: {name!r} is not one of the {len(known.names)} items given")
@@ -138,7 +139,7 @@ def open_preflib(path: str, kind: str, items: Iterable[Any] | None, ties: Ties, 
     rows = sum(count for _, count, _ in file.orders)
     moved = [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
-    batches = _batches(moved, known, width, rows, ties, batch_rows)
+    batches = _batches(moved, known, width, rows, ties, options.batch_rows)
     return Source(kind, columns, known, rows, width, batches, lambda: None)
 
 

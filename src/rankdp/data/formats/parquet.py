@@ -1,0 +1,166 @@
+"""Parquet, by PyArrow: rank columns are read and written as dictionaries, so that no text is made per cell.
+
+Input is untrusted. A row group is read by itself, and the rows that it delivers are compared with those that the footer
+announces, so that no column can slip against another; memory is taken by batches, never by what the footer claims.
+Arrow hands on codes and texts as they are in the file, so every batch is validated before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from rankdp.data.columns import recognise
+from rankdp.data.frames import (
+    ITEMS_KEY,
+    Options,
+    Source,
+    arrow_voters,
+    declared_items,
+    first_line,
+    long_rankings,
+    record_batch,
+    wide_batches,
+    wide_schema,
+)
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import Known, row_number
+from rankdp.errors import InputError
+
+_GROUP_ROWS = 1 << 20
+
+
+def open_parquet(path: str, options: Options) -> Source:
+    """Open a Parquet file with wide or long columns; a wide file is streamed, a long one loaded at once."""
+    import pyarrow as pa
+
+    with open_checked(path) as file:
+        columns = recognise(file.schema_arrow.names, path, options.voter_column, options.epsilon_column)
+        # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
+        known = Known.start(options.items, declared_items(file.metadata))
+        check_flat(path, file, columns.used)
+        rows = file.metadata.num_rows
+    if not rows:
+        raise InputError(f"{path}: there are no rows")
+    where = partial(_row, path)
+    coded = open_checked(path, columns.ranks if columns.layout == "wide" else columns.ranks[:1])
+    batch_rows = options.batch_rows if columns.layout == "wide" else _GROUP_ROWS
+    groups = range(coded.num_row_groups)
+    stream = (batch for group in groups for batch in read_group(path, coded, group, columns.used, batch_rows))
+    if columns.layout == "long":
+        with coded:
+            rankings = long_rankings(pa.Table.from_batches(stream), columns, known, options.ties, path, where)
+        width = rankings.orders.shape[1]
+        return Source("parquet", columns, known, len(rankings), width, iter([rankings]), lambda: None)
+    batches = wide_batches(stream, columns, known, path, where)
+    return Source("parquet", columns, known, rows, len(columns.ranks), batches, coded.close)
+
+
+def _row(path: str, row: int) -> str:
+    return f"{path}, {row_number(row)}"
+
+
+def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
+    """A `pyarrow.parquet.ParquetFile` whose footer can be read; flat columns in `coded` are read as dictionaries."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path, read_dictionary=list(coded), pre_buffer=False)
+        metadata, _ = file.metadata, file.schema_arrow.names
+        groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
+    if min(groups, default=0) < 0 or sum(groups) != metadata.num_rows:
+        raise _damaged(path, f"it announces {metadata.num_rows} rows, and {sum(groups)} in its row groups")
+    return file
+
+
+def check_flat(path: str, file: Any, columns: Sequence[str]) -> None:
+    """Refuse columns that hold lists or structures."""
+    flat = {file.schema.column(number).path for number in range(len(file.schema))}
+    for name in columns:
+        if name not in flat:
+            raise InputError(f"{path}: the column {name!r} must hold texts or numbers")
+
+
+def _damaged(path: str, how: str) -> InputError:
+    return InputError(f"{path}: the file is damaged ({how})")
+
+
+def read_group(
+    path: str, file: Any, group: int, columns: Sequence[str], batch_rows: int, use_threads: bool = False
+) -> Iterator[Any]:
+    """The record batches of one row group, each validated; refused when it does not hold the rows that it announces."""
+    import pyarrow as pa
+
+    facts, rows = file.metadata.row_group(group), 0
+    announced = facts.num_rows
+    for number in range(facts.num_columns):
+        chunk = facts.column(number)
+        if chunk.path_in_schema in columns and chunk.num_values != announced:
+            values = f"{chunk.num_values} values of {chunk.path_in_schema!r}"
+            raise _damaged(path, f"row group {group + 1} announces {announced} rows and {values}")
+    try:
+        for batch in file.iter_batches(batch_rows, [group], list(columns), use_threads=use_threads):
+            batch.validate(full=True)
+            rows += batch.num_rows
+            yield batch
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _damaged(path, first_line(error)) from None
+    if rows != announced:
+        raise _damaged(path, f"row group {group + 1} announces {announced} rows and holds {rows}")
+
+
+class ParquetSink:
+    """Writes wide batches, gathered into row groups of about a million rows."""
+
+    def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
+        self._temporary, self._width, self._voter, self._epsilon = temporary, width, voter, epsilon
+        self._writer: Any = None
+        self._items: tuple[str, ...] = ()
+        self._pending: list[Any] = []
+        self._rows = 0
+
+    def write(self, rankings: Rankings) -> None:
+        """Append one batch."""
+        if self._writer is None:
+            self._writer = self._open(rankings)
+        self._items = rankings.items
+        self._pending.append(record_batch(rankings, self._writer.schema, self._width))
+        self._rows += len(rankings)
+        if self._rows >= _GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        self._writer.write_table(pa.Table.from_batches(self._pending, self._writer.schema), self._rows)
+        self._pending, self._rows = [], 0
+
+    def _open(self, rankings: Rankings) -> Any:
+        import pyarrow.parquet as pq
+
+        ids = arrow_voters(rankings)
+        voter = None if ids is None else (self._voter, ids.type)
+        epsilon = None if rankings.epsilons is None else self._epsilon
+        schema = wide_schema(self._width, rankings.items, voter, epsilon).remove_metadata()
+        coded = [f"rank_{rank + 1}" for rank in range(self._width)]
+        # statistics would take as long as everything else, and snappy halves the ids in little time
+        return pq.ParquetWriter(
+            self._temporary, schema, compression="snappy", use_dictionary=coded, write_statistics=False
+        )
+
+    def finish(self) -> None:
+        """Add the list of items, which may have grown since the first batch, and close the file."""
+        if self._rows:
+            self._flush()
+        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(self._items, ensure_ascii=False)})
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        if self._writer is not None:
+            self._writer.close()
