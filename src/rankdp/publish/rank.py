@@ -87,73 +87,192 @@ def rank(
 ) -> Release[Leaderboard]:
     """A private leaderboard of the compared items.
 
-    ``votes`` are ``Comparisons``, or a path or table that ``Comparisons.of`` opens with the options in ``reading``
-    (``items`` or ``items_from_data`` among them). ``protect`` must be said: "comparison", "outcome" (who was compared
-    with whom is public) or "voter" (then ``max_per_voter`` bounds what each contributes; votes that are bounded already
-    are refused for the other two). ``delta`` > 0 adds Gaussian
-    instead of Laplace noise to wins. ``ridge`` overrides the automatic choice; ``level`` is the confidence of the
-    intervals.
+    Parameters
+    ----------
+    votes
+        ``Comparisons``, or a path or table that ``Comparisons.of`` opens with the options in ``reading``.
+    epsilon
+        How much the leaderboard may give away about one ``protect``: smaller is more private. Exact: 0.1 is a tenth.
+    protect
+        What is protected: "comparison" (one comparison, replaced by any other), "outcome" (who won one comparison; who
+        was compared with whom is public) or "voter" (all comparisons of one voter). There is no default.
+    method
+        "bradley-terry" for log-strengths, or "copeland" for wins.
+    max_per_voter
+        With ``protect="voter"`` the largest number of comparisons that are used of each voter; which, a hash of the
+        voter's own rows decides. Votes that are bounded already are refused for other units.
+    top
+        Also say which items are in the top so many, and how surely.
+    scale
+        Of Bradley-Terry scores: "log-strength", or "elo" for 1000 + 400/ln 10 times that.
+    delta
+        Above 0, wins get Gaussian instead of Laplace noise, for (epsilon, delta)-differential privacy.
+    ridge
+        The weight that pulls Bradley-Terry scores to the middle; chosen from public numbers where it is not given.
+    link
+        How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three".
+    calibration
+        The constants of objective perturbation: "tight", ours, or "paper", those of Cai et al.
+    level
+        The confidence of the intervals, between 0 and 1.
+    ledger
+        The budget to charge, before anything is drawn.
+    bits
+        Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    **reading
+        How to open ``votes``: ``items`` (the public list of items) or ``items_from_data=True`` must be among them; see
+        ``Comparisons.read``.
+
+    Returns
+    -------
+    Release[Leaderboard]
+        The leaderboard with its guarantee and provenance.
     """
-    _check_words(method, scale, calibration, ridge, link)
-    protection, bits, exact = Protection.of(protect, max_per_voter), bits or SecureBits(), positive(epsilon)
-    if exact > _LARGEST_EPSILON:
-        raise InputError(f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}")
-    loss = rational(delta, "delta")
-    if not 0 <= loss < 1:
-        raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-    ridge = None if ridge is None else float(positive(ridge, "ridge"))
-    chosen_link = known_link(link)
-    comparisons = _prepared(Comparisons.of(votes, **reading), protection)
-    protection = replace(protection, drops=comparisons.drops)
-    if method == "bradley-terry":
-        _check_model(protection, exact, loss, ridge, chosen_link, calibration)
-    leaderboard.check_request(len(comparisons.items), level, top)
-    wins_only = method == "copeland" and not protection.design_public
-    # votes that cannot be counted are refused here, uncharged
-    half_wins = comparisons.half_wins() if wins_only else None
-    counts = None if wins_only else comparisons.count()
-    guarantee = Guarantee(protection.protects, exact, loss, local=False, rho=_rho(protection, exact, loss))
-    with spending(ledger, guarantee, f"rank by {method}", bits) as charge:
-        if half_wins is not None:
-            public, spent = _size(comparisons.items, int(half_wins.sum()) // 2, protection, exact, bits)
-            drawn = _copeland(half_wins, public, NoisyWins(protection, exact - spent, loss), bits)
-        else:
-            assert counts is not None
-            public, spent = _size(counts.items, int(counts.halves.sum()) // 2, protection, exact, bits)
-            if protection.design_public:
-                public = replace(public, design=counts)
-            if method == "copeland":
-                drawn = _copeland(counts.half_wins, public, NoisyWins(protection, exact, loss), bits)
-            elif protection.design_public:
-                drawn = _from_wins(public, NoisyWins(protection, exact, loss), counts, ridge, chosen_link, bits)
-            else:
-                drawn = _from_objective(
-                    counts, public, protection, exact - spent, ridge, chosen_link, calibration, bits
-                )
+    request = BoardRequest.of(
+        epsilon,
+        protect=protect,
+        method=method,
+        max_per_voter=max_per_voter,
+        top=top,
+        scale=scale,
+        delta=delta,
+        ridge=ridge,
+        link=link,
+        calibration=calibration,
+        level=level,
+    )
+    counted = request.count(Comparisons.of(votes, **reading))
+    bits = bits or SecureBits()
+    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
+        release = counted.draw(bits)
+        charge.commit(release.provenance)
+    return release
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRequest:
+    """What a leaderboard is asked to be, checked; all of it is public. The words are those of ``rank``."""
+
+    epsilon: Fraction
+    protection: Protection
+    method: str
+    top: int | None
+    scale: str
+    delta: Fraction
+    ridge: float | None
+    link: Link
+    calibration: str
+    level: float
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: Real,
+        *,
+        protect: str,
+        method: str,
+        max_per_voter: int | None,
+        top: int | None,
+        scale: str,
+        delta: Real,
+        ridge: float | None,
+        link: str,
+        calibration: str,
+        level: float,
+    ) -> BoardRequest:
+        """Check the words of ``rank``, before any vote is read."""
+        _check_words(method, scale, calibration, ridge, link)
+        protection, exact, loss = Protection.of(protect, max_per_voter), positive(epsilon), rational(delta, "delta")
+        if exact > _LARGEST_EPSILON:
+            raise InputError(
+                f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}"
+            )
+        if not 0 <= loss < 1:
+            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+        chosen = None if ridge is None else float(positive(ridge, "ridge"))
+        return cls(exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, level)
+
+    def count(self, votes: Comparisons) -> CountedVotes:
+        """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""
+        prepared = _prepared(votes, self.protection)
+        request = replace(self, protection=replace(self.protection, drops=prepared.drops))
+        if self.method == "bradley-terry":
+            _check_model(request)
+        leaderboard.check_request(len(prepared.items), self.level, self.top)
+        warnings = _item_warnings(prepared, self.protection)
+        if self.method == "copeland" and not self.protection.design_public:
+            return CountedVotes(request, prepared.items, prepared.half_wins(), None, warnings)
+        counts = prepared.count()
+        return CountedVotes(request, prepared.items, counts.half_wins, counts, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedVotes:
+    """The secret counts, and what is asked of them. ``counts`` are None where each item's half-wins are enough."""
+
+    request: BoardRequest
+    items: tuple[str, ...]
+    half_wins: NDArray[np.int64]
+    counts: PairCounts | None
+    warnings: list[str]
+
+    @property
+    def what(self) -> str:
+        """The release in a few words, for the ledger."""
+        return f"rank by {self.request.method}"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the leaderboard will promise."""
+        asked = self.request
+        return Guarantee(asked.protection.protects, asked.epsilon, asked.delta, local=False, rho=_rho(asked))
+
+    def draw(self, bits: Bits) -> Release[Leaderboard]:
+        """Add the noise; whoever calls this has charged ``guarantee``."""
+        asked = self.request
+        # every comparison gives two half-wins, whoever won
+        public, spent = _size(self.items, int(self.half_wins.sum()) // 2, asked.protection, asked.epsilon, bits)
+        if asked.protection.design_public:
+            public = replace(public, design=self.counts)
+        drawn = self._scores(public, asked.epsilon - spent, bits)
+        parameters = {
+            "protect": asked.protection.unit,
+            "max_per_voter": asked.protection.moved if asked.protection.unit == "voter" else None,
+            "epsilon": str(asked.epsilon),
+            "delta": str(asked.delta),
+            "items": len(public.items),
+            **({"noisy_comparisons": public.comparisons} if spent else {}),
+            **drawn.parameters,
+        }
+        provenance = Provenance.now(asked.method, parameters, bits)
+        return Release(self._board(public, drawn), None if bits.seed is not None else self.guarantee, provenance)
+
+    def _scores(self, public: _Public, epsilon: Fraction, bits: Bits) -> _Drawn:
+        """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
+        asked = self.request
+        if asked.method == "bradley-terry" and not asked.protection.design_public:
+            assert self.counts is not None
+            return _from_objective(self.counts, public, asked, epsilon, bits)
+        noisy = NoisyWins(asked.protection, epsilon, asked.delta)
+        if asked.method == "copeland":
+            return _copeland(self.half_wins, public, noisy, bits)
+        return _from_wins(public, noisy, self.half_wins, asked.ridge, asked.link, bits)
+
+    def _board(self, public: _Public, drawn: _Drawn) -> Leaderboard:
+        """The leaderboard, from released and public numbers only."""
+        wins = self.request.method == "copeland"
         board = leaderboard.build(
             public.items,
             drawn.scores,
             drawn.centres,
             drawn.errors,
-            level=level,
-            score_name="wins" if method == "copeland" else "score",
-            top=top,
-            spread=_SPREAD * (public.degree / 4) ** 2 + 1 if method == "copeland" else _SPREAD,
-            warnings=[*_item_warnings(comparisons, protection), *_design_warnings(public), *drawn.warnings],
+            level=self.request.level,
+            score_name="wins" if wins else "score",
+            top=self.request.top,
+            spread=_SPREAD * (public.degree / 4) ** 2 + 1 if wins else _SPREAD,
+            warnings=[*self.warnings, *_design_warnings(public), *drawn.warnings],
         )
-        parameters = {
-            "protect": protect,
-            "max_per_voter": max_per_voter,
-            "epsilon": str(exact),
-            "delta": str(loss),
-            "items": len(public.items),
-            **({"noisy_comparisons": public.comparisons} if spent else {}),
-            **drawn.parameters,
-        }
-        provenance = Provenance.now(method, parameters, bits)
-        released = board.as_elo() if scale == "elo" else board
-        charge.commit(provenance)
-        return Release(released, None if provenance.seed is not None else guarantee, provenance)
+        return board.as_elo() if self.request.scale == "elo" else board
 
 
 def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
@@ -192,30 +311,30 @@ def _check_words(method: str, scale: str, calibration: str, ridge: float | None,
         raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
 
 
-def _check_model(
-    protection: Protection, epsilon: Fraction, delta: Fraction, ridge: float | None, link: Link, calibration: str
-) -> None:
+def _check_model(asked: BoardRequest) -> None:
     """Refuse what Bradley-Terry scores cannot be had with, before anything is counted or charged."""
+    protection, link = asked.protection, asked.link
     if protection.design_public:
         if link is not LOGISTIC:
             raise Unsupported(
                 f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link.name!r}"
             )
         return
-    if delta:
+    if asked.delta:
         raise Unsupported(
             "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
         )
-    if ridge is not None:  # refused where it is too small, whatever the size of the data
-        _ = objective(2, 1, protection, epsilon - count_cost(protection, epsilon), ridge, link, calibration).scale
+    if asked.ridge is not None:  # refused where it is too small, whatever the size of the data
+        left = asked.epsilon - count_cost(protection, asked.epsilon)
+        _ = objective(2, 1, protection, left, asked.ridge, link, asked.calibration).scale
 
 
-def _rho(protection: Protection, epsilon: Fraction, delta: Fraction) -> float | None:
+def _rho(asked: BoardRequest) -> float | None:
     """The zCDP of Gaussian noise on wins and, where there is one, of the noisy count, which is pure: eps^2/2."""
-    if not delta:
+    if not asked.delta:
         return None
-    counting = count_cost(protection, epsilon)
-    rho = NoisyWins(protection, epsilon - counting, delta).rho
+    counting = count_cost(asked.protection, asked.epsilon)
+    rho = NoisyWins(asked.protection, asked.epsilon - counting, asked.delta).rho
     assert rho is not None
     return math.nextafter(float(rho + counting**2 / 2), math.inf)
 
@@ -274,12 +393,17 @@ def _copeland(half_wins: NDArray[np.int64], public: _Public, noisy: NoisyWins, b
 
 
 def _from_wins(
-    public: _Public, noisy: NoisyWins, counts: PairCounts, ridge: float | None, link: Link, bits: Bits
+    public: _Public,
+    noisy: NoisyWins,
+    true_half_wins: NDArray[np.int64],
+    ridge: float | None,
+    link: Link,
+    bits: Bits,
 ) -> _Drawn:
     """Bradley-Terry scores from noisy wins and the public design."""
     assert public.design is not None
     gamma = ridge if ridge is not None else choose_ridge(public.degree, noisy.noise_variance)
-    half_wins = noisy.sample(counts.half_wins, bits)
+    half_wins = noisy.sample(true_half_wins, bits)
     scores = fit_wins(public.design, half_wins, ridge=gamma).theta
     scores = scores - scores.mean()
     centres, errors = _errors(public, scores, gamma, link, lambda count: noisy.noise(count, bits.spawn()) / 2)
@@ -287,18 +411,10 @@ def _from_wins(
     return _Drawn(scores, centres, errors, {"ridge": gamma, **noisy.parameters}, warnings)
 
 
-def _from_objective(
-    counts: PairCounts,
-    public: _Public,
-    protection: Protection,
-    epsilon: Fraction,
-    ridge: float | None,
-    link: Link,
-    calibration: str,
-    bits: Bits,
-) -> _Drawn:
+def _from_objective(counts: PairCounts, public: _Public, asked: BoardRequest, epsilon: Fraction, bits: Bits) -> _Drawn:
     """Bradley-Terry scores by objective perturbation."""
-    chosen = objective(len(public.items), public.comparisons, protection, epsilon, ridge, link, calibration)
+    link, calibration = asked.link, asked.calibration
+    chosen = objective(len(public.items), public.comparisons, asked.protection, epsilon, asked.ridge, link, calibration)
     gamma = float(chosen.ridge)
     scores = chosen.sample(counts, bits)
     scores = scores - scores.mean()
