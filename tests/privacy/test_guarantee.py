@@ -230,3 +230,39 @@ def test_renyi_curves_add_up_at_common_orders():
     assert Guarantee.from_dict(older).renyi == ()
     with pytest.raises(InputError, match="must"):
         Guarantee.from_dict({**first.to_dict(), "renyi": [[2.0]]})
+
+
+# -- what is not protected ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protects", "words"),
+    [
+        ("one comparison", ["A person with k votes is protected less", "up to k times this epsilon"]),
+        (
+            "one comparison's outcome",
+            ["up to k times this epsilon", "Who was compared with whom, and how often, is NOT"],
+        ),
+        (
+            "one voter with at most 7 comparisons",
+            ["Of every voter at most 7 comparisons are used", "under several names"],
+        ),
+    ],
+)
+def test_a_guarantee_for_votes_says_what_it_does_not_protect(protects, words):
+    guarantee = Guarantee(protects, Fraction(1), local=False)
+    for said in (guarantee.explain(), " ".join(guarantee.limits), " ".join(guarantee.to_dict()["limits"])):
+        for word in words:
+            assert word in said
+    assert "hardly" not in guarantee.explain()
+    assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
+
+
+@pytest.mark.parametrize(
+    "protects", [ITEM_POSITION, ONE_SCORE, "one comparison", "one voter with at most 2 comparisons"]
+)
+def test_a_large_epsilon_protects_hardly_at_all(protects):
+    sentence = "An epsilon of 10 or more protects hardly at all."
+    assert sentence in Guarantee(protects, Fraction(10)).explain()
+    assert sentence in Guarantee(protects, Fraction(4)).times(3).limits
+    assert sentence not in Guarantee(protects, Fraction(999, 100)).explain()

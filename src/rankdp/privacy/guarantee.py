@@ -7,6 +7,7 @@ rationals where the mathematics gives rationals; a bound that is not rational is
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,13 +16,17 @@ from typing import Any
 from rankdp.errors import InputError
 from rankdp.privacy.exact import upwards
 
-# : the unit of eps-ranking DP (Xu, Definition 2): two rankings are neighbours when they differ by moving one
-# item
+#: the unit of eps-ranking DP (Xu, Definition 2): two rankings are neighbours when they differ by moving one item
 ITEM_POSITION = "one item's position in one ranking"
 WHOLE_RANKING = "one whole ranking"
 #: the unit of a vector of scores (Jeong, Definition 2.1): two vectors are neighbours when they differ in one score
 ONE_SCORE = "one score"
+#: the units of a table of comparisons (``mechanisms.votes.protection``)
+COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
+VOTER = re.compile(r"one voter with at most (\d+) comparisons")
 
+HARDLY = 10
+"""From this epsilon on a guarantee says that it protects hardly at all: e^10 is 22,026."""
 _LARGEST_FACTOR = 14  # e^14 is about a million
 
 
@@ -95,8 +100,31 @@ class Guarantee:
         exact = whole if isinstance(whole, Fraction) else Fraction(whole)
         return replace(self, protects=WHOLE_RANKING, epsilon=exact)
 
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What is *not* protected, or hardly, in a sentence each: part of what a release must say."""
+        found = []
+        if self.protects in (COMPARISON, OUTCOME):
+            found.append(
+                "A person with k votes is protected less: about all of them together the release can give away up to "
+                "k times this epsilon."
+            )
+        if self.protects == OUTCOME:
+            found.append("Who was compared with whom, and how often, is NOT protected.")
+        if voter := VOTER.fullmatch(self.protects):
+            found.append(
+                f"Of every voter at most {voter[1]} comparisons are used, chosen by looking at that voter's own only, "
+                "and those that are left out give nothing away; a person who votes under several names is protected "
+                "less."
+            )
+        if self.listed_items_public:
+            found.append("Which items a person listed, and how many, is NOT protected: only their order is.")
+        if self.epsilon >= HARDLY:
+            found.append(f"An epsilon of {HARDLY} or more protects hardly at all.")
+        return tuple(found)
+
     def explain(self) -> str:
-        """Two or three sentences for a person outside the field."""
+        """What is promised and what is not, in a few sentences for a person outside the field."""
         many = "" if self.releases == 1 else f" after all {self.releases} releases"
         sentences = [
             f"Protects {self.protects}{many}: whoever sees the release, whatever else they know, {self._odds()}"
@@ -106,8 +134,7 @@ class Guarantee:
                 f"Between any two whole rankings the factor is at most {_factor(self.whole_ranking_epsilon)} "
                 f"(epsilon {_number(self.whole_ranking_epsilon)} in classical local differential privacy)."
             )
-        if self.listed_items_public:
-            sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
+        sentences += self.limits
         if self.idealized:
             sentences.append(
                 "Idealized: the noise was drawn with floating-point numbers, and the promise is proved for the real "
@@ -145,6 +172,7 @@ class Guarantee:
             "rho": self.rho,
             "renyi": [list(point) for point in self.renyi],
             "idealized": self.idealized,
+            "limits": list(self.limits),
             "explanation": self.explain(),
         }
 

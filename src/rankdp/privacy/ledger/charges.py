@@ -287,8 +287,7 @@ class Ledger:
             raise LedgerBroken(f"{self.path}: the budget of {self.dataset!r} is gone from the file")
         for value in (guarantee.epsilon, guarantee.delta):
             to_text(value)  # what is too long is refused here
-        facts = guarantee.to_dict()
-        del facts["explanation"]
+        facts = {name: value for name, value in guarantee.to_dict().items() if name not in ("limits", "explanation")}
         event = {
             "kind": "reserve",
             "when": now(),

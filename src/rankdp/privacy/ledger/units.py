@@ -28,13 +28,11 @@ from fractions import Fraction
 
 from rankdp.errors import InputError
 from rankdp.privacy.exact import exp_bounds
-from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
+from rankdp.privacy.guarantee import COMPARISON, ITEM_POSITION, OUTCOME, VOTER, WHOLE_RANKING, Guarantee
 from rankdp.privacy.ledger.refusals import exponent, shown
 
-COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
-_VOTER = re.compile(r"one voter with at most (\d+) comparisons")
 _STRONGER = {
-    OUTCOME: (_VOTER, re.compile(COMPARISON)),
+    OUTCOME: (VOTER, re.compile(COMPARISON)),
     ITEM_POSITION: (re.compile(WHOLE_RANKING),),
 }
 
@@ -54,7 +52,7 @@ def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guara
 
 
 def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | None:
-    voter = _VOTER.fullmatch(protects)
+    voter = VOTER.fullmatch(protects)
     if voter and guarantee.protects == COMPARISON:
         size = int(voter[1])
         return _group(
@@ -64,7 +62,7 @@ def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | 
             f"{size} comparisons of a voter",
             "; how many comparisons a voter has is taken as public, and nobody has more",
         )
-    if protects == COMPARISON and _VOTER.fullmatch(guarantee.protects):
+    if protects == COMPARISON and VOTER.fullmatch(guarantee.protects):
         return _group(guarantee, protects, 2, "2 voters, from one to the other of whom a comparison may go")
     if protects == WHOLE_RANKING and guarantee.protects == ITEM_POSITION:
         whole = replace(guarantee.to_local_dp(), rho=None, renyi=())
