@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-long check lint bench papers docs lock format clean
+.PHONY: help demo test test-long check lint bench papers docs dist lock format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,6 +40,10 @@ bench: $(DEV)  ## ours and the peers side by side, as ratios
 
 papers: $(DEV)  ## every figure of the papers, into reproduction/ and docs/papers
 	@$(VENV)/bin/rankdp reproduce --markdown docs/papers
+
+dist: $(DEV)  ## the wheel and the sdist, into dist/; the command is run from the wheel
+	@$(RUN) build --no-isolation --outdir dist . >/dev/null
+	@$(RUN) pytest -q tests/test_distribution.py
 
 docs: $(DEV)  ## build docs/_build/html, warnings are errors
 	@$(RUN) sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html

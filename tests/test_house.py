@@ -103,6 +103,7 @@ def test_both_locks_have_the_same_versions():
 
 def test_versions_agree():
     assert rankdp.__version__ == PROJECT["version"]
+    assert f"version: {PROJECT['version']}\n" in read("CITATION.cff")
 
 
 def test_changelog_has_a_section_for_this_version():
@@ -111,8 +112,8 @@ def test_changelog_has_a_section_for_this_version():
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
 def test_make_commands_in_the_documents_exist(document):
-    targets = set(re.findall(r"^([a-z]+):", read("Makefile"), re.MULTILINE))
-    named = set(re.findall(r"(?:^|`)make ([a-z]+)", read(document), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", read(document), re.MULTILINE))
     assert named <= targets
     if document == "README.md":
         assert {"demo", "test"} <= named
