@@ -54,8 +54,8 @@ def reproduce(
                 output,
                 size="full" if full else "quick",
                 jobs=jobs,
-                progress=lambda cells, total, _: bar(cells, total),
-                finished=lambda one: say(one.summary()),
+                progress=bar,
+                finished=lambda result: say(result.summary()),
             )
     except KeyboardInterrupt:
         raise RankdpError(

@@ -7,6 +7,7 @@ import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp.report import page as pages
@@ -26,82 +27,92 @@ _VERDICTS = (
 )
 
 
+Block = tuple[str, Any]
+"""What stands on a page: ("title", text), ("heading", text), ("text", ...), ("warning", ...), ("table", (heads, rows)),
+("picture", result)."""
+
+
 def to_html(done: Sequence[Reproduced], size: Size) -> str:
     """All figures, the table of claims and a paragraph for each."""
-    sections = [*map(pages.paragraph, (_summary(done, size), _VERDICTS))]
-    if failing := _failing(done):
-        sections += ["<h2>What does not hold, or is undecided</h2>", pages.table(_HEADS, failing, texts=5)]
+    blocks = [*_summary(done, size)]
     for paper, members in _by_paper(done):
-        sections.append(f"<h2>{html.escape(PAPERS[paper])}</h2>")
-        for one in members:
-            sections.extend(_section(one))
-    sections += ["<h2>All claims</h2>", pages.table(_HEADS, _claims(done), texts=5)]
-    return pages.page(_TITLE, *sections, footer=[f"rankdp {__version__}: rankdp reproduce"])
-
-
-def _section(one: Reproduced) -> Iterable[str]:
-    spec = one.specification
-    yield f"<h3>{html.escape(spec.title)}</h3>"
-    yield pages.paragraph(f"{spec.name} · {spec.source}")
-    yield pages.paragraph(_one_line(spec.setting))
-    if one.missing:
-        yield pages.paragraph(f"Left out: {one.missing}.", "warning")
-        return
-    if "svg" in one.pictures:
-        coded = base64.b64encode(one.pictures["svg"]).decode()
-        yield f'<img alt="{html.escape(spec.title, quote=True)}" src="data:image/svg+xml;base64,{coded}">'
-    else:
-        yield pages.table(*_rows(one), texts=0)
-    yield pages.table(_HEADS[1:], (row[1:] for row in _claims([one])), texts=4)
-    yield pages.paragraph(_one_line(spec.seen))
+        blocks += [("title", PAPERS[paper]), *(block for result in members for block in _section(result))]
+    blocks += [("title", "All claims"), ("table", (_HEADS, _claims(done)))]
+    footer = [f"rankdp {__version__}: rankdp reproduce"]
+    return pages.page(_TITLE, *(_html(*block) for block in blocks), footer=footer)
 
 
 def write_markdown(done: Sequence[Reproduced], size: Size, directory: Path) -> None:
     """An index with the table of claims and a page a paper, for the documentation."""
     make_directory(directory)
-    text = [f"# {_TITLE}", _summary(done, size), _VERDICTS, _INDEX]
-    text.append("```{toctree}\n:maxdepth: 1\n\n" + "\n".join(paper for paper, _ in _by_paper(done)) + "\n```")
-    if failing := _failing(done):
-        text += ["## What does not hold, or is undecided", _markdown_table(_HEADS, failing)]
-    text += ["## All claims", _markdown_table(_HEADS, _claims(done))]
-    write_whole(directory / "index.md", ("\n\n".join(text) + "\n").encode())
+    toctree = "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(paper for paper, _ in _by_paper(done)) + "\n```"
+    summary, verdicts, *failing = _summary(done, size)
+    claims = [("title", "All claims"), ("table", (_HEADS, _claims(done)))]
+    index = [summary, verdicts, ("text", _INDEX), ("text", toctree), *failing, *claims]
+    _write_page(directory / "index.md", _TITLE, index)
     for paper, members in _by_paper(done):
-        parts = [f"# {PAPERS[paper]}"]
-        for one in members:
-            parts.extend(_markdown_section(one))
-            if "png" in one.pictures:
-                write_whole(directory / _picture_name(one), one.pictures["png"])
-        write_whole(directory / f"{paper}.md", ("\n\n".join(parts) + "\n").encode())
+        _write_page(directory / f"{paper}.md", PAPERS[paper], (block for one in members for block in _section(one)))
+        for result in members:
+            if "png" in result.pictures:
+                write_whole(directory / _picture_name(result), result.pictures["png"])
 
 
-def _markdown_section(one: Reproduced) -> Iterable[str]:
-    spec = one.specification
-    yield f"## {spec.title}"
-    yield f"`{spec.name}`: {spec.source}."
-    yield _one_line(spec.setting)
-    if one.missing:
-        yield f"Left out: {one.missing}."
+def _write_page(path: Path, title: str, blocks: Iterable[Block]) -> None:
+    text = [f"# {title}", *(_markdown(*block) for block in blocks)]
+    write_whole(path, ("\n\n".join(text) + "\n").encode())
+
+
+def _section(result: Reproduced) -> Iterable[Block]:
+    """One figure, table or erratum."""
+    specification = result.specification
+    yield "heading", specification.title
+    yield "text", f"`{specification.name}`: {specification.source}."
+    yield "text", " ".join(specification.setting.split())
+    if result.missing:
+        yield "warning", f"Left out: {result.missing}."
         return
-    if "png" in one.pictures:
-        yield f"![{spec.title}]({_picture_name(one)})"
-    else:
-        yield _markdown_table(*_rows(one))
-    yield _markdown_table(_HEADS[1:], [row[1:] for row in _claims([one])])
-    yield _one_line(spec.seen)
+    yield ("picture", result) if result.pictures else ("table", _rows(result))
+    yield "table", (_HEADS[1:], [row[1:] for row in _claims([result])])
+    yield "text", result.seen
 
 
-def _picture_name(one: Reproduced) -> str:
-    return f"{one.specification.name.replace('/', '-')}.png"
+def _html(kind: str, content: Any) -> str:
+    if kind in ("title", "heading"):
+        level = {"title": "h2", "heading": "h3"}[kind]
+        return f"<{level}>{html.escape(content)}</{level}>"
+    if kind == "table":
+        heads, rows = content
+        return pages.table(heads, rows, texts=len(heads) if heads[-1] == _HEADS[-1] else 0)
+    if kind == "picture":
+        coded = base64.b64encode(content.pictures["svg"]).decode()
+        title = html.escape(content.specification.title, quote=True)
+        return f'<img alt="{title}" src="data:image/svg+xml;base64,{coded}">'
+    return pages.paragraph(content.replace("`", ""), "warning" if kind == "warning" else "")
 
 
-def _summary(done: Sequence[Reproduced], size: Size) -> str:
-    """How much was run, and what became of the papers' claims and of ours."""
-    shown = [one for one in done if not one.missing]
-    seconds = sum(one.seconds for one in done)
+def _markdown(kind: str, content: Any) -> str:
+    if kind in ("title", "heading"):
+        return f"## {content}"
+    if kind == "table":
+        lines = [content[0], ["---"] * len(content[0]), *content[1]]
+        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    if kind == "picture":
+        return f"![{content.specification.title}]({_picture_name(content)})"
+    return str(content)
+
+
+def _picture_name(result: Reproduced) -> str:
+    return f"{result.specification.name.replace('/', '-')}.png"
+
+
+def _summary(done: Sequence[Reproduced], size: Size) -> list[Block]:
+    """How much was run, what became of the papers' claims and of ours, and what does not hold."""
+    shown = [result for result in done if not result.missing]
+    seconds = sum(result.seconds for result in done)
     grid = "at the papers' own sizes" if size == "full" else "on the quick grid"
     sentences = [f"Figures, tables and errata {grid}: {len(shown)}, in {seconds / 60:.1f} minutes of one core."]
     for by, whose in (("paper", "The papers'"), ("rankdp", "Our own")):
-        answers = Counter(verdict.answer for one in shown for verdict in one.verdicts if verdict.claim.by == by)
+        answers = Counter(verdict.answer for result in shown for verdict in result.verdicts if verdict.claim.by == by)
         if answers:
             sentences.append(
                 f"{whose} claims: {answers['holds']} hold, {answers['does not hold']} do not, "
@@ -109,25 +120,23 @@ def _summary(done: Sequence[Reproduced], size: Size) -> str:
             )
     if len(shown) < len(done):
         sentences.append(f"Left out: {len(done) - len(shown)}; each says why.")
-    return " ".join(sentences)
+    failing = [row for row in _claims(done) if row[3] != _MARKS["holds"]]
+    table = [("title", "What does not hold, or is undecided"), ("table", (_HEADS, failing))]
+    return [("text", " ".join(sentences)), ("text", _VERDICTS), *(table if failing else [])]
 
 
 def _claims(done: Iterable[Reproduced]) -> list[list[str]]:
     return [
         [
-            one.specification.name,
+            result.specification.name,
             f"{verdict.claim.text} ({verdict.claim.where})" if verdict.claim.where else verdict.claim.text,
             _AUTHORS[verdict.claim.by],
             _MARKS[verdict.answer],
             verdict.explain(),
         ]
-        for one in done
-        for verdict in one.verdicts
+        for result in done
+        for verdict in result.verdicts
     ]
-
-
-def _failing(done: Iterable[Reproduced]) -> list[list[str]]:
-    return [row for row in _claims(done) if row[3] != _MARKS["holds"]]
 
 
 def _rows(one: Reproduced) -> tuple[list[str], list[list[str]]]:
@@ -145,15 +154,6 @@ def _cell(value: object) -> str:
 def _by_paper(done: Sequence[Reproduced]) -> list[tuple[str, list[Reproduced]]]:
     groups = [(paper, [one for one in done if one.specification.paper == paper]) for paper in PAPERS]
     return [(paper, members) for paper, members in groups if members]
-
-
-def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 _INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reproduce --full` (the papers' own sizes),

@@ -8,18 +8,15 @@ OUTPUT/cache/                               finished cells (see ``runner``)
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp_papers.documents import to_html
-from rankdp_papers.pictures import draw, image
 from rankdp_papers.results import Reproduced
-from rankdp_papers.runner import Progress, Result, run
+from rankdp_papers.runner import Progress, run
 from rankdp_papers.specification import Size, find
-from rankdp_papers.verdicts import judge
 
 
 def reproduce(
@@ -28,58 +25,57 @@ def reproduce(
     *,
     size: Size = "quick",
     jobs: int | None = None,
-    progress: Progress = lambda done, total, name: None,
-    finished: Callable[[Reproduced], None] = lambda one: None,
+    progress: Progress = lambda done, total: None,
+    finished: Callable[[Reproduced], None] = lambda result: None,
 ) -> list[Reproduced]:
-    """Run these papers, figures or files (all for none) and write everything to ``output``, page and claims last."""
-    specifications, home = find(wanted), Path(output)
-    done: dict[str, Reproduced] = {}
-    for result in run(specifications, size, home / "cache", jobs, progress):
-        one = _reproduced(result)
-        _write(one, home)
-        done[one.specification.name] = one
-        finished(one)
-    ordered = [done[one.name] for one in specifications]
-    write_whole(home / "claims.csv", _claims_csv(ordered).encode())
-    write_whole(home / "report.html", to_html(ordered, size).encode())
-    return ordered
+    """Run the papers' experiments and write tables, pictures and verdicts, the page and the claims last.
+
+    Parameters
+    ----------
+    wanted
+        Papers (``"xu"``), figures (``"xu/figure2"``) or TOML files; everything for none.
+    output
+        The directory to write to.
+    size
+        ``"quick"``, or ``"full"`` for the papers' own sizes.
+    jobs
+        Processes at a time; all cores for None.
+    progress
+        Called with the number of cells done and of all cells.
+    finished
+        Called with each figure, table or erratum as it is done.
+
+    Returns
+    -------
+    list of Reproduced
+        One for each specification, in order.
+    """
+    home, done = Path(output), []
+    for result in run(find(wanted), size, home / "cache", jobs, progress):
+        _write(result, home)
+        done.append(result)
+        finished(result)
+    claims = [{"figure": result.specification.name, **claim} for result in done for claim in result.to_dict()["claims"]]
+    _write_table(claims, home / "claims.csv")
+    write_whole(home / "report.html", to_html(done, size).encode())
+    return done
 
 
-def _reproduced(result: Result) -> Reproduced:
-    one = result.specification
+def _write(result: Reproduced, home: Path) -> None:
     if result.missing:
-        return Reproduced(one, [], result.seconds, result.missing, [], {})
-    pictures = {}
-    if one.figure is not None:
-        figure = draw(one.figure, result.rows)
-        pictures = {kind: image(figure, kind) for kind in ("png", "svg")}
-    verdicts = [judge(claim, result.rows) for claim in one.claims]
-    return Reproduced(one, result.rows, result.seconds, None, verdicts, pictures)
-
-
-def _write(one: Reproduced, home: Path) -> None:
-    if one.missing:
         return
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-    from pyarrow import parquet
-
-    target = home / one.specification.name
+    target = home / result.specification.name
     make_directory(target.parent)
-    table = pa.Table.from_pylist(list(one.rows))
-    for ending, writer in ((".parquet", parquet.write_table), (".csv", arrow_csv.write_csv)):
-        content = io.BytesIO()
-        writer(table, content)
-        write_whole(target.with_suffix(ending), content.getvalue())
-    for kind, picture in one.pictures.items():
+    for ending in (".parquet", ".csv"):
+        _write_table(result.rows, target.with_suffix(ending))
+    for kind, picture in result.pictures.items():
         write_whole(target.with_suffix(f".{kind}"), picture)
 
 
-def _claims_csv(done: Sequence[Reproduced]) -> str:
-    text = io.StringIO()
-    plain = [{"figure": one.specification.name, **claim} for one in done for claim in one.to_dict()["claims"]]
-    heads = ["figure", "text", "by", "where", "verdict", "what", "number", "standard_error", "mean", "at"]
-    writer = csv.DictWriter(text, heads, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(plain)
-    return text.getvalue()
+def _write_table(rows: Sequence[dict[str, object]], target: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    content = io.BytesIO()
+    (parquet.write_table if target.suffix == ".parquet" else csv.write_csv)(pa.Table.from_pylist(list(rows)), content)
+    write_whole(target, content.getvalue())

@@ -1,46 +1,55 @@
-"""What became of one specification."""
+"""What became of one specification: its rows, and the verdicts, pictures and sentences that follow from them."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from rankdp.errors import InputError
 from rankdp_papers.experiment import Row
+from rankdp_papers.pictures import draw, image
 from rankdp_papers.specification import Specification
-from rankdp_papers.verdicts import Verdict
+from rankdp_papers.verdicts import Verdict, judge, select
+
+_NUMBER = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """One figure, table or erratum: its rows, its pictures by kind, its verdicts; or why it is missing."""
+    """The table of one specification and the core-seconds it took (whenever that was); or why there is none."""
 
     specification: Specification
     rows: Sequence[Row]
     seconds: float
-    missing: str | None
-    verdicts: Sequence[Verdict]
-    pictures: Mapping[str, bytes]
+    missing: str | None = None
+
+    @cached_property
+    def verdicts(self) -> Sequence[Verdict]:
+        """What the table says of each claim."""
+        return [] if self.missing else [judge(claim, self.rows) for claim in self.specification.claims]
+
+    @cached_property
+    def pictures(self) -> Mapping[str, bytes]:
+        """The table drawn, by kind."""
+        if self.missing or self.specification.figure is None:
+            return {}
+        figure = draw(self.specification.figure, self.rows)
+        return {kind: image(figure, kind) for kind in ("png", "svg")}
+
+    @cached_property
+    def seen(self) -> str:
+        """What we see, with its numbers taken from the table."""
+        return filled(self.specification.seen, self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the table."""
-        one = self.specification
-        claims = [
-            {
-                "text": verdict.claim.text,
-                "by": verdict.claim.by,
-                "where": verdict.claim.where,
-                "verdict": verdict.answer,
-                "what": verdict.what,
-                "number": verdict.number,
-                "standard_error": verdict.error,
-                "mean": verdict.mean,
-                "at": verdict.place,
-            }
-            for verdict in self.verdicts
-        ]
-        head = {"name": one.name, "title": one.title, "source": one.source}
+        head = {name: getattr(self.specification, name) for name in ("name", "title", "source")}
+        claims = [verdict.to_dict() for verdict in self.verdicts]
         return {**head, "core_seconds": self.seconds, "missing": self.missing, "claims": claims}
 
     def summary(self) -> str:
@@ -48,5 +57,26 @@ class Reproduced:
         if self.missing:
             return f"{self.specification.name}: left out, {self.missing}"
         counts = Counter(verdict.answer for verdict in self.verdicts)
-        said = ", ".join(f"{answer} {count}" for answer, count in counts.items())
-        return f"{self.specification.name}: {said} ({self.seconds:.0f} core-seconds)"
+        answers = ", ".join(f"{answer} {count}" for answer, count in counts.items())
+        return f"{self.specification.name}: {answers} ({self.seconds:.0f} core-seconds)"
+
+
+def filled(text: str, rows: Sequence[Row]) -> str:
+    """The text with each ``{method = "kendall", items = 5, show = ".2f"}`` replaced by the value that it selects.
+
+    Beside columns (see ``verdicts.select``) it takes ``show``, a format, and ``take``: smallest or largest, where
+    several rows are meant.
+    """
+    return _NUMBER.sub(lambda match: _number(match.group(), rows), " ".join(text.split()))
+
+
+def _number(wanted: str, rows: Sequence[Row]) -> str:
+    try:
+        columns = tomllib.loads(f"number = {wanted}")["number"]
+    except tomllib.TOMLDecodeError as problem:
+        raise InputError(f"seen: {wanted} must be an inline table of TOML: {problem}") from None
+    show, take = columns.pop("show", ".2g"), columns.pop("take", None)
+    values = {row["value"] for row in select(rows, columns)}
+    if not values or (take is None and len(values) > 1):
+        raise InputError(f"seen: {wanted} must select one value, got {len(values)}")
+    return format(max(values) if take == "largest" else min(values), show)

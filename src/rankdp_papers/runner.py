@@ -16,45 +16,30 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import rankdp
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp.errors import InputError, RankdpError
 from rankdp_papers.experiment import Cell, Row, data_home
+from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import HOME, Size, Specification
 
-Progress = Callable[[int, int, str], None]
-"""progress(cells done, cells in all, the specification of the last one)."""
+Progress = Callable[[int, int], None]
+"""progress(cells done, cells in all)."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-@dataclass(frozen=True)
-class Result:
-    """The table of one specification and the core-seconds it took (whenever that was), or why there is none."""
-
-    specification: Specification
-    rows: Sequence[Row]
-    seconds: float
-    missing: str | None = None
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One cell of one specification; ``key`` names its file."""
-
-    owner: int
-    place: int
+class _Task(NamedTuple):
     paper: str
     experiment: str
     cell: Cell
-    key: str
+    file: Path
 
 
 def run(
@@ -62,126 +47,69 @@ def run(
     size: Size,
     cache: Path,
     jobs: int | None = None,
-    progress: Progress = lambda done, total, name: None,
-) -> Iterator[Result]:
-    """The result of each specification as soon as its last cell is done, on ``jobs`` processes (all cores for None)."""
+    progress: Progress = lambda done, total: None,
+) -> Iterator[Reproduced]:
+    """Each specification's table once it and those before it are done, on ``jobs`` processes (all cores for None)."""
     make_directory(cache)
-    missing = {place: reason for place, one in enumerate(specifications) if (reason := _missing(one))}
+    reasons = [_missing(specification) for specification in specifications]
     tasks = [
-        task for place, one in enumerate(specifications) if place not in missing for task in _tasks(place, one, size)
+        _Task(specification.paper, specification.experiment, cell, cache / f"{_key(specification, cell)}.json")
+        for specification, reason in zip(specifications, reasons, strict=True)
+        if not reason
+        for cell in specification.cells(size)
     ]
-    left = {place: sum(task.owner == place for task in tasks) for place in range(len(specifications))}
-    parts: dict[int, dict[int, tuple[list[Row], float]]] = {place: {} for place in left}
-    for place, reason in missing.items():
-        yield Result(specifications[place], [], 0.0, reason)
-    for done, (task, found) in enumerate(_finished(tasks, cache, jobs or os.cpu_count() or 1), 1):
-        one = specifications[task.owner]
-        progress(done, len(tasks), one.name)
-        if isinstance(found, str):
-            missing.setdefault(task.owner, found)
-        else:
-            parts[task.owner][task.place] = found
-        left[task.owner] -= 1
-        if not left[task.owner]:
-            yield _result(one, size, parts.pop(task.owner), missing.get(task.owner))
+    unfinished = sum(not task.file.exists() for task in tasks)
+    with _workers(min(jobs or os.cpu_count() or 1, unfinished)) as mapped:
+        finished = enumerate(mapped(_work, tasks), 1)
+        for specification, missing in zip(specifications, reasons, strict=True):
+            rows, seconds = [], 0.0
+            for cell, (done, outcome) in zip([] if missing else specification.cells(size), finished, strict=False):
+                progress(done, len(tasks))
+                if isinstance(outcome, str):
+                    missing = outcome
+                    continue
+                point = {name: cell[name] for name in getattr(specification, size).grid}
+                rows += [{**point, **row} for row in outcome[0]]
+                seconds += outcome[1]
+            yield Reproduced(specification, [] if missing else rows, seconds, missing)
 
 
-def _result(one: Specification, size: Size, parts: dict[int, tuple[list[Row], float]], missing: str | None) -> Result:
-    seconds = sum(part[1] for part in parts.values())
-    if missing:
-        return Result(one, [], seconds, missing)
-    grid = getattr(one, size).grid
-    cells = one.cells(size)
-    rows = [
-        {**{name: cells[place][name] for name in grid}, **row} for place in sorted(parts) for row in parts[place][0]
-    ]
-    return Result(one, rows, seconds)
-
-
-def _missing(one: Specification) -> str | None:
+def _missing(specification: Specification) -> str | None:
     """Why a specification cannot be run here, None if it can."""
     try:
-        if one.data:
-            data_home(*one.data)
+        if specification.data:
+            data_home(*specification.data)
     except InputError as reason:
         return str(reason)
     return None
 
 
-def _tasks(owner: int, one: Specification, size: Size) -> list[_Task]:
-    made = _made_of(one)
-    return [
-        _Task(owner, place, one.paper, one.experiment, cell, _key(made, cell))
-        for place, cell in enumerate(one.cells(size))
-    ]
-
-
-def _made_of(one: Specification) -> str:
-    """What the numbers of a cell depend on beside the cell: the code that makes them."""
-    sources = b"".join(path.read_bytes() for path in sorted((HOME / one.paper).glob("*.py")))
-    return f"{_library()} {one.paper} {one.experiment} {hashlib.sha256(sources).hexdigest()}"
-
-
-@lru_cache(maxsize=1)
-def _library() -> str:
-    """The hash of all modules that experiments may call: neither the command line nor what is made of their rows."""
-    found = hashlib.sha256((HOME / "experiment.py").read_bytes())
-    library = Path(rankdp.__path__[0])
-    for path in sorted(library.rglob("*.py")):
-        if not path.is_relative_to(library / "cli"):
-            found.update(path.read_bytes())
-    return found.hexdigest()
-
-
-def _key(made: str, cell: Cell) -> str:
-    words = json.dumps([made, dict(cell.values), cell.repetitions, cell.seed], sort_keys=True)
+def _key(specification: Specification, cell: Cell) -> str:
+    """The hash of what the rows of a cell depend on."""
+    code = [_source(HOME / specification.paper), _library(), specification.paper, specification.experiment]
+    words = json.dumps([code, dict(cell.values), cell.repetitions, cell.seed], sort_keys=True)
     return hashlib.sha256(words.encode()).hexdigest()[:32]
 
 
-def _finished(tasks: Sequence[_Task], cache: Path, jobs: int) -> Iterator[tuple[_Task, Any]]:
-    """Each task with its rows and seconds, or with the reason why it has none: kept ones first."""
-    open_tasks = []
-    for task in tasks:
-        kept = _kept(cache / f"{task.key}.json")
-        if kept is None:
-            open_tasks.append(task)
-        else:
-            yield task, kept
-    for task, found in _computed(open_tasks, min(jobs, len(open_tasks))):
-        if not isinstance(found, str):
-            content = {"rows": found[0], "seconds": found[1]}
-            write_whole(cache / f"{task.key}.json", json.dumps(content, allow_nan=False).encode())
-        yield task, found
+def _library() -> str:
+    """The hash of all that experiments may call: not the command line, nor what is made of their rows."""
+    return _source(Path(rankdp.__path__[0]), without="cli") + _source(HOME / "experiment.py")
 
 
-def _kept(path: Path) -> tuple[list[Row], float] | None:
-    try:
-        plain = json.loads(path.read_bytes())
-        return plain["rows"], plain["seconds"]
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or not whole
-        return None
-
-
-def _computed(tasks: Sequence[_Task], jobs: int) -> Iterator[tuple[_Task, Any]]:
-    if jobs <= 1:
-        yield from ((task, _work(task)) for task in tasks)
-        return
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_quietly)
-        try:
-            waiting: dict[Future[Any], _Task] = {pool.submit(_work, task): task for task in tasks}
-            while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    yield waiting.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()
-                child.join()
+@lru_cache
+def _source(path: Path, without: str = "") -> str:
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    kept = (file.read_bytes() for file in files if not file.is_relative_to(path / (without or "*")))
+    return hashlib.sha256(b"".join(kept)).hexdigest()
 
 
 def _work(task: _Task) -> tuple[list[Row], float] | str:
-    """Run one cell; a refusal (an extra is not installed, say) is the reason why there is no table."""
+    """The rows of a cell and the core-seconds they took, whenever that was; or why it refuses (an extra is missing)."""
+    try:
+        kept = json.loads(task.file.read_bytes())
+        return kept["rows"], kept["seconds"]
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not whole
+        pass
     experiment = _function(task.paper, task.experiment)
     start = time.process_time()
     try:
@@ -191,7 +119,9 @@ def _work(task: _Task) -> tuple[list[Row], float] | str:
     for row in rows:
         if not (math.isfinite(row["value"]) and math.isfinite(row["error"])):
             raise ValueError(f"{task.paper}, {task.experiment} at {dict(task.cell.values)}: a row is not finite: {row}")
-    return rows, time.process_time() - start
+    seconds = time.process_time() - start
+    write_whole(task.file, json.dumps({"rows": rows, "seconds": seconds}, allow_nan=False).encode())
+    return rows, seconds
 
 
 def _function(paper: str, name: str) -> Callable[[Cell], list[Row]]:
@@ -202,21 +132,26 @@ def _function(paper: str, name: str) -> Callable[[Cell], list[Row]]:
         raise InputError(f"experiment must be module.function of rankdp_papers.{paper}, got {name!r}") from None
 
 
+@contextmanager
+def _workers(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A ``map`` on so many processes, each with one thread: the cells are what runs side by side."""
+    if jobs <= 1:
+        yield map
+        return
+    before = dict(os.environ)
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_quietly)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+            child.join()
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def _leave_quietly() -> None:
     """In a child, an interrupt is the end, without words: the parent says them."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(1))
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Children inherit one thread a process: the cells are what runs side by side."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

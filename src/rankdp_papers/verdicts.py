@@ -50,6 +50,12 @@ class Verdict:
     place: str
     mean: float | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        claim = {"text": self.claim.text, "by": self.claim.by, "where": self.claim.where, "verdict": self.answer}
+        numbers = {"number": self.number, "standard_error": self.error, "mean": self.mean}
+        return {**claim, "what": self.what, **numbers, "at": self.place}
+
     def explain(self) -> str:
         """The numbers in words: smallest difference 0.012 ± 0.001 at items 5 (mean 0.1)."""
         spread = f" ± {self.error:.2g}" if self.error else ""

@@ -1,32 +1,47 @@
-"""The report in the documentation is that of the specifications as they are."""
+"""Pages made of results: every figure has its section and picture, and the numbers in the texts are the table's."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from rankdp_papers.documents import _one_line
-from rankdp_papers.specification import load, names
-
-pytestmark = pytest.mark.slow
+from rankdp.errors import InputError
+from rankdp_papers.results import filled
+from rankdp_papers.specification import PAPERS, load, names
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
+ROWS = [
+    {"items": items, "method": method, "value": value, "error": 0.0}
+    for items, method, value in ((5, "kendall", 0.751), (5, "laplace", 0.5), (9, "kendall", 12.0), (9, "laplace", 3.0))
+]
 
 
-@pytest.mark.parametrize("name", names())
-def test_docs_show_it(name: str):
-    one = load(name)
-    page = (PAGES / f"{one.paper}.md").read_text("utf-8")
-    index = (PAGES / "index.md").read_text("utf-8")
-    assert f"## {one.title}\n" in page, "run make papers"
-    for text in (one.setting, one.seen):
-        assert _one_line(text) in page, "run make papers"
-    for claim in one.claims:
-        assert claim.text in page, "run make papers"
-        assert claim.text in index, "run make papers"
-    assert (one.figure is not None) == (PAGES / f"{name.replace('/', '-')}.png").exists()
+def test_the_documentation_has_every_figure_and_no_other():
+    shown = {
+        paper: re.findall(r"^`([a-z]+/[^`]+)`:", (PAGES / f"{paper}.md").read_text("utf-8"), re.M) for paper in PAPERS
+    }
+    assert [name for paper in PAPERS for name in shown[paper]] == names(), "run make papers"
+    pictures = {name.replace("/", "-") for name in names() if load(name).figure}
+    assert {path.stem for path in PAGES.glob("*.png")} == pictures, "run make papers"
 
 
-def test_docs_show_nothing_else():
-    assert {path.stem for path in PAGES.glob("*.png")} <= {name.replace("/", "-") for name in names()}
+def test_numbers_in_texts_come_from_the_table():
+    text = """Kendall has {method = "kendall", items = "smallest", show = ".0%"},
+    others from {items = 9, take = "smallest"} to {items = 9, take = "largest", show = ".1f"}."""
+    assert filled(text, ROWS) == "Kendall has 75%, others from 3 to 12.0."
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("{items = 9}", "must select one value, got 2"),
+        ("{items = 7}", "must select one value, got 0"),
+        ('{size = 9, method = "kendall"}', "there is no column 'size'"),
+        ("{items 9}", "must be an inline table of TOML"),
+    ],
+)
+def test_a_number_that_is_not_in_the_table_is_refused(wanted: str, words: str):
+    with pytest.raises(InputError, match=words):
+        filled(f"It is {wanted}.", ROWS)

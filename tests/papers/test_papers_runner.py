@@ -12,6 +12,7 @@ import pytest
 from rankdp.errors import InputError, Unsupported
 from rankdp_papers import runner
 from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import Claim, FigurePlan, Run, Specification
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Calls], Calls]:
     return install
 
 
-def run(one: Specification, cache: Path) -> runner.Result:
+def run(one: Specification, cache: Path) -> Reproduced:
     (result,) = runner.run([one], "quick", cache, jobs=1)
     return result
 
