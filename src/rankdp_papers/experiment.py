@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +47,30 @@ class Cell:
 
 def mean_row(values: Sequence[float], **columns: Any) -> Row:
     """The mean of independent repetitions and its standard error."""
-    found = np.asarray(values, dtype=float)
-    error = float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
-    return {**columns, "value": float(found.mean()), "error": error}
+    sample = np.asarray(values, dtype=float)
+    error = float(sample.std(ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else float("nan")
+    return {**columns, "value": float(sample.mean()), "error": error}
+
+
+def exact_row(method: str, measure: str, value: float, error: float = 0.0) -> Row:
+    """A number that was not simulated, or one with the error of what it was computed from."""
+    return {"method": method, "measure": measure, "value": float(value), "error": error}
+
+
+class Repeated:
+    """What repetitions measured, by method and measure and perhaps more columns."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[tuple[str, str], ...], list[float]] = defaultdict(list)
+
+    def add(self, measured: Mapping[str, float], **columns: str) -> None:
+        """One repetition's numbers by measure, of these columns."""
+        for measure, value in measured.items():
+            self._values[*columns.items(), ("measure", measure)].append(value)
+
+    def rows(self) -> list[Row]:
+        """The mean of each and its standard error."""
+        return [mean_row(values, **dict(columns)) for columns, values in self._values.items()]
 
 
 def data_home(*needed: str) -> Path:

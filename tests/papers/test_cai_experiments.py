@@ -20,10 +20,7 @@ from rankdp_papers.cai import (
     algorithms,
     corrections,
     drawn_votes,
-    generator,
-    influence,
     rounding_attack,
-    spent_epsilon,
     students,
 )
 from rankdp_papers.experiment import Cell
@@ -200,7 +197,7 @@ def test_the_density_has_the_same_total_for_every_data_set():
     """Else the ratio of what log_density gives would not be that of two densities."""
     axis = np.linspace(-18, 18, 361)
     totals = [
-        sum(math.exp(spent_epsilon.log_density(np.array([x, y]), wins, 2.0, 1.5)) for x in axis for y in axis[::4])
+        sum(math.exp(corrections.log_density(np.array([x, y]), wins, 2.0, 1.5)) for x in axis for y in axis[::4])
         for wins in (((0, 1, 1),), ((1, 0, 2),))
     ]
     assert totals[0] == pytest.approx(totals[1], rel=1e-2)
@@ -209,13 +206,13 @@ def test_the_density_has_the_same_total_for_every_data_set():
 @pytest.mark.parametrize("scale", [0.1, 2.0, 40.0])
 def test_four_items_reach_the_first_term_of_the_proof_and_never_more_than_all_of_it(scale):
     for ridge in (2.0, 41.0):
-        worst = spent_epsilon.worst_ratio(scale, ridge)
+        worst = corrections.worst_ratio(scale, ridge)
         assert worst == pytest.approx(4 / scale, rel=1e-5)
-        assert worst <= spent_epsilon.proof(scale, ridge)
+        assert worst <= corrections.proof(scale, ridge)
 
 
 def test_theorem_2_1_breaks_its_promise_and_the_others_keep_it():
-    rows = spent_epsilon.spent(Cell({"epsilon": 1, "ridge": 41}))
+    rows = corrections.spent(Cell({"epsilon": 1, "ridge": 41}))
     theorem, paper, tight = (f"bradley-terry + {name}" for name in ("theorem 2.1", "paper", "tight"))
     assert value(rows, method=theorem, measure="found") == pytest.approx(64, rel=1e-6)
     assert value(rows, method=paper, measure="found") == pytest.approx(0.5, rel=1e-6)
@@ -241,21 +238,23 @@ def test_a_quarter_of_the_noise_where_only_outcomes_are_secret():
 
 
 def test_printed_generator_ties_three_quarters_of_the_items():
-    drawn = generator.as_printed(100, np.random.default_rng(0))
+    drawn = corrections.as_printed(100, np.random.default_rng(0))
     assert (drawn == drawn.max()).sum() == 76
     lots = [np.random.default_rng(seed).permutation(100) for seed in range(2000)]
     found = [(algorithms.best_first(drawn, one)[:25] < 25).mean() for one in lots]
-    exact = value(generator.overlap(Cell({"items": 100, "p": 1, "generator": "printed"}, 2, 1)), method=generator.TRUTH)
+    exact = value(
+        corrections.overlap(Cell({"items": 100, "p": 1, "generator": "printed"}, 2, 1)), method=corrections.TRUTH
+    )
     assert exact == 25 / 76
     assert np.mean(found) == pytest.approx(exact, abs=5 * 0.09 / math.sqrt(2000))
 
 
 def test_probit_influence_grows_and_the_library_refuses_it():
-    at = influence.of_probit(np.array([0.0, 30.0]))
+    at = corrections.of_probit(np.array([0.0, 30.0]))
     assert at[0] == pytest.approx(4 / math.sqrt(2 * math.pi))
     assert at[1] == pytest.approx(30 + 1 / 30, abs=1e-3)  # the hazard rate of the normal law, x + 1/x - …
-    assert influence.of_link(LOGISTIC, np.linspace(-20, 20, 101)) == pytest.approx(1)
-    rows = influence.influence(Cell({"reach": 4}))
+    assert corrections.of_link(LOGISTIC, np.linspace(-20, 20, 101)) == pytest.approx(1)
+    rows = corrections.influence(Cell({"reach": 4}))
     refused = {row["link"] for row in rows if row["measure"] == "refused" and row["value"]}
     assert refused == {"probit"}
 

@@ -11,9 +11,9 @@ import pytest
 from rankdp.theory.noises import Gaussian, Laplace
 from rankdp.theory.recovery import concordance
 from rankdp.theory.score_laws import Uniform
-from rankdp.theory.tradeoffs import p_best
 from rankdp_papers.experiment import Cell
-from rankdp_papers.jeong import exchange, misprints, shapes, sorting_error
+from rankdp_papers.jeong import misprints, sorting_error, tradeoffs
+from rankdp_papers.jeong.tradeoffs import p_best
 from rankdp_papers.specification import load, names
 from rankdp_papers.verdicts import judge, select
 
@@ -119,12 +119,12 @@ def test_orders_add_up_and_distances_are_to_the_simulation():
 
 def test_closed_forms_of_the_trade_offs():
     """Examples 4.7 and 4.10 for 20 scores, and (35) at p = 1/2: E|V|/(2 h) = 6.5 times that of Laplace noise."""
-    laplace = run(exchange.laplace, items=20, alpha=math.inf, epsilon=50.0, staircase_up_to=30.0)
+    laplace = run(tradeoffs.laplace, items=20, alpha=math.inf, epsilon=50.0, staircase_up_to=30.0)
     assert value(laplace, method="laplace + first order (29)", measure="error probability") == pytest.approx(285 / 50)
-    gaussian = run(exchange.gaussian, items=20, alpha=8, epsilon=1e4)
+    gaussian = run(tradeoffs.gaussian, items=20, alpha=8, epsilon=1e4)
     expected = 380 / math.sqrt(2 * math.pi) * math.sqrt(8 / 1e4)
     assert value(gaussian, method="gaussian + first order") == pytest.approx(expected)
-    powers = run(exchange.generalized_normal, items=20, epsilon=2.0, powers=[0.5], smallest=1e-4)
+    powers = run(tradeoffs.generalized_normal, items=20, epsilon=2.0, powers=[0.5], smallest=1e-4)
     assert value(powers, measure="(35) by p", p=1.0) == pytest.approx(285 / 2)
     assert value(powers, measure="(35) by p", p=0.5) == pytest.approx(6.5 * 285 / 4)
 
@@ -132,7 +132,7 @@ def test_closed_forms_of_the_trade_offs():
 def test_table_1_has_its_slopes_and_the_everyday_error_none():
     specification = load("jeong/table1")
     rows = [
-        {"noise": cell["noise"], **row} for cell in specification.cells("quick") for row in exchange.exponents(cell)
+        {"noise": cell["noise"], **row} for cell in specification.cells("quick") for row in tradeoffs.exponents(cell)
     ]
     assert [judge(claim, rows).answer for claim in specification.claims] == ["holds"] * 3
     wrong = [{**row, "value": row["value"] ** 1.1} for row in rows]
@@ -140,7 +140,7 @@ def test_table_1_has_its_slopes_and_the_everyday_error_none():
 
 
 def test_staircase_noise_beats_the_best_generalised_normal():
-    rows = run(exchange.generalized_normal, items=20, epsilon=15.0, powers=[0.7, 0.4], smallest=1e-4)
+    rows = run(tradeoffs.generalized_normal, items=20, epsilon=15.0, powers=[0.7, 0.4], smallest=1e-4)
     errors = {row["method"]: row["value"] for row in select(rows, {"measure": "the error itself"})}
     assert errors["staircase"] < 0.1 < 0.9 < errors["generalized-normal + best p"] < errors["laplace"]
     assert value(rows, method="staircase", measure="first order over the error itself") > 2
@@ -172,7 +172,7 @@ def test_bound_75_is_false_and_30_is_true():
 
 
 def test_the_best_p_is_below_those_of_appendix_l():
-    rows = run(shapes.best_power, epsilon=10.0, items=20)
+    rows = run(tradeoffs.best_power, epsilon=10.0, items=20)
     assert [value(rows, measure="p", method=method) for method in ("p-hat (91)", "p of (92)", "best p")] == [
         pytest.approx(3 * math.sqrt(3) / 10),
         pytest.approx(0.5234, abs=1e-3),
@@ -181,16 +181,16 @@ def test_the_best_p_is_below_those_of_appendix_l():
     assert value(rows, method="p-hat (91)", measure="first-order error over the least") == pytest.approx(
         1.039, abs=1e-3
     )
-    at_one = run(shapes.best_power, epsilon=1.0, items=20)
+    at_one = run(tradeoffs.best_power, epsilon=1.0, items=20)
     assert value(at_one, method="p = 1/2", measure="first-order error over Laplace's") == pytest.approx(6.5, abs=1e-6)
     assert value(at_one, method="best p", measure="p") == 1
 
 
 def test_sorting_is_optimal_from_p_1_on_only():
-    log_concave = run(shapes.decoders, 100, noise="laplace", items=3, load=1.0)
+    log_concave = run(sorting_error.decoders, 100, noise="laplace", items=3, load=1.0)
     assert value(log_concave, measure="lost by sorting") == pytest.approx(0, abs=1e-12)
     (lost,) = select(
-        run(shapes.decoders, 600, noise="generalized-normal + p = 0.3", items=2, load=1.0),
+        run(sorting_error.decoders, 600, noise="generalized-normal + p = 0.3", items=2, load=1.0),
         {"measure": "lost by sorting"},
     )
     assert lost["value"] - 3 * lost["error"] > 0.01

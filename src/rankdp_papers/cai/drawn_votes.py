@@ -12,7 +12,6 @@ The same votes serve every epsilon and method, and the votes at a small p are so
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,17 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
-from rankdp.mechanisms.votes.objective import ObjectivePerturbation
-from rankdp.privacy.bits import Bits
 from rankdp.rankers.links import LOGISTIC
 from rankdp_papers.cai import algorithms
 from rankdp_papers.cai.algorithms import FloatArray
-from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.experiment import Cell, Repeated, Row
 
 NOT_PRIVATE = "bradley-terry + not private"
 WINS_NOT_PRIVATE = "copeland + not private"
-Measured = dict[str, dict[str, list[float]]]
-"""Method -> measure -> one number for each repetition."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +61,7 @@ def _pairs(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def strengths(items: int, generator: np.random.Generator) -> FloatArray:
     """Centred scores, the k = n/4 best first."""
     top = items // 4
-    drawn = np.log(np.concatenate([np.ones(top), generator.uniform(0.2, 0.7, items - top)]))
-    return algorithms.centred(drawn)
+    return algorithms.centred(np.log(np.concatenate([np.ones(top), generator.uniform(0.2, 0.7, items - top)])))
 
 
 def vote(truth: FloatArray, p: float, top: int, generator: np.random.Generator) -> Poll:
@@ -94,49 +88,25 @@ def expected_comparisons(cell: Cell) -> int:
 
 def errors(cell: Cell) -> list[Row]:
     """Every method's errors at one n, p and epsilon."""
-    size = (cell["items"], expected_comparisons(cell))
+    size, epsilon = (cell["items"], expected_comparisons(cell)), cell["epsilon"]
     mechanisms = {
-        "bradley-terry + paper": algorithms.paper(*size, cell["epsilon"]),
-        "bradley-terry + tight": algorithms.tight(*size, cell["epsilon"]),
+        "bradley-terry + paper": algorithms.paper(*size, epsilon),
+        "bradley-terry + tight": algorithms.tight(*size, epsilon),
     }
-    found: Measured = defaultdict(lambda: defaultdict(list))
+    noise, repeated = algorithms.noisy_wins(epsilon), Repeated()
     for repetition in range(cell.repetitions):
-        for method, measured in _one(cell, poll(cell, repetition), mechanisms, repetition).items():
-            for measure, value in measured.items():
-                found[method][measure].append(value)
-    return mean_rows(found)
-
-
-def _one(
-    cell: Cell, votes: Poll, mechanisms: dict[str, ObjectivePerturbation], repetition: int
-) -> dict[str, dict[str, float]]:
-    """The errors of every method on one set of votes."""
-
-    def bits(name: str) -> Bits:
-        return cell.bits(name, cell["items"], cell["p"], cell["epsilon"], repetition)
-
-    found = {
-        name: votes.relative_errors(algorithms.perturbed(mechanism, votes.counts, bits(name)))
-        for name, mechanism in mechanisms.items()
-    }
-    noise = algorithms.noisy_wins(cell["epsilon"])
-    wins = noise.sample(votes.counts.half_wins, bits("wins"))
-    fitted = votes.relative_errors(algorithms.from_wins(votes.counts, wins, noise.noise_variance))
-    plain = votes.relative_errors(algorithms.from_wins(votes.counts, votes.counts.half_wins))
-    counted, exact = votes.overlap(wins), votes.overlap(votes.counts.half_wins)
-    return {
-        **found,
-        "bradley-terry + outcome": fitted,
-        "copeland": {"overlap": counted, "lead": counted - fitted["overlap"]},
-        NOT_PRIVATE: plain,
-        WINS_NOT_PRIVATE: {"overlap": exact, "lead": exact - plain["overlap"]},
-    }
-
-
-def mean_rows(found: Measured) -> list[Row]:
-    """A row for each method and measure."""
-    return [
-        mean_row(values, method=method, measure=measure)
-        for method, measures in found.items()
-        for measure, values in measures.items()
-    ]
+        votes, streams = poll(cell, repetition), (cell["items"], cell["p"], epsilon, repetition)
+        for name, mechanism in mechanisms.items():
+            scores = algorithms.perturbed(mechanism, votes.counts, cell.bits(name, *streams))
+            repeated.add(votes.relative_errors(scores), method=name)
+        exact = votes.counts.half_wins
+        noisy = noise.sample(exact, cell.bits("wins", *streams))
+        for names, wins, variance in (
+            (("bradley-terry + outcome", "copeland"), noisy, noise.noise_variance),
+            ((NOT_PRIVATE, WINS_NOT_PRIVATE), exact, 0.0),
+        ):
+            fitted = votes.relative_errors(algorithms.from_wins(votes.counts, wins, variance))
+            counted = votes.overlap(wins)
+            repeated.add(fitted, method=names[0])
+            repeated.add({"overlap": counted, "lead": counted - fitted["overlap"]}, method=names[1])
+    return repeated.rows()

@@ -21,7 +21,7 @@ from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp_papers.cai import algorithms, drawn_votes
 from rankdp_papers.cai.algorithms import FloatArray
-from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.experiment import Cell, Repeated, Row, exact_row
 
 NAIVE, OURS = "bradley-terry + single precision", "bradley-terry + tight"
 _TOLERANCE = 1e-12
@@ -35,15 +35,14 @@ def leak(cell: Cell) -> list[Row]:
     """
     epsilon = float(cell["epsilon"])
     limit = 1 / (1 + math.exp(-epsilon))
-    right: dict[tuple[str, str], list[float]] = {}
+    repeated = Repeated()
     mechanism = algorithms.tight(cell["items"], cell["items"] * (cell["items"] - 1) // 2, cell["epsilon"])
     for repetition in range(cell.repetitions):
         case = _Case.drawn(cell.generator("votes", cell["items"], repetition), cell["items"], mechanism)
         for method, scores in case.releases(cell, repetition).items():
-            for attack, guess in (("digits", case.by_digits(scores)), ("likelihood", case.by_likelihood(scores))):
-                right.setdefault((method, attack), []).append(float(guess == case.secret))
-    rows = [mean_row(values, method=method, measure=attack) for (method, attack), values in right.items()]
-    rows += [{"method": OURS, "measure": "extra noise", "value": extra_noise(mechanism), "error": 0.0}]
+            guesses = {"digits": case.by_digits(scores), "likelihood": case.by_likelihood(scores)}
+            repeated.add({attack: float(guess == case.secret) for attack, guess in guesses.items()}, method=method)
+    rows = [*repeated.rows(), exact_row(OURS, "extra noise", extra_noise(mechanism))]
     return [{**row, "limit": limit} for row in rows]
 
 
@@ -95,14 +94,14 @@ class _Case:
 
     def by_likelihood(self, scores: FloatArray) -> int:
         """The neighbour under which the scores have the higher density, as if they were the exact minimiser."""
-        found = []
+        likelihoods = []
         for counts in self.neighbours:
             noise = np.abs(self._noise(counts, scores)).sum() / float(self.mechanism.scale)
             gap = scores[counts.first] - scores[counts.second]
             hessian = algorithms.information(counts, LOGISTIC.curvature(gap))
             hessian += float(self.mechanism.ridge) * np.eye(len(scores))
-            found.append(np.linalg.slogdet(hessian)[1] - noise)
-        return int(np.argmax(found))
+            likelihoods.append(np.linalg.slogdet(hessian)[1] - noise)
+        return int(np.argmax(likelihoods))
 
     def _noise(self, counts: PairCounts, scores: FloatArray) -> FloatArray:
         """w = -grad of the likelihood and the ridge."""

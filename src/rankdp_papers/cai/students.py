@@ -14,7 +14,6 @@ maximum likelihood without a ridge, which also counts what a ridge takes away.
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,19 +24,13 @@ from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts, count_pairs
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.privacy.bits import Bits
 from rankdp.publish.rank import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp_papers.cai import algorithms
 from rankdp_papers.cai.algorithms import FloatArray
-from rankdp_papers.experiment import Cell, Row, data_home, mean_row
-
-Distances = dict[str, float]
-Released = dict[str, dict[str, Distances]]
-"""Method -> reference -> measure -> value."""
+from rankdp_papers.experiment import Cell, Repeated, Row, data_home
 
 
 @dataclass(frozen=True)
@@ -75,64 +68,68 @@ def read(directory: Path) -> Answers:
 
 def distances(cell: Cell) -> list[Row]:
     """Every method's distances at one p and epsilon."""
-    answers = read(data_home(cell["survey"]) / cell["survey"])
+    answers, epsilon = read(data_home(cell["survey"]) / cell["survey"]), cell["epsilon"]
     items, comparisons = len(answers.items), round(cell["p"] * len(answers.halves))
     voter = Protection("voter", cell["per_voter"])
     mechanisms = {
-        "bradley-terry + paper": algorithms.paper(items, comparisons, cell["epsilon"]),
-        "bradley-terry + tight": algorithms.tight(items, comparisons, cell["epsilon"]),
-        "bradley-terry + voter": algorithms.tight(items, comparisons, cell["epsilon"], protection=voter),
+        "bradley-terry + paper": algorithms.paper(items, comparisons, epsilon),
+        "bradley-terry + tight": algorithms.tight(items, comparisons, epsilon),
+        "bradley-terry + voter": algorithms.tight(items, comparisons, epsilon, protection=voter),
     }
-    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    noise, voters_noise, repeated = algorithms.noisy_wins(epsilon), algorithms.noisy_wins(epsilon, voter), Repeated()
     for repetition in range(cell.repetitions):
-        generator = cell.generator("answers", repetition)
+        generator, streams = cell.generator("answers", repetition), (cell["p"], epsilon, repetition)
         counts = answers.some(cell["p"], generator.permutation(len(answers.halves)))
-        reference = _Reference.of(counts, generator.permutation(items))
-        for method, by_reference in _release(cell, reference, mechanisms, repetition).items():
-            for name, measured in by_reference.items():
-                for measure, value in measured.items():
-                    found[method, name, measure].append(value)
-    return [
-        mean_row(values, method=method, reference=name, measure=measure)
-        for (method, name, measure), values in found.items()
-    ]
+        reference = _Reference.of(counts, generator.permutation(items), repeated)
+        for name, mechanism in mechanisms.items():
+            private = algorithms.perturbed(mechanism, counts, cell.bits(name, *streams))
+            reference.add_scores(name, private, algorithms.penalized(counts, float(mechanism.ridge)))
+        wins = noise.sample(counts.half_wins, cell.bits("wins", *streams))
+        ridge = choose_ridge(float(counts.halves.sum()) / items, noise.noise_variance)
+        fitted = algorithms.from_wins(counts, wins, noise.noise_variance)
+        reference.add_scores("bradley-terry + outcome", fitted, algorithms.penalized(counts, ridge))
+        reference.add_wins("copeland", wins)
+        reference.add_wins("copeland + not private", counts.half_wins)
+        voters_wins = voters_noise.sample(counts.half_wins, cell.bits("voters' wins", *streams))
+        reference.add_wins("copeland + voter", voters_wins)
+    return repeated.rows()
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """Maximum likelihood scores, their sampling error, and lots for ties."""
+    """Maximum likelihood scores, their sampling error, lots for ties, and where distances from them go."""
 
     counts: PairCounts
     scores: FloatArray
     sampling_error: float
     lots: NDArray[np.int64]
+    repeated: Repeated
 
     @classmethod
-    def of(cls, counts: PairCounts, lots: NDArray[np.int64]) -> _Reference:
+    def of(cls, counts: PairCounts, lots: NDArray[np.int64], repeated: Repeated) -> _Reference:
         scores = fit(counts).theta
-        return cls(counts, scores, sampling_error(counts, scores), lots)
+        return cls(counts, scores, sampling_error(counts, scores), lots, repeated)
 
-    def from_scores(self, private: FloatArray, own: FloatArray) -> dict[str, Distances]:
+    def add_scores(self, method: str, private: FloatArray, own: FloatArray) -> None:
         """All measures, to both references."""
-        return {name: self._measured(private, scores) for name, scores in (("own", own), ("likelihood", self.scores))}
+        for name, scores in (("own", own), ("likelihood", self.scores)):
+            off = private - scores
+            length = float(np.linalg.norm(off))
+            measured = {
+                "l2": length,
+                "linf": float(np.abs(off).max()),
+                "hamming": self._hamming(private, scores),
+                "sampling": length / self.sampling_error,
+            }
+            self.repeated.add(measured, method=method, reference=name)
 
-    def from_wins(self, private: NDArray[np.int64]) -> dict[str, Distances]:
+    def add_wins(self, method: str, private: NDArray[np.int64]) -> None:
         """The ranks' distance only: wins are no scores."""
-        references = {"own": self.counts.half_wins, "likelihood": self.scores}
-        return {name: {"hamming": self._hamming(private, one)} for name, one in references.items()}
+        for name, values in (("own", self.counts.half_wins), ("likelihood", self.scores)):
+            self.repeated.add({"hamming": self._hamming(private, values)}, method=method, reference=name)
 
-    def _measured(self, private: FloatArray, reference: FloatArray) -> Distances:
-        off = private - reference
-        length = float(np.linalg.norm(off))
-        return {
-            "l2": length,
-            "linf": float(np.abs(off).max()),
-            "hamming": self._hamming(private, reference),
-            "sampling": length / self.sampling_error,
-        }
-
-    def _hamming(self, one: NDArray[Any], other: NDArray[Any]) -> float:
-        return float((algorithms.best_first(one, self.lots) != algorithms.best_first(other, self.lots)).mean())
+    def _hamming(self, private: NDArray[Any], other: NDArray[Any]) -> float:
+        return float((algorithms.best_first(private, self.lots) != algorithms.best_first(other, self.lots)).mean())
 
 
 def sampling_error(counts: PairCounts, scores: FloatArray) -> float:
@@ -140,29 +137,3 @@ def sampling_error(counts: PairCounts, scores: FloatArray) -> float:
     gap = scores[counts.first] - scores[counts.second]
     matrix = algorithms.information(counts, LOGISTIC.curvature(gap))
     return float(np.sqrt(np.trace(np.linalg.pinv(matrix, hermitian=True))))
-
-
-def _release(
-    cell: Cell, reference: _Reference, mechanisms: dict[str, ObjectivePerturbation], repetition: int
-) -> Released:
-    """One draw of every method."""
-
-    def bits(name: str) -> Bits:
-        return cell.bits(name, cell["p"], cell["epsilon"], repetition)
-
-    counts, found = reference.counts, {}
-    for name, mechanism in mechanisms.items():
-        private = algorithms.perturbed(mechanism, counts, bits(name))
-        found[name] = reference.from_scores(private, algorithms.penalized(counts, float(mechanism.ridge)))
-    noise = algorithms.noisy_wins(cell["epsilon"])
-    wins = noise.sample(counts.half_wins, bits("wins"))
-    degree = float(counts.halves.sum()) / len(counts.items)
-    own = algorithms.penalized(counts, choose_ridge(degree, noise.noise_variance))
-    found["bradley-terry + outcome"] = reference.from_scores(
-        algorithms.from_wins(counts, wins, noise.noise_variance), own
-    )
-    found["copeland"] = reference.from_wins(wins)
-    found["copeland + not private"] = reference.from_wins(counts.half_wins)
-    whole = algorithms.noisy_wins(cell["epsilon"], Protection("voter", cell["per_voter"]))
-    found["copeland + voter"] = reference.from_wins(whole.sample(counts.half_wins, bits("voters' wins")))
-    return found

@@ -16,8 +16,8 @@ from rankdp.theory.noises.constants import gaussian_pair, order_constants
 from rankdp.theory.noises.radial import unit_scale
 from rankdp.theory.quadrature import log_trapezoid
 from rankdp.theory.recovery import error_probability, first_order, second_order
-from rankdp_papers.experiment import Cell, Row
-from rankdp_papers.jeong.situations import LAWS, exact_row, integrated_error
+from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
 
 EVERYDAY = 5.0  # an epsilon that people publish with
 
@@ -39,7 +39,7 @@ def constants(cell: Cell) -> list[Row]:
         exact_row("as printed", "E[V1+ V2+]", 0.108998),
         exact_row("closed form", "E[V1+ V2+]", gaussian_pair()),
         exact_row("integrated", "E[V1+ V2+]", order_constants(Gaussian()).pair),
-        {**exact_row("simulated", "E[V1+ V2+]", simulated.value), "error": simulated.error},
+        exact_row("simulated", "E[V1+ V2+]", *simulated),
     ]
     return rows + [{"p": 2.0, **row} for row in [*pairs, *_readings(cell["items"], cell["sigma"])]]
 
@@ -113,5 +113,5 @@ def _simulated(cell: Cell, option: str, epsilon: float, detail: Mapping[str, Any
     shape = {"staircase": {"epsilon": epsilon}, "generalized-normal": {"p": detail.get("p", 1.0)}}.get(option, {})
     random = cell.generator("planned", cell["items"], option)
     planned, sigma = noise(option, **shape), detail["standard_deviation"]
-    found = error_probability(cell["items"], planned, sigma, LAWS["uniform"], cell.repetitions, random)
-    return {**exact_row(option, "error at that epsilon, simulated", found.value), "error": found.error}
+    simulated = error_probability(cell["items"], planned, sigma, LAWS["uniform"], cell.repetitions, random)
+    return exact_row(option, "error at that epsilon, simulated", *simulated)

@@ -1,21 +1,48 @@
-"""The error of sorting against sigma, simulated and expanded (Jeong, Sections 3.2 and 3.3; Figures 2 and 3).
+"""The error of sorting against sigma: simulated, expanded and integrated (Jeong, Sections 3.2 and 3.3; Figures 2, 3).
 
 Scores X drawn from a law are released as X + sigma N and sorted; P_e is the chance that the order is wrong. By Theorem
 3.6 it is c1 sigma + c2 sigma^2 + c3 sigma^3 + ... The first order is (19), the second Corollary 3.7 (which the paper
-has for normal noise); the third is ours, and so is the integral that needs no small sigma.
+has for normal noise); the third is ours, and so is the integral that needs no small sigma. Below p = 1 sorting is no
+longer the best decoder (``decoders``).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rankdp.theory.noises import Gaussian, ScoreNoise
-from rankdp.theory.recovery import error_probability, taylor_coefficients
-from rankdp.theory.score_laws import ScoreLaw, Uniform
-from rankdp_papers.experiment import Cell, Row
-from rankdp_papers.jeong.situations import LAWS, exact_row, integrated_error, noise_of
+from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, noise
+from rankdp.theory.recovery import (
+    decoder_gap,
+    error_probability,
+    first_order,
+    order_probability_iid,
+    taylor_coefficients,
+)
+from rankdp.theory.score_laws import Exponential, ScoreLaw, Uniform
+from rankdp_papers.experiment import Cell, Row, exact_row
 
+LAWS: dict[str, ScoreLaw] = {"uniform": Uniform(0.0, 1.0), "exponential": Exponential(1.0)}
+_PARAMETERS = {"generalized-normal": {"p": "p"}, "staircase": {"epsilon": "staircase_epsilon"}}
+_NOISES: dict[str, ScoreNoise] = {
+    "generalized-normal + p = 0.3": GeneralizedNormal(0.3),
+    "generalized-normal + p = 0.5": GeneralizedNormal(0.5),
+    "generalized-normal + p = 1.5": GeneralizedNormal(1.5),
+    "laplace": Laplace(),
+    "gaussian": Gaussian(),
+    "staircase": Staircase(2.0),
+}
 _ORDERS = ("first order", "second order", "third order")
+
+
+def noise_of(cell: Cell) -> ScoreNoise:
+    """The noise that the cell names; its shape is a setting: ``p``, or the ``staircase_epsilon``."""
+    name = cell["noise"]
+    return noise(name, **{argument: cell[setting] for argument, setting in _PARAMETERS.get(name, {}).items()})
+
+
+def integrated_error(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """P_e of (3) without simulation, for any sigma (``recovery.order_probability_iid``)."""
+    return 1 - order_probability_iid(n, noise, sigma, law)
 
 
 def against_sigma(cell: Cell) -> list[Row]:
@@ -44,17 +71,16 @@ def compare(
     "minus simulated" is the difference, "distance" its absolute value, "over simulated" the ratio.
     """
     simulated = error_probability(n, noise, sigma, law, draws, random)
-    rows = [{**exact_row("simulated", "error probability", simulated.value), "error": simulated.error}]
+    rows = [exact_row("simulated", "error probability", *simulated)]
     for method, value in _formulas(n, noise, sigma, law, orders).items():
         off = value - simulated.value
         rows.append(exact_row(method, "error probability", value))
-        rows.append({**exact_row(method, "minus simulated", off), "error": simulated.error})
-        rows.append({**exact_row(method, "distance", abs(off)), "error": simulated.error})
+        rows.append(exact_row(method, "minus simulated", off, simulated.error))
+        rows.append(exact_row(method, "distance", abs(off), simulated.error))
         if simulated.value > 0:
             ratio = value / simulated.value
-            rows.append(
-                {**exact_row(method, "over simulated", ratio), "error": abs(ratio) * simulated.error / simulated.value}
-            )
+            error = abs(ratio) * simulated.error / simulated.value
+            rows.append(exact_row(method, "over simulated", ratio, error))
     return rows
 
 
@@ -62,3 +88,19 @@ def _formulas(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, orders: in
     terms = [c * sigma**power for power, c in enumerate(taylor_coefficients(n, noise, law, orders), 1)]
     sums = np.cumsum(terms).tolist()
     return {**dict(zip(_ORDERS, sums, strict=False)), "integrated": integrated_error(n, noise, sigma, law)}
+
+
+def decoders(cell: Cell) -> list[Row]:
+    """Sorting against the most likely order given the noisy scores, both with the same draws of scores and noise.
+
+    Sigma makes the first-order error ``load``. For each draw both err with a known probability, which is averaged.
+    """
+    shape, items, law = _NOISES[cell["noise"]], cell["items"], LAWS["uniform"]
+    sigma = cell["load"] / first_order(items, shape, law)
+    gap = decoder_gap(items, shape, sigma, law, cell.repetitions, cell.generator(cell["noise"], items))
+    return [
+        exact_row("sorting", "error probability", *gap.sort),
+        exact_row("best decoder", "error probability", *gap.best),
+        exact_row("sorting", "lost by sorting", *gap.gap),
+        exact_row("sorting", "another order is likelier", *gap.differ),
+    ]

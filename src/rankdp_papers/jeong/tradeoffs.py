@@ -1,19 +1,24 @@
-"""Privacy against error (Jeong, Section 4): Table 1 and the trade-offs (29), (32) and (35), beside the true error.
+"""Privacy against error (Jeong, Section 4): Table 1, the trade-offs (29), (32) and (35), and the best p.
 
 Scores are uniform on (0, 1), so l = 1 and C_X = n(n-1). Each noise has the smallest sigma that its epsilon allows,
-(24). The paper's curves are the first order (25), a straight line in logarithms that knows no upper end; the error
-itself, by ``recovery.order_probability_iid``, is a probability.
+(24). The paper's curves are the first order (25), P_e = ``E|V|``/2 C_X sigma, a straight line in logarithms that knows
+no upper end; the error itself, by ``recovery.order_probability_iid``, is a probability.
+
+Remark 4.14 reads (35) as "the smaller p, the better". That holds only for the rate as eps grows: below eps = 4.595
+the best p is 1, and a smaller one is worse (p = 1/2 has 6.5 times the error of Laplace noise at eps = 1). Appendix L
+minimises (1/eps)^(1/p)/h(p), by the approximation (91) or exactly, (92). All of (35) also has ``E|N - N'|``, which
+falls with p.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, rdp_inverse
 from rankdp.theory.recovery import first_order
-from rankdp.theory.tradeoffs import laplace_bounds, p_best, p_hat
-from rankdp_papers.experiment import Cell, Row
-from rankdp_papers.jeong.situations import LAWS, exact_row, integrated_error, noise_of
+from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.jeong.sorting_error import LAWS, integrated_error, noise_of
 
 LOW_NOISE = 0.05  # first-order errors up to it count as the low-noise regime
 _SMALLEST = 1e-8  # errors below it drown in rounding and are left out
@@ -97,3 +102,70 @@ def generalized_normal(cell: Cell) -> list[Row]:
         first, _ = errors(items, GeneralizedNormal(p), math.inf, epsilon)
         rows.append({"p": p, **exact_row("generalized-normal", "(35) by p", first)})
     return rows
+
+
+def best_power(cell: Cell) -> list[Row]:
+    """Each choice of p at one epsilon: the p, the first-order error over Laplace's and over the best p's, and P_e."""
+    epsilon = cell["epsilon"]
+    laplace = tradeoff(Laplace(), epsilon)
+    least = tradeoff(GeneralizedNormal(p_best(epsilon)), epsilon)
+    rows = []
+    for method, choose in CHOICES.items():
+        p = choose(epsilon)
+        first = tradeoff(GeneralizedNormal(p), epsilon)
+        rows.append(exact_row(method, "p", p))
+        rows.append(exact_row(method, "first-order error over Laplace's", first / laplace))
+        rows.append(exact_row(method, "first-order error over the least", first / least))
+        error = errors(cell["items"], GeneralizedNormal(p), math.inf, epsilon)[1]
+        rows.append(exact_row(method, "error probability", error))
+    return rows
+
+
+def tradeoff(noise: ScoreNoise, epsilon: float, constant: float = 1.0, span: float = 1.0) -> float:
+    """(25) for pure DP: ``E|V| C_X / 2`` times the smallest sigma."""
+    return noise.mean_difference * constant / 2 * rdp_inverse(noise, math.inf, epsilon, span)
+
+
+def laplace_bounds(epsilon: float, constant: float, span: float = 1.0, alpha: float = math.inf) -> tuple[float, float]:
+    """By (29) and the bounds (30): 3 l C_X/4 over eps + log((2 alpha-1)/alpha)/(alpha-1), and over eps.
+
+    The upper one is true (D_alpha never exceeds D_inf), though not for the reason in Appendix I: there (28)'s excess
+    over ``l/(sigma b)`` is said to rise with alpha to its limit 0, but it is positive, 0.095 at alpha = 2 and l = 0.
+    """
+    more = 0.0 if alpha == math.inf else (1.0 if alpha == 1 else math.log((2 * alpha - 1) / alpha) / (alpha - 1))
+    return 3 * span * constant / 4 / (epsilon + more), 3 * span * constant / 4 / epsilon
+
+
+def p_hat(epsilon: float) -> float:
+    """(91): min(3 sqrt(3)/eps, 1), from the approximation (90) of the digamma function."""
+    return min(3 * math.sqrt(3) / epsilon, 1.0)
+
+
+def p_exact(epsilon: float) -> float:
+    """(92): the p where 3 psi(3/p) - psi(1/p) = 2 log eps, or 1: the minimiser of (1/eps)^(1/p)/h(p)."""
+    from scipy.optimize import brentq
+    from scipy.special import digamma
+
+    def slope(x: float) -> float:
+        return float(3 * digamma(3 * x) - digamma(x) - 2 * math.log(epsilon))
+
+    return 1.0 if slope(1.0) >= 0 else 1 / float(brentq(slope, 1.0, 2 + epsilon))
+
+
+def p_best(epsilon: float) -> float:
+    """The minimiser of all of (35) over p in [0.02, 1]: ``E|N - N'|`` falls with p too, so it is below (92)."""
+    from scipy.optimize import minimize_scalar
+
+    def cost(x: float) -> float:  # x = 1/p
+        return math.log(tradeoff(GeneralizedNormal(1 / x), epsilon))
+
+    found = minimize_scalar(cost, bounds=(1.0, 50.0), method="bounded", options={"xatol": 1e-9})
+    return 1.0 if cost(1.0) <= float(found.fun) + 1e-12 else 1 / float(found.x)
+
+
+CHOICES: dict[str, Callable[[float], float]] = {
+    "p-hat (91)": p_hat,
+    "p of (92)": p_exact,
+    "best p": p_best,
+    "p = 1/2": lambda epsilon: 0.5,
+}
