@@ -1,9 +1,12 @@
-"""Permanent answers: asked again, a voter gives the stored ranking, and the ledger is charged once a question."""
+"""Permanent answers: asked again, a voter gives the stored one; every ledger pays for what it hears of."""
 
 import os
+import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -34,62 +37,206 @@ def drawing(orders, asked):
 @pytest.fixture
 def setting(tmp_path):
     ledger = Ledger.create(tmp_path / "ledger.db", "poll", ITEM_POSITION, 2)
-    return AnswerStore(tmp_path / "answers.db"), ledger, (lambda: ledger.spend(KENDALL.guarantee))
+    return AnswerStore(tmp_path / "answers.db"), ledger, {"ledger": ledger, "guarantee": KENDALL.guarantee}
+
+
+def spent(ledger):
+    return ledger.budgets[0].standing.epsilon
 
 
 def test_asking_again_returns_the_stored_answer_and_costs_nothing(setting, tmp_path):
-    store, ledger, charge = setting
+    store, ledger, pays = setting
     question, asked = Question(1, "kendall", ITEMS), []
-    first = store.answers(question, range(100), drawing(ORDERS, asked), charge)
+    first = store.answers(question, range(100), drawing(ORDERS, asked), **pays)
     assert len({tuple(order) for order in first.tolist()}) > 10
     changed = ORDERS[:, ::-1].copy()  # the truth has moved, the answers have not
-    again = AnswerStore(tmp_path / "answers.db").answers(question, range(100), drawing(changed, asked), charge)
+    again = AnswerStore(tmp_path / "answers.db").answers(question, range(100), drawing(changed, asked), **pays)
     assert (again == first).all()
     assert asked == [100]
-    assert ledger.budgets[0].standing.epsilon == 1
-    more = store.answers(question, range(50, 150), drawing(ORDERS, asked), charge)  # new voters, the same question
+    assert spent(ledger) == 1
+    more = store.answers(question, range(50, 150), drawing(ORDERS, asked), **pays)  # new voters, the same question
     assert (more[:50] == first[50:]).all()
     assert asked == [100, 50]
-    assert ledger.budgets[0].standing.epsilon == 1
+    assert spent(ledger) == 1
     assert store.known(question, [0, 149, 150]).tolist() == [True, True, False]
 
 
-def test_another_question_costs(setting):
-    store, ledger, charge = setting
+def test_another_wave_or_other_items_cost(setting):
+    store, ledger, pays = setting
     asked = []
-    store.answers(Question(1, "kendall", ITEMS), range(5), drawing(ORDERS, asked), charge)
-    store.answers(Question(1, "kendall", ITEMS, wave="2027"), range(5), drawing(ORDERS, asked), charge)
-    assert ledger.budgets[0].standing.epsilon == 2
-    for other in (Question(1, "ulam", ITEMS), Question("0.5", "kendall", ITEMS), Question(1, "kendall", ITEMS[:4])):
+    store.answers(Question(1, "kendall", ITEMS), range(5), drawing(ORDERS, asked), **pays)
+    store.answers(Question(1, "kendall", ITEMS, wave="2027"), range(5), drawing(ORDERS, asked), **pays)
+    assert spent(ledger) == 2
+    for other in (Question(1, "kendall", ITEMS, wave="2028"), Question(1, "kendall", ITEMS[:4])):
         with pytest.raises(BudgetExceeded):
-            store.answers(other, range(5), drawing(ORDERS, asked), charge)
+            store.answers(other, range(5), drawing(ORDERS, asked), **pays)
     assert asked == [5, 5]  # nothing was drawn for what did not fit
     assert Question("1.0", "kendall", ITEMS).text == Question(1, "kendall", ITEMS).text
 
 
-def test_a_voter_twice_in_a_table_has_one_answer(setting):
-    store, _, charge = setting
-    asked = []
-    answers = store.answers(Question(1, "kendall", ITEMS), ["ann", "bob", "ann"], drawing(ORDERS, asked), charge)
-    assert (answers[0] == answers[2]).all()
-    assert asked == [2]
+@pytest.mark.parametrize("voters", [range(5), range(3, 9), range(50, 60)])
+def test_another_mechanism_or_epsilon_in_the_same_wave_is_refused(setting, voters):
+    store, ledger, pays = setting
+    first = store.answers(Question(1, "kendall", ITEMS, "may"), range(5), drawing(ORDERS, []), **pays)
+    for other, told in (
+        (Question(1, "ulam", ITEMS, "may"), "got ulam at epsilon 1:"),
+        (Question("0.5", "kendall", ITEMS, "may"), "got kendall at epsilon 1/2:"),
+        (Question(1, "kendall", ITEMS[::-1], "may"), "got kendall at epsilon 1 and the items in another order:"),
+    ):
+        with pytest.raises(InputError, match=f"wave 'may' of these items is stored with kendall at epsilon 1, {told}"):
+            store.answers(other, voters, drawing(ORDERS, []))
+    assert spent(ledger) == 1
+    assert (store.answers(Question(1, "kendall", ITEMS, "may"), range(5), None, **pays) == first).all()
+
+
+def test_answers_that_nobody_or_another_ledger_paid_for_are_charged(setting, tmp_path):
+    store, ledger, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    first = store.answers(question, range(5), drawing(ORDERS, []))
+    assert (store.answers(question, range(5), None, **pays) == first).all()
+    assert spent(ledger) == 1
+    other = Ledger.create(tmp_path / "other.db", "poll", ITEM_POSITION, 2)
+    same_file = Ledger.create(tmp_path / "ledger.db", "second poll", ITEM_POSITION, 2)
+    for payer in (other, same_file):
+        for voters in (range(3), range(5), range(2, 8)):  # once for all voters, those who join as well
+            store.answers(question, voters, drawing(ORDERS, []), payer, KENDALL.guarantee)
+        assert spent(payer) == 1
+        payer.spend(KENDALL.guarantee)
+        with pytest.raises(BudgetExceeded):
+            payer.spend(KENDALL.guarantee)
+    for each in (ledger, other, same_file):
+        each.verify()
+
+
+def test_a_part_of_the_voters_does_not_pay_for_another(setting):
+    store, ledger, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    for part, voters in (("north", range(5)), ("south", range(5, 10)), ("north", range(5))):
+        regional = ledger.using(partition="region", part=part)
+        store.answers(question, voters, drawing(ORDERS, []), regional, KENDALL.guarantee)
+    assert [entry.part for entry in ledger.history()] == ["north", "south"]
+    assert spent(ledger) == 1
+    store.answers(question, range(10), drawing(ORDERS, []), **pays)
+    assert spent(ledger) == 2
+
+
+def test_a_budget_that_is_used_up_gets_no_stored_answer(setting):
+    store, ledger, pays = setting
+    ledger.spend(mechanism("kendall", 5, 2).guarantee)
+    store.answers(Question(1, "kendall", ITEMS), range(5), drawing(ORDERS, []))
+    with pytest.raises(BudgetExceeded):
+        store.answers(Question(1, "kendall", ITEMS), range(5), None, **pays)
+
+
+def backup(path):
+    """A copy of a file of ours as it is on disk now."""
+    copy = path.with_suffix(".backup")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    return copy
+
+
+def restore(path):
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    shutil.copy(path.with_suffix(".backup"), path)
+
+
+def older(unpaid, setting, tmp_path):
+    """Voters 5 to 9 have joined and were released under the ledger; then the file of answers is restored."""
+    store, _, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    store.answers(question, range(5), drawing(ORDERS, []), **pays)
+    backup(tmp_path / "answers.db")
+    if unpaid:  # drawn without the ledger's knowledge, released under it afterwards
+        store.answers(question, range(5, 10), drawing(ORDERS, []))
+    store.answers(question, range(5, 10), drawing(ORDERS, []), **pays)
+    store.close()
+    restore(tmp_path / "answers.db")
+    return question
+
+
+@pytest.mark.parametrize("unpaid", [False, True])
+def test_an_older_copy_of_the_answers_is_refused(setting, tmp_path, unpaid):
+    _, ledger, pays = setting
+    question = older(unpaid, setting, tmp_path)
+    restored = AnswerStore(tmp_path / "answers.db")
+    for voters in (range(5, 10), range(5)):
+        with pytest.raises(InputError, match=r"answers\.db: this file of answers is an older copy than the one that"):
+            restored.answers(question, voters, drawing(ORDERS, []), **pays)
+    restored.answers(question, range(5, 20), drawing(ORDERS, []))  # now it is longer than the ledger knows it
+    with pytest.raises(InputError, match="this file of answers is an older copy"):
+        restored.answers(question, range(5), drawing(ORDERS, []), **pays)
+    assert spent(ledger) == 1
+    fresh = AnswerStore(tmp_path / "fresh.db")
+    fresh.answers(question, range(5), drawing(ORDERS, []), **pays)
+    assert spent(ledger) == 2
+
+
+def test_an_older_copy_of_the_ledger_is_refused(setting, tmp_path):
+    store, ledger, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    backup(tmp_path / "ledger.db")
+    store.answers(question, range(5), drawing(ORDERS, []), **pays)
+    ledger.close()
+    restore(tmp_path / "ledger.db")
+    restored = Ledger.open(tmp_path / "ledger.db")
+    restored.spend(KENDALL.guarantee)
+    for voters in (range(5), range(9)):
+        with pytest.raises(InputError, match=r"ledger\.db: this ledger is an older copy than the one that paid"):
+            store.answers(question, voters, drawing(ORDERS, []), restored, KENDALL.guarantee)
+    assert spent(restored) == 1
+
+
+def test_a_crash_between_the_answers_and_the_note_locks_nobody_out(setting, monkeypatch):
+    store, ledger, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    with monkeypatch.context() as broken:
+        broken.setattr("rankdp.privacy.answers.note", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            store.answers(question, range(5), drawing(ORDERS, []), **pays)
+    store.answers(question, range(5), None, **pays)
+    assert spent(ledger) == 1
+    ledger.verify()
+
+
+def test_a_ledger_is_charged_for_the_epsilon_of_the_question(setting):
+    store, ledger, _ = setting
+    for guarantee in (None, mechanism("kendall", 5, "0.5").guarantee):
+        with pytest.raises(InputError, match="guarantee must state the question's epsilon"):
+            store.answers(Question(1, "kendall", ITEMS), range(5), drawing(ORDERS, []), ledger, guarantee)
+    assert not ledger.history()
+
+
+def test_a_voter_twice_in_a_call_is_refused(setting):
+    store, ledger, pays = setting
+    with pytest.raises(InputError, match="voters must name each voter once"):
+        store.answers(Question(1, "kendall", ITEMS), ["ann", "bob", " ann "], drawing(ORDERS, []), **pays)
+    assert not ledger.history()
+
+
+def test_spaces_are_not_part_of_an_id(setting):
+    store, _, _ = setting
+    question = Question(1, "kendall", ITEMS)
+    first = store.answers(question, ["ann", 7], drawing(ORDERS, []))
+    assert (store.answers(question, [" ann", "7 "], None) == first).all()
 
 
 def test_a_draw_that_fails_stores_nothing_and_leaves_the_charge(setting):
-    store, ledger, charge = setting
+    store, ledger, pays = setting
     question = Question(1, "kendall", ITEMS)
 
     def fail(rows):
         raise KeyError
 
     with pytest.raises(KeyError):
-        store.answers(question, range(5), fail, charge)
+        store.answers(question, range(5), fail, **pays)
     with pytest.raises(InputError, match="draw must return one order for each of the 5 rows"):
-        store.answers(question, range(5), lambda rows: ORDERS[:3], charge)
+        store.answers(question, range(5), lambda rows: ORDERS[:3], **pays)
     assert not store.known(question, range(5)).any()
-    assert ledger.budgets[0].standing.epsilon == 2  # spent: noise may have been drawn
+    assert spent(ledger) == 2  # spent: noise may have been drawn
     with pytest.raises(BudgetExceeded):
-        store.answers(question, range(5), drawing(ORDERS, []), charge)
+        store.answers(question, range(5), drawing(ORDERS, []), **pays)
 
 
 def test_the_key_is_private_and_needed(tmp_path):
@@ -106,6 +253,11 @@ def test_the_key_is_private_and_needed(tmp_path):
         AnswerStore(tmp_path / "answers.db")
     again = AnswerStore(tmp_path / "answers.db", tmp_path / "elsewhere")
     assert again.known(Question(1, "kendall", ITEMS), ["ann", "bob"]).tolist() == [True, False]
+    key.write_bytes(b"k" * 32)
+    wrong = AnswerStore(tmp_path / "answers.db")
+    for call in (wrong.known, lambda question, voters: wrong.answers(question, voters, drawing(ORDERS, []))):
+        with pytest.raises(InputError, match=r"answers\.db: the key is not the one that these answers were kept with"):
+            call(Question(1, "kendall", ITEMS), ["ann"])
     key.write_bytes(b"short")
     with pytest.raises(InputError, match="a key must have at least 32 bytes, got 5"):
         AnswerStore(tmp_path / "answers.db")

@@ -45,14 +45,42 @@ def test_the_same_question_has_the_same_answer_and_costs_once(store, ledger):
     assert first.guarantee.epsilon == 1
 
 
-def test_new_data_and_another_epsilon_cost(store, ledger):
+def test_a_new_wave_costs(store, ledger):
     first = rankdp.privatize(poll(1), 1, answers=store, ledger=ledger)
     new = rankdp.privatize(poll(1), 1, answers=store, wave="second", ledger=ledger)
     assert named(first) != named(new)
-    rankdp.privatize(poll(1), "0.5", answers=store, ledger=ledger)
+    rankdp.privatize(poll(1), "0.5", answers=store, wave="third", ledger=ledger)
     assert sum(entry.guarantee.epsilon for entry in ledger.history()) == rankdp.privacy.exact.rational("2.5")
     with pytest.raises(rankdp.BudgetExceeded, match=r"remaining 0\.5"):
-        rankdp.privatize(poll(1), 1, answers=store, wave="third", ledger=ledger)
+        rankdp.privatize(poll(1), 1, answers=store, wave="fourth", ledger=ledger)
+
+
+def test_unpaid_answers_leave_less_for_a_plain_release(store, ledger):
+    unpaid = rankdp.privatize(poll(1), 2, answers=store)
+    assert named(rankdp.privatize(poll(1), 2, answers=store, ledger=ledger)) == named(unpaid)
+    with pytest.raises(rankdp.BudgetExceeded):
+        rankdp.privatize(poll(1), 2, ledger=ledger)
+    rankdp.privatize(poll(1), 1, ledger=ledger)
+    assert ledger.budgets[0].remaining == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"epsilon": "0.5"}, "optimal at epsilon 1/2"),
+        ({"mechanism": "kendall"}, "kendall at epsilon 1"),
+        ({"objective": "aggregate"}, "at epsilon 1"),
+    ],
+)
+def test_asked_otherwise_in_the_same_wave_is_refused(store, ledger, other, told):
+    rankdp.privatize(poll(1), 1, answers=store, ledger=ledger)
+    best = [rankdp.candidates(4, 1, objective=objective)[0].name for objective in ("concordance", "aggregate")]
+    assert best[0] == "optimal" != best[1]
+    for voters in (40, 60):
+        with pytest.raises(InputError, match=f"stored with optimal at epsilon 1, got .*{told}.*wave= .--wave.") as no:
+            rankdp.privatize(poll(1, voters=voters), **{"epsilon": 1} | other, answers=store, ledger=ledger)
+        assert "\n" not in str(no.value)
+    assert len(ledger.history()) == 1
 
 
 def test_the_drawn_answers_are_about_the_voters(store):

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     "--listed-items-public", is_flag=True, help="Accept partial rankings; which items are listed stays public."
 )
 @click.option(
+    "--repeated-voters",
+    is_flag=True,
+    help="Accept voters with several rows; epsilon is stated and charged for all rows of a voter together.",
+)
+@click.option(
     "--ties",
     type=click.Choice(["refuse", "listed", "random"]),
     default="refuse",
@@ -45,9 +50,14 @@ if TYPE_CHECKING:
     "answers_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keep every answer in FILE: who is asked again gives the same one, at no cost.",
+    help="Keep every answer in FILE: a voter who is asked again gives the same one, at no further cost.",
 )
-@click.option("--wave", default="", metavar="NAME", help="With --answers: the data are new.")
+@click.option(
+    "--wave",
+    default="",
+    metavar="NAME",
+    help="With --answers: label of a new collection, which is drawn and charged again.",
+)
 @charged
 @rehearse
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
@@ -59,6 +69,7 @@ def privatize(
     mechanism: str,
     objective: Any,
     listed_items_public: bool,
+    repeated_voters: bool,
     ties: Any,
     items_file: Path | None,
     answers_file: Path | None,
@@ -89,6 +100,7 @@ def privatize(
             objective=objective,
             epsilon_column=epsilon_column,
             listed_items_public=listed_items_public,
+            repeated_voters=repeated_voters,
             ties=ties,
             items=listed_items(items_file) if items_file else None,
             ledger=open_ledger(ledger_file, dataset),

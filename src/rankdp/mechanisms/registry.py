@@ -37,13 +37,18 @@ def mechanism(
     One epsilon for everyone gives a ``RankingMechanism``. An array with each voter's own gives a ``Personal``
     mechanism, whose rows are the voters in that order. ``objective`` says what "auto" is best at (see ``candidates``).
     """
-    if name != "auto" and name not in MECHANISMS:
-        raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
-    _check_objective(objective)
+    check_choice(name, objective)
     wanted = objective if name == "auto" else name
     if one_each(epsilon):
         return Personal(partial(_build, wanted, items), epsilon)
     return _build(wanted, items, positive(cast(Real, epsilon)))
+
+
+def check_choice(name: str, objective: str) -> None:
+    """Refuse a name or an objective that nobody knows."""
+    if name != "auto" and name not in MECHANISMS:
+        raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
+    _check_objective(objective)
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -1,14 +1,35 @@
-"""Permanent answers: who is asked the same question again gives the same synthetic answer, and it costs nothing.
+"""Permanent answers: a voter who is asked the same question again gives the same synthetic answer, at no further cost.
 
-Asking a voter every week at epsilon 1 costs 52 a year, for fresh noise averages out. A stored answer does not: the
-second release is a copy of the first. A *question* is an epsilon, a mechanism, a list of items and a ``wave``. A voter
-answers a question once, in the first call that asks them, and every later call returns that answer: *also when their
-true ranking has changed*, since an answer that moved with the truth would be a second release. Say that the data are
-new with another ``wave``; then they are drawn anew, and cost.
+Asking a voter every week at epsilon 1 costs 52 a year, because fresh noise averages out. A stored answer does not: the
+second release is a copy of the first. A *question* is a list of items and a ``wave``, with the epsilon and the
+mechanism that it was first asked with; with others it is refused. A voter answers a question once, in the first call
+that asks them, and every later call returns that answer, *also when their true ranking has changed*: an answer that
+moved with the truth would be a second release. A new ``wave`` says that the rankings were collected again; they are
+drawn and charged again.
 
-So a question costs its epsilon once, however many voters come later: each of them is drawn for once. ``charge`` is
-called when a question is new, before anything is drawn, and charges the ledger there. Answers are on disk before they
-are returned. A crash in between leaves the charge spent and the question new; it is charged again.
+What is charged
+---------------
+A ledger (its file, its data set and, where one is stated, the part of the voters) pays for a question in the first
+release under it that returns any answer to it: epsilon once, whoever drew the answers, and whether another ledger paid
+for them or none did. Later releases of the same question under the same ledger are free, also for voters who join.
+
+Proof. Fix a ledger and a voter v. What is released under the ledger about v is at most one draw for each question that
+the ledger has paid for, and copies of it, and the plain releases, each of which was charged. By basic composition the
+loss about v is at most the sum of the epsilons of those questions and releases, which is what the ledger has charged.
+Other voters' answers are drawn independently of v's ranking and add nothing (parallel composition), so that one charge
+serves all voters, those who join later too. A plain ``privatize`` of the same voters is another draw and is charged in
+full. Draws that were never released under a ledger are not in its total: it covers what it hears of.
+
+Old copies
+----------
+"One draw" needs the file: a restored backup would draw again what it has forgotten. So both files are chains of events
+that note each other. Before answers are returned under a ledger, the ledger notes on disk how far the file of answers
+has come; a file that does not contain what the ledger has noted is refused. A crash before the note leaves answers
+that nobody has seen. The file of answers in turn keeps the entry that paid; a ledger without it has lost charges and
+is refused too, rather than charged again: its total would still lack the others that it lost.
+
+The charge is on disk before anything is drawn, the answers are on disk before they are returned. A crash in between
+leaves the charge spent and the question unpaid; it is charged again.
 
 A voter is found by HMAC-SHA256(key, question, voter), so that the file does not say who has answered. The key is in a
 file of its own, readable by its owner alone: whoever has both files can try names. Without its key a file of answers
@@ -19,20 +40,26 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.atomic import NewFile
 from rankdp.errors import InputError
+from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.store import Store, Writing, canonical
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.ledger.witness import note, noted, payer, reaches, receipt
+from rankdp.privacy.store import State, Store, Writing, canonical
 
 _KEY_BYTES = 32
 _AT_ONCE = 500
@@ -44,11 +71,24 @@ class _Answers(Store):
     CREATE TABLE IF NOT EXISTS questions (question BLOB PRIMARY KEY, asked TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS answers (voter BLOB PRIMARY KEY, answer BLOB NOT NULL) WITHOUT ROWID
     """
+    unwritten = "no answer is kept or released"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the same question gets the same answer."""
+    """What is asked: the same question gets the same answer.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy of one answer.
+    mechanism
+        The name of the mechanism that draws it.
+    items
+        What is ranked. An answer lists indices into this tuple.
+    wave
+        The name of the collection. A new one says that the rankings were collected again.
+    """
 
     epsilon: Real
     mechanism: str
@@ -60,9 +100,24 @@ class Question:
         """The question as text of which there is one only."""
         return canonical([str(positive(self.epsilon)), self.mechanism, list(self.items), self.wave])
 
+    @property
+    def digest(self) -> bytes:
+        """The question as 32 bytes."""
+        return hashlib.sha256(self.text.encode()).digest()
+
 
 class AnswerStore:
-    """A file of answers with its key, ``path`` + ".key" unless ``key`` names another file; both are made if need be."""
+    """A file of answers with its key; both are made if need be.
+
+    Parameters
+    ----------
+    path
+        The file of answers.
+    key
+        The file of its key, ``path`` + ".key" unless given.
+    wait
+        How many seconds a lock of other processes is waited for.
+    """
 
     def __init__(
         self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None, wait: float = 60.0
@@ -76,56 +131,165 @@ class AnswerStore:
         question: Question,
         voters: Iterable[Any],
         draw: Callable[[NDArray[np.intp]], NDArray[np.int32]],
-        charge: Callable[[], object] | None = None,
+        ledger: Ledger | None = None,
+        guarantee: Guarantee | None = None,
+        what: str = "answers",
     ) -> NDArray[np.int32]:
-        """One synthetic order for each of ``voters``, stored ones where there are any.
+        """One synthetic order for each voter, the stored one where there is one.
 
-        ``draw`` gets the rows of the voters without an answer, the first row of each, and returns their synthetic
-        orders; ``charge`` is called before, when the question is new. Voters are told apart by their text.
+        Parameters
+        ----------
+        question
+            What is asked. In one wave the same items have one epsilon and one mechanism; others are refused.
+        voters
+            Their ids, each once. They are told apart by their text without the spaces around it.
+        draw
+            Gets the rows of the voters without an answer and returns their synthetic orders.
+        ledger
+            Who pays: charged before anything is drawn, unless it has paid for this question before. Without one the
+            answers are drawn unpaid, and charged when they are first released under a ledger.
+        guarantee
+            What one answer promises, which is what the ledger is charged; of the question's epsilon.
+        what
+            The description of the ledger's entry.
+
+        Returns
+        -------
+        NDArray[np.int32]
+            The orders, one row for each voter; shorter ones are padded with -1.
         """
-        asked = hashlib.sha256(question.text.encode()).digest()
-        ids = [hmac.digest(self._key, asked + str(voter).encode(), "sha256") for voter in voters]
+        ids = self._ids(question, voters)
         if not ids:
             raise InputError("voters must hold at least one voter, got none")
+        if len(set(ids)) < len(ids):
+            raise InputError("voters must name each voter once: a voter has one answer to a question")
+        if ledger is not None and (guarantee is None or guarantee.epsilon != positive(question.epsilon)):
+            raise InputError("guarantee must state the question's epsilon where a ledger is to pay for it")
 
-        def work(writing: Writing) -> dict[bytes, bytes]:
-            known = _known(writing, ids)
-            rows = {voter: row for row, voter in reversed(list(enumerate(ids))) if voter not in known}
-            if not rows:
-                return known
-            if not writing.rows("SELECT 1 FROM questions WHERE question = ?", asked):
-                if charge is not None:
-                    charge()
-                writing.run("INSERT INTO questions VALUES (?, ?)", asked, question.text)
-            new = sorted(rows.items(), key=lambda one: one[1])
-            drawn = _orders(draw(np.array([row for _, row in new], dtype=np.intp)), len(new))
-            fresh = {voter: order.tobytes() for (voter, _), order in zip(new, drawn, strict=True)}
+        def work(writing: Writing) -> tuple[dict[bytes, bytes], State]:
+            _refuse_another(writing, question)
+            if ledger is not None:
+                self._refuse_old_copies(writing, ledger)
+            answers = self._known(writing, ids)
+            new = [row for row, voter in enumerate(ids) if voter not in answers]
+            due = None if ledger is None or _paid(writing, question, payer(ledger)) else ledger
+            if not new and due is None:
+                return answers, writing.state()
+            charge = held.enter_context(spending(due, cast(Guarantee, guarantee), what, SecureBits()))
+            event: dict[str, Any] = {"kind": "answers", "question": question.digest.hex(), "drawn": len(new)}
+            if due is not None:
+                event |= {"paid_by": payer(due), "receipt": asdict(receipt(due))}
+            drawn = _orders(draw(np.array(new, dtype=np.intp)), len(new)) if new else ()
+            charge.leaves()
+            fresh = {ids[row]: order.tobytes() for row, order in zip(new, drawn, strict=True)}
+            writing.run("INSERT OR IGNORE INTO questions VALUES (?, ?)", question.digest, question.text)
             writing.many("INSERT INTO answers VALUES (?, ?)", list(fresh.items()))
-            return known | fresh
+            if not writing.state().number:  # the hash of the first event names the file
+                salt = secrets.token_hex(16)
+                writing.append({"kind": "made", "salt": salt, "key": self._seal(salt)})
+            writing.append(event)
+            return answers | fresh, writing.state()
 
-        found = self._store.write(work)
-        return _together([found[voter] for voter in ids])
+        with ExitStack() as held:
+            stored, state = self._store.write(work)
+            if ledger is not None:
+                note(ledger, state)
+        return _together([stored[voter] for voter in ids])
 
     def known(self, question: Question, voters: Iterable[Any]) -> NDArray[np.bool_]:
-        """Which of the voters have answered the question."""
-        asked = hashlib.sha256(question.text.encode()).digest()
-        ids = [hmac.digest(self._key, asked + str(voter).encode(), "sha256") for voter in voters]
-        found = self._store.read(lambda writing: _known(writing, ids))
-        return np.array([voter in found for voter in ids], dtype=bool)
+        """Which voters have answered a question.
+
+        Parameters
+        ----------
+        question
+            What was asked.
+        voters
+            Their ids.
+
+        Returns
+        -------
+        NDArray[np.bool_]
+            True for each voter with an answer.
+        """
+        ids = self._ids(question, voters)
+        stored = self._store.read(lambda writing: self._known(writing, ids))
+        return np.array([voter in stored for voter in ids], dtype=bool)
 
     def close(self) -> None:
         """Give the file back; a later call opens it again."""
         self._store.close()
 
+    def _ids(self, question: Question, voters: Iterable[Any]) -> list[bytes]:
+        asked = question.digest
+        return [hmac.digest(self._key, asked + str(voter).strip().encode(), "sha256") for voter in voters]
 
-def _known(writing: Writing, ids: list[bytes]) -> dict[bytes, bytes]:
-    """The stored answers of these voters."""
-    found: dict[bytes, bytes] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        some = ids[start : start + _AT_ONCE]
-        marks = ",".join("?" * len(some))
-        found.update(writing.rows(f"SELECT voter, answer FROM answers WHERE voter IN ({marks})", *some))
-    return found
+    def _known(self, writing: Writing, ids: list[bytes]) -> dict[bytes, bytes]:
+        """The stored answers of these voters; another key would find none of them."""
+        made = writing.event(1)
+        if made is not None and not hmac.compare_digest(made["key"], self._seal(made["salt"])):
+            raise InputError(f"{self._store.path}: the key is not the one that these answers were kept with")
+        stored: dict[bytes, bytes] = {}
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            marks = ",".join("?" * len(some))
+            stored.update(writing.rows(f"SELECT voter, answer FROM answers WHERE voter IN ({marks})", *some))
+        return stored
+
+    def _seal(self, salt: str) -> str:
+        """What only this key makes of a text."""
+        return hmac.digest(self._key, b"key" + salt.encode(), "sha256").hex()
+
+    def _refuse_old_copies(self, writing: Writing, ledger: Ledger) -> None:
+        """Each of the two files must contain what the other has noted of it."""
+        path, state = self._store.path, writing.state()
+        ours = noted(ledger, state.file)
+        if ours is not None and not writing.reaches(ours):
+            raise InputError(
+                f"{path}: this file of answers is an older copy than the one that {ledger.path} has paid for, and "
+                "would draw again what it has forgotten; restore the newest copy, or start a new file, which is "
+                "charged from the beginning"
+            )
+        rows = writing.rows(
+            "SELECT json_extract(body, '$.receipt.number'), json_extract(body, '$.receipt.hash') FROM events "
+            "WHERE json_extract(body, '$.receipt.file') = ? ORDER BY number DESC LIMIT 1",
+            payer(ledger)["ledger"],
+        )
+        if rows and not reaches(ledger, State("", *rows[0])):
+            raise InputError(
+                f"{ledger.path}: this ledger is an older copy than the one that paid for answers in {path}, and has "
+                "lost charges; restore the newest copy, or create a new ledger, which is charged from the beginning"
+            )
+
+
+def _refuse_another(writing: Writing, question: Question) -> None:
+    """In one wave the same items are asked for with one epsilon and one mechanism."""
+    asked = [text for (text,) in writing.rows("SELECT asked FROM questions")]
+    if question.text in asked:
+        return
+    asked_for = f"{question.mechanism} at epsilon {positive(question.epsilon)}"
+    for epsilon, mechanism, items, wave in map(json.loads, asked):
+        if wave == question.wave and sorted(items) == sorted(question.items):
+            stored, named = f"{mechanism} at epsilon {epsilon}", f"wave {wave!r}" if wave else "the first wave"
+            raise InputError(
+                f"{named} of these items is stored with {stored}, got {asked_for}"
+                + (" and the items in another order" if stored == asked_for else "")
+                + ": ask with what is stored, or name a new collection with wave= (--wave), which is drawn and charged "
+                "again"
+            )
+
+
+def _paid(writing: Writing, question: Question, pays: dict[str, str | None]) -> bool:
+    """Whether this ledger has paid for the question: for everyone, or for the same part of the voters."""
+    return bool(
+        writing.rows(
+            "SELECT 1 FROM events WHERE json_extract(body, '$.question') = ? "
+            "AND json_extract(body, '$.paid_by.ledger') = ? AND json_extract(body, '$.paid_by.dataset') = ? "
+            "AND (json_extract(body, '$.paid_by.part') IS NULL OR (json_extract(body, '$.paid_by.partition') = ? "
+            "AND json_extract(body, '$.paid_by.part') = ?)) LIMIT 1",
+            question.digest.hex(),
+            *(pays[name] for name in ("ledger", "dataset", "partition", "part")),
+        )
+    )
 
 
 def _orders(drawn: Any, rows: int) -> NDArray[np.int32]:
@@ -139,7 +303,7 @@ def _together(answers: list[bytes]) -> NDArray[np.int32]:
     """Rows under rows; shorter ones are padded with -1."""
     width = max(map(len, answers))
     if min(map(len, answers)) < width:
-        answers = [one + b"\xff" * (width - len(one)) for one in answers]
+        answers = [answer + b"\xff" * (width - len(answer)) for answer in answers]
     return np.frombuffer(b"".join(answers), dtype="<i4").reshape(len(answers), width // 4).astype(np.int32)
 
 

@@ -38,8 +38,10 @@ class Guarantee:
     before anyone else sees them (otherwise a trusted curator holds them). ``whole_ranking_epsilon``, for
     ranking DP, is the classical local-DP epsilon of the same release: the worst case over *any* two rankings
     and not only neighbours. ``renyi`` holds points (order, epsilon) of the Rényi curve, rounded up. ``idealized``
-    says that the noise was drawn in floating point and the promise holds for the real numbers behind it. epsilon may
-    be 0 only where delta is not: the release is then the same whatever the secret is, except with probability delta.
+    says that the noise was drawn in floating point and the promise holds for the real numbers behind it.
+    ``rows_per_voter`` is how many rows of the release a voter may have; epsilon is for all of them together. epsilon
+    may be 0 only where delta is not: the release is then the same whatever the secret is, except with probability
+    delta.
     """
 
     protects: str
@@ -53,6 +55,7 @@ class Guarantee:
     rho: float | None = None
     renyi: tuple[tuple[float, float], ...] = ()
     idealized: bool = False
+    rows_per_voter: int = 1
 
     def __post_init__(self) -> None:
         if self.epsilon < 0 or (self.epsilon == 0 and self.delta == 0):
@@ -81,6 +84,7 @@ class Guarantee:
                 rho=None if total.rho is None or other.rho is None else math.nextafter(total.rho + other.rho, math.inf),
                 renyi=_add_curves(total.renyi, other.renyi),
                 idealized=total.idealized or other.idealized,
+                rows_per_voter=max(total.rows_per_voter, other.rows_per_voter),
             )
         return total
 
@@ -89,6 +93,10 @@ class Guarantee:
         if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
             raise InputError(f"releases must be an integer of at least 1, got {releases!r}")
         return self.compose(*[self] * (releases - 1))
+
+    def for_rows_of_a_voter(self, rows: int) -> Guarantee:
+        """The guarantee for a voter who stands in one release with up to ``rows`` rows, each drawn on its own."""
+        return replace(self.times(rows), releases=self.releases, rows_per_voter=rows)
 
     def to_local_dp(self) -> Guarantee:
         """The same release as classical local DP: any two rankings, not only those that differ by one moved item."""
@@ -134,6 +142,11 @@ class Guarantee:
                 f"Between any two whole rankings the factor is at most {_factor(self.whole_ranking_epsilon)} "
                 f"(epsilon {_number(self.whole_ranking_epsilon)} in classical local differential privacy)."
             )
+        if self.rows_per_voter > 1:
+            sentences.append(
+                f"A voter may stand in up to {self.rows_per_voter} rows, each drawn on its own: epsilon is for all of "
+                "them together."
+            )
         sentences += self.limits
         if self.idealized:
             sentences.append(
@@ -172,6 +185,7 @@ class Guarantee:
             "rho": self.rho,
             "renyi": [list(point) for point in self.renyi],
             "idealized": self.idealized,
+            "rows_per_voter": self.rows_per_voter,
             "limits": list(self.limits),
             "explanation": self.explain(),
         }
@@ -193,6 +207,7 @@ class Guarantee:
                 rho=data.get("rho"),
                 renyi=tuple((float(order), float(epsilon)) for order, epsilon in data.get("renyi", ())),
                 idealized=bool(data.get("idealized", False)),
+                rows_per_voter=int(data.get("rows_per_voter", 1)),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
             raise InputError(f"a guarantee must state protects, epsilon, delta and model: {problem!r}") from None

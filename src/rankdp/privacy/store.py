@@ -25,6 +25,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,11 +47,13 @@ _REASONS = {
     sqlite3.SQLITE_CORRUPT: "it is damaged",
     sqlite3.SQLITE_PERM: "permission is denied",
 }
-_TABLES = """
+_CHAIN = """
 CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS accounts (budget INTEGER PRIMARY KEY, state TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS unfinished (charge INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS head (one INTEGER PRIMARY KEY CHECK (one = 1), events INTEGER NOT NULL, hash TEXT NOT NULL)
+"""
+_LEDGER = """
+CREATE TABLE IF NOT EXISTS accounts (budget INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS unfinished (charge INTEGER PRIMARY KEY)
 """
 
 
@@ -66,6 +69,15 @@ def canonical(data: Any) -> str:
 def link(previous: str, body: str) -> str:
     """The hash of an event after the one with the hash ``previous``."""
     return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a file's chain has come: the file (the hash of its first event), the last event's number and its hash."""
+
+    file: str
+    number: int
+    hash: str
 
 
 class Writing:
@@ -94,6 +106,16 @@ class Writing:
         self.run("INSERT INTO events VALUES (?, ?, ?)", count + 1, body, own)
         self.run("UPDATE head SET events = ?, hash = ?", count + 1, own)
         return int(count) + 1
+
+    def state(self) -> State:
+        """How far the chain has come; the file has no name before its first event."""
+        ((number, last),) = self.rows("SELECT events, hash FROM head")
+        first = self.rows("SELECT hash FROM events WHERE number = 1")
+        return State(first[0][0] if first else "", number, last)
+
+    def reaches(self, state: State) -> bool:
+        """Whether the chain has come as far as ``state``: an older copy has not, nor has one that went another way."""
+        return bool(self.rows("SELECT 1 FROM events WHERE number = ? AND hash = ?", state.number, state.hash))
 
     def event(self, number: int) -> dict[str, Any] | None:
         """One event by its number."""
@@ -132,7 +154,8 @@ def _parsed(body: str, number: int) -> dict[str, Any]:
 class Store:
     """A SQLite file that many processes write to. ``wait`` is how many seconds a lock of others is waited for."""
 
-    application, tables, what = _APPLICATION, _TABLES, "ledger"
+    application, tables, what = _APPLICATION, _LEDGER, "ledger"
+    unwritten = "nothing counts as charged, so nothing is released"
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0, create: bool = False) -> None:
         self.path, self.wait = Path(path), wait
@@ -200,15 +223,14 @@ class Store:
             reason = f"other processes have kept it locked for {self.wait:g} seconds"
         else:
             reason = _REASONS.get(code & 0xFF if code is not None else -1, str(problem))
-        so = "; nothing counts as charged, so nothing is released" if doing == "written" else ""
+        so = f"; {self.unwritten}" if doing == "written" else ""
         return InputError(f"{self.path}: the {self.what} could not be {doing} ({reason}){so}")
 
     def _connected(self) -> sqlite3.Connection:
         """The connection, opened when it is first needed; no longer used when another file has taken the path."""
         if self._connection is not None and self._file != _identity(self.path):
             raise InputError(
-                f"{self.path}: the {self.what} was removed or replaced while it was open; nothing counts as charged, "
-                "so nothing is released"
+                f"{self.path}: the {self.what} was removed or replaced while it was open; {self.unwritten}"
             )
         if self._connection is None:
             try:
@@ -266,10 +288,9 @@ class Store:
         connection.execute("BEGIN IMMEDIATE")
         try:
             connection.execute(f"PRAGMA application_id = {self.application}")
-            for statement in self.tables.split(";"):
+            for statement in f"{_CHAIN};{self.tables}".split(";"):
                 connection.execute(statement)
-            if self.tables is _TABLES:
-                connection.execute("INSERT OR IGNORE INTO head VALUES (1, 0, ?)", (START,))
+            connection.execute("INSERT OR IGNORE INTO head VALUES (1, 0, ?)", (START,))
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):

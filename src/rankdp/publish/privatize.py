@@ -1,9 +1,20 @@
 """Privatize: a table of rankings in, a synthetic table out, each row protected on its own (eps-ranking DP).
 
+    look at every row -> promise -> charge the ledger -> draw -> write
+
 Complete rankings of m items go through one mechanism for m items. A partial ranking of k items is a complete
 ranking of those k: its *order* is protected and *which* items it lists is not, so partial tables are refused
-unless the caller says that this is public. Files are streamed: batches are read and written in order while
-workers privatize those in between.
+unless the caller says that this is public.
+
+A voter who stands in k rows is drawn for k times, and k draws at epsilon cost k epsilon (basic composition). So
+repeated voters are refused unless the caller says that they may be; then k is the largest number of rows of any voter,
+and the guarantee and the charge are for k epsilon. Voters' ids are public, and so is k. Ids are compared by their text
+(``Rankings`` has taken the spaces around it away). In a table without ids nobody can tell, and the promise is for each
+row.
+
+Files are streamed: batches are read and written in order while workers privatize those in between. Without a ledger
+that is one pass, and what the last row refuses removes everything. With a ledger the file is read once more before:
+whatever refuses the data does so before the charge, which is then exact.
 """
 
 from __future__ import annotations
@@ -12,7 +23,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -22,12 +33,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.files import open_rankings, open_writer
+from rankdp.data.files import RankingsReader, open_rankings, open_writer
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
-from rankdp.mechanisms.registry import MECHANISMS, Objective, mechanism
+from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice
+from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, one_each, positive
@@ -36,6 +48,9 @@ from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release
 
 _BATCHES_AHEAD = 4
+_ROWS_NAMED = 5
+
+Group = tuple[NDArray[np.intp] | slice, RankingMechanism]
 
 
 def privatize(
@@ -45,19 +60,45 @@ def privatize(
     mechanism: str = "auto",
     objective: Objective = "concordance",
     listed_items_public: bool = False,
+    repeated_voters: bool = False,
     ledger: Ledger | None = None,
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
 ) -> Release[Rankings]:
-    """A synthetic copy of ``rankings``: the same voters and items, every order drawn anew around the true one.
+    """A synthetic copy of a table: the same voters and items, every order drawn around the true one.
 
-    ``epsilon`` is one number for all, one per row, or None to use ``rankings.epsilons``. ``mechanism="auto"``
-    takes the one that keeps most pairs in order, or with ``objective="aggregate"`` the one from which ``aggregate``
-    learns most. With ``bits=SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    Parameters
+    ----------
+    rankings
+        The true rankings.
+    epsilon
+        The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
+        ``rankings.epsilons``.
+    mechanism
+        The name of a mechanism, or "auto" for the one that is best at the objective.
+    objective
+        What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
+        from.
+    listed_items_public
+        Accept partial rankings; which items they list is then public.
+    repeated_voters
+        Accept voters who stand in several rows; the guarantee and the charge then count all rows of a voter together.
+    ledger
+        A budget that is charged before anything is drawn.
+    answers
+        A file of answers: a voter who was asked the same question before gets the stored synthetic ranking again, at
+        no further cost. It needs voters' ids, each once, complete rankings, and one epsilon.
+    wave
+        With ``answers``, the name of this collection: a new one says that the rankings were collected again, and they
+        are drawn and charged again.
+    bits
+        Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
 
-    ``ledger`` is charged before anything is drawn. With ``answers`` whoever was asked the same question before gets the
-    stored synthetic ranking again, at no cost; another ``wave`` says that the data are new.
+    Returns
+    -------
+    Release[Rankings]
+        The synthetic table with its guarantee.
     """
     if not isinstance(rankings, Rankings):
         raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
@@ -65,12 +106,13 @@ def privatize(
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
-    job = _Job(mechanism, cast("Real | None", epsilon), listed_items_public, bits or SecureBits(), objective)
-    task = job.admit(rankings, job.bits.spawn())
+    run = _Run(mechanism, objective, cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
+    groups = run.look(rankings)
+    run.check_voters(lambda row: rankings.voters[row])
     if answers is not None:
-        return job.permanent(task, answers, wave, ledger)
-    with spending(ledger, job.guarantee(), "privatize", job.bits) as charge:
-        release = job.release(task.run(workers=os.cpu_count() or 1))
+        return _permanent(run, rankings, answers, wave, ledger)
+    with spending(ledger, run.guarantee(), "privatize", run.bits) as charge:
+        release = run.release(run.draw(rankings, groups, run.bits.spawn(), workers=os.cpu_count() or 1))
         charge.commit(release.provenance)
     return release
 
@@ -84,6 +126,7 @@ def privatize_file(
     objective: Objective = "concordance",
     epsilon_column: str | None = None,
     listed_items_public: bool = False,
+    repeated_voters: bool = False,
     ties: Ties = "refuse",
     items: Iterable[str] | None = None,
     ledger: Ledger | None = None,
@@ -92,51 +135,287 @@ def privatize_file(
     bits: Bits | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Release[Path]:
-    """Privatize a file of rankings into another, in memory that does not grow with its length; rows keep their order.
+    """Privatize a file of rankings into another; rows keep their order, and a failure leaves nothing behind.
 
-    The guarantee and provenance go to TARGET.release.json. Nothing is left behind unless the whole run
-    succeeds. ``progress`` is called with the rows done and their total, None where only the end of the file
-    tells.
+    The guarantee and provenance go to TARGET.release.json. The memory does not grow with the file's length but for 16
+    bytes a row, by which repeated voters are found (10^7 rows: 160 MB); with ``answers`` the table is loaded.
+
+    Parameters
+    ----------
+    source
+        The file of true rankings: CSV, Parquet or PrefLib, by its ending.
+    target
+        The file to write, in the format that its ending says.
+    epsilon
+        The privacy of every ranking, smaller is more private.
+    mechanism
+        The name of a mechanism, or "auto" for the one that is best at the objective.
+    objective
+        What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
+        from.
+    epsilon_column
+        The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
+    listed_items_public
+        Accept partial rankings; which items they list is then public.
+    repeated_voters
+        Accept voters who stand in several rows; the guarantee and the charge then count all rows of a voter together.
+    ties
+        Tied items: "refuse" them, keep the order in which the file has them ("listed"), or break them at "random".
+    items
+        The public names of all items; without it, those that occur.
+    ledger
+        A budget that is charged after the file was checked and before anything is drawn.
+    answers
+        A file of answers, as in ``privatize``.
+    wave
+        With ``answers``, the name of this collection.
+    bits
+        Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    progress
+        Called with the rows done and their total, None where only the end of the file tells.
+
+    Returns
+    -------
+    Release[Path]
+        The target with its guarantee.
     """
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
-        raise Unsupported("a ledger charges before the file is read: give one epsilon for everyone, not epsilon_column")
-    job = _Job(mechanism, epsilon, listed_items_public, bits or SecureBits(), objective)
-    if answers is not None:
-        with open_rankings(source, items=items, ties=ties) as reader:
-            left_out = list(reader.ignored_columns)
-            table = Rankings.read(source, items=items, ties=ties)
-            with open_writer(target, like=reader) as writer:
-                kept = job.permanent(job.admit(table, job.bits), answers, wave, ledger, columns_left_out=left_out)
-                writer.write(kept.value)
-                writer.promise(kept.to_dict())
-        if progress:
-            progress(len(table), len(table))
-        return Release(Path(target), kept.guarantee, kept.provenance)
-    with (
-        open_rankings(source, items=items, ties=ties, epsilon_column=epsilon_column) as reader,
-        open_writer(target, like=reader) as writer,
-        ThreadPoolExecutor(1) as reading,
-        ThreadPoolExecutor(os.cpu_count()) as drawing,
-        spending(
-            ledger, Guarantee(ITEM_POSITION, job.epsilon or Fraction(1)), f"privatize {target}", job.bits
-        ) as charge,
-    ):
-        rows = 0
-        batches = _prefetched(reading, iter(reader))
-        for done in _in_order(drawing, (partial(job.work, batch, job.bits.spawn()) for batch in batches)):
-            charge.leaves()
-            writer.write(done)
-            rows += len(done)
+        raise Unsupported("a ledger needs one epsilon for everyone, not epsilon_column")
+    start = partial(_Run, mechanism, objective, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
+    listed = None if items is None else tuple(items)
+    read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column)
+    run = start()
+    with read() as reader, open_writer(target, like=reader) as writer:
+        facts = {"epsilon_column": epsilon_column, "columns_left_out": list(reader.ignored_columns)}
+        if answers is not None:
+            table = Rankings.read(source, items=listed, ties=ties)
+            run.look(table)
+            run.check_voters(lambda row: table.voters[row])
+            kept = _permanent(run, table, answers, wave, ledger, **facts)
+            writer.write(kept.value)
+            writer.promise(kept.to_dict())
             if progress:
-                progress(rows, reader.rows)
-        left_out = list(reader.ignored_columns)
-        release = job.release(Path(target), epsilon_column=epsilon_column, columns_left_out=left_out)
-        writer.promise(release.to_dict())
-        writer.keep()
-        charge.commit(release.provenance)
+                progress(len(table), len(table))
+            return Release(Path(target), kept.guarantee, kept.provenance)
+        promise = Guarantee(ITEM_POSITION, run.epsilon or Fraction(1))
+        if ledger is not None:
+            promise = _promise(start(), read)
+        with (
+            ThreadPoolExecutor(1) as reading,
+            ThreadPoolExecutor(os.cpu_count()) as drawing,
+            spending(ledger, promise, f"privatize {target}", run.bits) as charge,
+        ):
+            rows = 0
+            batches = _prefetched(reading, iter(reader))
+            for done in _in_order(drawing, (partial(run.privatized, batch, run.bits.spawn()) for batch in batches)):
+                run.count(done)
+                charge.leaves()
+                writer.write(done)
+                rows += len(done)
+                if progress:
+                    progress(rows, reader.rows)
+            run.check_voters(partial(_voter_of, read))
+            if ledger is not None and run.guarantee() != promise:
+                raise InputError(f"{os.fspath(source)}: the file changed while it was read")
+            release = run.release(Path(target), **facts)
+            writer.promise(release.to_dict())
+            writer.keep()
+            charge.commit(release.provenance)
     return release
+
+
+def _promise(run: _Run, read: Callable[[], RankingsReader]) -> Guarantee:
+    """What privatizing a file will promise, from reading it to the end."""
+    with read() as reader:
+        for batch in reader:
+            run.look(batch)
+    run.check_voters(partial(_voter_of, read))
+    return run.guarantee()
+
+
+def _voter_of(read: Callable[[], RankingsReader], row: int) -> Any:
+    """The id in a row of a file."""
+    with read() as reader:
+        for batch in reader:
+            if row < len(batch):
+                return batch.voters[row]
+            row -= len(batch)
+    raise InputError("the file changed while it was read")
+
+
+def _permanent(
+    run: _Run, rankings: Rankings, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
+) -> Release[Rankings]:
+    """Stored answers where there are any, drawn ones elsewhere; the store decides what is charged."""
+    if run.repeated_voters:
+        raise Unsupported(
+            "repeated_voters must not be given with answers, which keep one answer for each voter: privatize a "
+            "voter's rows in waves of their own"
+        )
+    if rankings.voters is None or run.epsilon is None or not rankings.complete or run.bits.seed is not None:
+        raise InputError(
+            "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "
+            "only then is the same question the same"
+        )
+    promise = run.guarantee()
+    (chosen,) = run.mechanisms.values()
+    names = sorted(rankings.items)
+    position = np.array([names.index(item) for item in rankings.items], dtype=np.int32)  # in the question's own order
+    stored = answers.answers(
+        Question(run.epsilon, chosen.name, tuple(names), wave),
+        rankings.voters,
+        lambda rows: position[chosen.sample(rankings.orders[rows], run.bits)],
+        ledger,
+        promise,
+        f"privatize, answers kept{f', wave {wave}' if wave else ''}",
+    )
+    orders = np.argsort(position).astype(np.int32)[stored]
+    return run.release(rankings.with_orders(orders), answers="kept", wave=wave, **facts)
+
+
+class _Run:
+    """One call: what was asked for, and what its rows have shown so far."""
+
+    def __init__(
+        self,
+        name: str,
+        objective: Objective,
+        epsilon: Real | None,
+        listed_items_public: bool,
+        repeated_voters: bool,
+        bits: Bits | None,
+    ) -> None:
+        check_choice(name, objective)
+        self.name, self.objective = name, objective
+        self.epsilon = None if epsilon is None else positive(epsilon)
+        self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
+        self.bits = bits or SecureBits()
+        self.mechanisms: dict[tuple[int, Fraction], RankingMechanism] = {}
+        self._partial, self._items, self._rows_per_voter = False, 0, 1
+        self._voter_keys: list[NDArray[np.int64]] = []
+        self._admitting = Lock()
+
+    def look(self, batch: Rankings) -> list[Group]:
+        """Take note of rows that are drawn later, and say by which mechanisms."""
+        self.count(batch)
+        return self._groups(batch)
+
+    def privatized(self, batch: Rankings, bits: Bits) -> Rankings:
+        """The synthetic rows of a batch that nobody has looked at before."""
+        return self.draw(batch, self._groups(batch), bits)
+
+    def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
+        """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
+        orders = batch.orders
+        if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
+            drawn: Orders = groups[0][1].sample(orders, bits, workers)
+        else:
+            drawn = orders.copy()
+            for rows, chosen in groups:
+                drawn[rows, : chosen.items] = chosen.sample(orders[rows, : chosen.items], bits, workers)
+        return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons)
+
+    def _groups(self, batch: Rankings) -> list[Group]:
+        """Which rows go through which mechanism, after checking what the whole table must obey.
+
+        Rows share a mechanism when they share a length of at least two (one listed item has no order to protect) and
+        an epsilon. Batches may come in any order: whether their lists of items agree does not depend on it.
+        """
+        if self.epsilon is None and batch.epsilons is None:
+            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
+        complete, items = batch.complete, len(batch.items)
+        with self._admitting:
+            if not complete or self._items not in (0, items):
+                if not self.listed_items_public:
+                    raise InputError(
+                        "some rankings list only some of the items: their order can be protected, but not which items "
+                        "they list; say that this is public with listed_items_public=True (--listed-items-public)"
+                    )
+                self._partial = True
+            self._items = items
+            if complete and self.epsilon is not None:
+                return [(slice(None), self._mechanism(items, self.epsilon))] if items > 1 else []
+            own = np.zeros(len(batch)) if batch.epsilons is None or self.epsilon is not None else batch.epsilons
+            kinds, kind = np.unique(np.stack([batch.lengths, own]), axis=1, return_inverse=True)
+            return [
+                (np.flatnonzero(kind == number), self._mechanism(int(length), self.epsilon or positive(value)))
+                for number, (length, value) in enumerate(kinds.T.tolist())
+                if length > 1
+            ]
+
+    def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
+        if (length, epsilon) not in self.mechanisms:
+            chosen = build(self.name, length, epsilon, objective=self.objective)
+            self.mechanisms[length, epsilon] = cast(RankingMechanism, chosen)
+        return self.mechanisms[length, epsilon]
+
+    def count(self, batch: Rankings) -> None:
+        """Take note of who stands in the rows: whole numbers as they are, other ids as 64-bit hashes of their text.
+
+        Python keys its hashes at random in each process. Two of 10^7 different ids share one with probability 3e-6,
+        and count as one voter then: the table is refused, or promised less than it could be.
+        """
+        ids = batch.voters
+        if ids is None:
+            return
+        if ids.dtype.kind in "iu":
+            keys = ids.astype(np.int64)
+        else:
+            keys = np.fromiter((hash(str(voter)) for voter in ids.tolist()), np.int64, len(ids))
+        self._voter_keys.append(keys)
+
+    def check_voters(self, voter_of: Callable[[int], Any]) -> None:
+        """Find the largest number of rows of one voter; more than one is refused unless it was said to be right."""
+        if not self._voter_keys:
+            return
+        keys = np.concatenate(self._voter_keys)
+        keys.sort()
+        if not (keys[1:] == keys[:-1]).any():
+            return
+        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        counts = np.diff(np.append(begins, len(keys)))
+        self._rows_per_voter = int(counts.max())
+        if not self.repeated_voters:
+            rows = np.flatnonzero(np.concatenate(self._voter_keys) == keys[begins[counts.argmax()]]).tolist()
+            named = ", ".join(str(row + 1) for row in rows[:_ROWS_NAMED])
+            more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
+            raise InputError(
+                f"voter {str(voter_of(rows[0]))!r} stands in {len(rows)} rows ({named}{more}, counted from 1), "
+                "and each is drawn for: keep one row for each voter, or say repeated_voters=True (--repeated-voters), "
+                "and epsilon is stated and charged for all rows of a voter together"
+            )
+
+    def guarantee(self) -> Guarantee:
+        """The weakest of the guarantees of all rows looked at so far, for all rows of a voter together."""
+        if not self.mechanisms:
+            raise InputError("no ranking lists two items or more: there is no order to protect")
+        each = [chosen.guarantee for chosen in self.mechanisms.values()]
+        weakest = replace(
+            each[0],
+            epsilon=max(guarantee.epsilon for guarantee in each),
+            whole_ranking_epsilon=max(guarantee.whole_ranking_epsilon or 0 for guarantee in each),
+            personal=self.epsilon is None,
+            listed_items_public=self._partial,
+        )
+        return weakest.for_rows_of_a_voter(self._rows_per_voter)
+
+    def release(self, value: Any, **facts: Any) -> Release[Any]:
+        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+        guarantee = self.guarantee()
+        used = {chosen.name for chosen in self.mechanisms.values()}
+        parameters = {
+            "asked_for": self.name,
+            "objective": self.objective,
+            "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
+            "choices": [
+                {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())
+            ],
+            **facts,
+        }
+        provenance = Provenance.now(" + ".join(name for name in MECHANISMS if name in used), parameters, self.bits)
+        return Release(value, None if provenance.seed is not None else guarantee, provenance)
 
 
 def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Iterator[Rankings]:
@@ -156,132 +435,3 @@ def _in_order(workers: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """The work on one batch: which rows (None for all) go through which mechanism, with bits of their own."""
-
-    batch: Rankings
-    groups: list[tuple[NDArray[np.int64] | None, RankingMechanism]]
-    bits: Bits
-
-    def run(self, workers: int = 1) -> Rankings:
-        """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
-        batch, orders = self.batch, self.batch.orders
-        if len(self.groups) == 1 and self.groups[0][0] is None and orders.shape[1] == self.groups[0][1].items:
-            out: Orders = self.groups[0][1].sample(orders, self.bits, workers)
-        else:
-            out = orders.copy()
-            for rows, one in self.groups:
-                chosen = slice(None) if rows is None else rows
-                out[chosen, : one.items] = one.sample(orders[chosen, : one.items], self.bits, workers)
-        return Rankings._of(out, batch.items, batch._voters, batch.epsilons)
-
-
-class _Job:
-    """One privatization: what was asked for, and what has been promised on the way."""
-
-    def __init__(
-        self, name: str, epsilon: Real | None, listed_items_public: bool, bits: Bits, objective: Objective
-    ) -> None:
-        mechanism(name, 2, 1, objective=objective)  # an unknown name is refused before anything is read
-        self.name, self.bits, self.objective = name, bits, objective
-        self.epsilon = None if epsilon is None else positive(epsilon)
-        self.listed_items_public = listed_items_public
-        self.partial = False
-        self.items: int | None = None
-        self.used: dict[tuple[int, Fraction], RankingMechanism] = {}
-        self._admitting = Lock()
-
-    def work(self, batch: Rankings, bits: Bits) -> Rankings:
-        """The synthetic rows of a batch; batches may come in any order, which changes nothing in what is refused."""
-        return self.admit(batch, bits).run()
-
-    def admit(self, batch: Rankings, bits: Bits) -> _Task:
-        """Check what the whole table must obey, build the mechanisms that the batch needs, say what is to be done."""
-        if self.epsilon is None and batch.epsilons is None:
-            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
-        complete = batch.complete
-        with self._admitting:
-            some = not complete or self.items not in (None, len(batch.items))
-            self.items = len(batch.items)
-            if some and not self.listed_items_public:
-                raise InputError(
-                    "some rankings list only some of the items: their order can be protected, but not which items "
-                    "they list; say that this is public with listed_items_public=True (--listed-items-public)"
-                )
-            self.partial |= some
-            groups = [(rows, self._mechanism(length, eps)) for length, eps, rows in self._groups(batch, complete)]
-        return _Task(batch, groups, bits)
-
-    def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
-        if (length, epsilon) not in self.used:
-            built = mechanism(self.name, length, epsilon, objective=self.objective)
-            assert isinstance(built, RankingMechanism)
-            self.used[length, epsilon] = built
-        return self.used[length, epsilon]
-
-    def _groups(self, batch: Rankings, complete: bool) -> Iterator[tuple[int, Fraction, Any]]:
-        """The rows that share a length of at least two (one listed item has no order to protect) and an epsilon."""
-        if complete and self.epsilon is not None:
-            if len(batch.items) > 1:
-                yield len(batch.items), self.epsilon, None
-            return
-        own = np.zeros(len(batch)) if batch.epsilons is None or self.epsilon is not None else batch.epsilons
-        kinds, kind = np.unique(np.stack([batch.lengths, own]), axis=1, return_inverse=True)
-        for place, (length, value) in enumerate(kinds.T.tolist()):
-            if length > 1:
-                yield int(length), self.epsilon or positive(value), np.flatnonzero(kind == place)
-
-    def permanent(
-        self, task: _Task, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
-    ) -> Release[Rankings]:
-        """Stored answers where there are any, drawn ones elsewhere; charged when the question is new."""
-        batch = task.batch
-        if batch.voters is None or self.epsilon is None or not batch.complete or self.bits.seed is not None:
-            raise InputError(
-                "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "
-                "only then is the same question the same"
-            )
-        ((_, one),) = task.groups
-        names = sorted(batch.items)
-        place = np.array([names.index(item) for item in batch.items], dtype=np.int32)  # in the question's own order
-
-        def charge() -> None:
-            if ledger is not None:
-                ledger.spend(self.guarantee(), f"privatize, answers kept{f', wave {wave}' if wave else ''}")
-
-        asked = Question(self.epsilon, one.name, tuple(names), wave)
-        stored = answers.answers(
-            asked, batch.voters, lambda rows: place[one.sample(batch.orders[rows], task.bits)], charge
-        )
-        orders = np.argsort(place).astype(np.int32)[stored]
-        return self.release(batch.with_orders(orders), answers="kept", wave=wave, **facts)
-
-    def guarantee(self) -> Guarantee:
-        """The weakest of the guarantees of all rows admitted so far."""
-        if not self.used:
-            raise InputError("no ranking lists two items or more: there is no order to protect")
-        strongest = [one.guarantee for one in self.used.values()]
-        return replace(
-            strongest[0],
-            epsilon=max(one.epsilon for one in strongest),
-            whole_ranking_epsilon=max(one.whole_ranking_epsilon or 0 for one in strongest),
-            personal=self.epsilon is None,
-            listed_items_public=self.partial,
-        )
-
-    def release(self, value: Any, **facts: Any) -> Release[Any]:
-        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
-        guarantee, personal = self.guarantee(), self.epsilon is None
-        names = [name for name in MECHANISMS if any(one.name == name for one in self.used.values())]
-        parameters = {
-            "asked_for": self.name,
-            "objective": self.objective,
-            "epsilon": "each voter's own" if personal else str(self.epsilon),
-            "choices": [{"mechanism": self.used[key].name, **self.used[key].parameters} for key in sorted(self.used)],
-            **facts,
-        }
-        provenance = Provenance.now(" + ".join(names), parameters, self.bits)
-        return Release(value, None if provenance.seed is not None else guarantee, provenance)

@@ -14,7 +14,7 @@ of these hold, and else it stays spent:
 2. *The failure says nothing about the data*: an interrupt, or the operating system's refusal (a full disk, a directory
    that has gone). Anything else might depend on the data or on the noisy value, and whoever sees that it happened sees
    a fact about them; given back, such facts would be had for free, as many as one likes. All refusals of data are made
-   before the charge. The one exception is ``privatize_file``, which reads while it draws: there they stay spent.
+   before the charge.
 
 ``cancel`` gives a charge back by hand; it is for failures before any secret was read and for nothing else.
 
@@ -28,6 +28,7 @@ What the ledger cannot know: that two names mean the same people. Nothing ties t
 from __future__ import annotations
 
 import os
+import secrets
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -172,9 +173,9 @@ class Ledger:
                         f"{path}: {dataset!r} has releases that a new budget would not know of; create all budgets of "
                         "a data set before its first release"
                     )
-            number = writing.append(
-                {"kind": "budget", "when": now(), "dataset": dataset, "protects": protects} | terms_to_dict(terms)
-            )
+            facts = {"kind": "budget", "when": now(), "dataset": dataset, "protects": protects}
+            # the hash of its first event names a file: a random text in it makes the name one of a kind
+            number = writing.append(facts | {"salt": secrets.token_hex(16)} | terms_to_dict(terms))
             writing.run("INSERT INTO accounts VALUES (?, ?)", number, canonical(fresh(terms)))
 
         store.write(work)

@@ -1,8 +1,8 @@
 """What stands in a ledger's file: budgets, charges and how they ended, and how to check all of it.
 
-Four kinds of event: *budget* (a data set, a unit, its terms), *reserve* (a charge with its cost to every budget of the
-data set), *commit* and *cancel* (how a charge ended). An account is what its events add up to. It is kept beside them
-so that a charge need not read them all, and ``verify`` computes it anew.
+Five kinds of event: *budget* (a data set, a unit, its terms), *reserve* (a charge with its cost to every budget of the
+data set), *commit* and *cancel* (how a charge ended), *answers* (a note of ``witness``). An account is what its events
+add up to. It is kept beside them so that a charge need not read them all, and ``verify`` computes it again.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: 
             for one in charge["charges"]:
                 cost = Cost.from_dict(one["cost"])
                 accounts[one["budget"]] = accounts[one["budget"]].plus(cost, _where(charge), -1)
-    else:
+    elif kind != "answers":  # a note of ``witness``, which costs nothing
         raise ValueError(f"unknown kind {kind!r}")
 
 
