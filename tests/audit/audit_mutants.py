@@ -9,8 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +35,8 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutatio
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
-from rankdp.privacy.bits import SeededBits
+from rankdp.privacy.answers import Question
+from rankdp.privacy.bits import SecureBits, SeededBits
 
 DRAWS = 30_000  # in all, for a statistical audit
 SEED = 20_231
@@ -166,6 +171,44 @@ def bounded_outcomes() -> dict[str, Callable[[], bool]]:
     return {"statistical": caught}
 
 
+def twice(release: Callable, rule: str | None) -> dict[str, Callable[[], bool]]:
+    """Two draws about one voter, held against what the library says that they cost; a mutant lacks the ``rule``."""
+
+    def caught():
+        with mock.patch(rule, return_value=True) if rule else nullcontext():
+            claimed = release([0, 1, 2], 2, SecureBits())[1]
+        bits = SeededBits(SEED)
+        pairs = ranking_neighbours(range(3))
+        audited = audit_samples(
+            lambda order, count: release(order, count, bits)[0], pairs, draws=DRAWS, claimed_epsilon=claimed
+        )
+        return not audited.holds
+
+    return {"statistical": caught}
+
+
+def unpaid_answers(order, count, bits):
+    """Answers that were drawn without a ledger and are released under one, then a plain release of the same voters."""
+    kendall, orders = rankdp.mechanism("kendall", 3, 1), np.tile(np.array(order, dtype=np.int32), (count, 1))
+    with TemporaryDirectory() as directory:
+        store, question = rankdp.AnswerStore(Path(directory, "answers")), Question(1, "kendall", ("a", "b", "c"))
+        ledger = rankdp.Ledger.create(Path(directory, "ledger"), "poll", kendall.guarantee.protects, 10)
+        store.answers(question, range(count), lambda rows: kendall.sample(orders[rows], bits))
+        stored = store.answers(question, range(count), kendall.sample, ledger, kendall.guarantee)
+        ledger.spend(kendall.guarantee)
+        total = ledger.budgets[0].standing.epsilon
+        store.close()
+        ledger.close()
+    return np.hstack([stored, kendall.sample(orders, bits)]), total
+
+
+def repeated_voters(order, count, bits):
+    """Every voter has two rows with the same ranking."""
+    table = rankdp.Rankings.from_orders([order] * (2 * count), voters=np.repeat(np.arange(count), 2))
+    release = rankdp.privatize(table, 1, mechanism="kendall", repeated_voters=True, bits=bits)
+    return release.value.orders.reshape(count, -1), release.guarantee and release.guarantee.epsilon
+
+
 def same_seed_for_rows():
     def sampler(order, count):
         seed = next(seeds)
@@ -205,6 +248,10 @@ MUTANTS = [
     Mutant("contribution bounding", voters(bounded=True), honest=True),
     Mutant("contribution bounding skipped", voters(bounded=False)),
     Mutant("bounded outcomes", bounded_outcomes()),
+    Mutant("answers paid by every ledger", twice(unpaid_answers, None), honest=True),
+    Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
+    Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
+    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.privatize._Run.check_voters")),
     Mutant("scores on the integer grid", samples(exact_scores, (0.0, 1.0)), honest=True),
     Mutant("scores with NumPy's Laplace noise", samples(float_scores, (0.0, 1.0))),
 ]

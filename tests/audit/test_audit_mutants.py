@@ -31,6 +31,8 @@ def test_mutant(mutant):
         ("scores with NumPy's Laplace noise", "statistical"),
         ("contribution bounding skipped", "statistical"),
         ("bounded outcomes", "statistical"),
+        ("unpaid answers", "statistical"),
+        ("repeated voters", "statistical"),
     ],
 )
 def test_the_check_that_must_catch_it(name, check):

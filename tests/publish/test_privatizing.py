@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from rankdp.data.files import open_rankings
 from rankdp.data.synthetic import town_poll
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.publish import privatize as privatizing
 from rankdp.publish.privatize import privatize, privatize_file
 
 
@@ -135,6 +137,84 @@ def test_other_refusals(poll: rankdp.Rankings) -> None:
         privatize(poll.orders, 1)  # type: ignore[arg-type]
     with pytest.raises(rankdp.InputError, match="no order to protect"):
         privatize(rankdp.Rankings.from_orders([["only"]]), 1)
+
+
+@pytest.mark.parametrize("ids", [["ann", "bob", "ann ", "eve", "ann"], [7, 8, 7, 9, 7], [b"a", 1, b"a", 2, b"a"]])
+def test_a_voter_in_several_rows_is_refused_or_counted(tmp_path: Path, ids: list[object]) -> None:
+    orders = np.tile(np.arange(4), (5, 1))
+    table = rankdp.Rankings.from_orders(orders, voters=ids)
+    ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 3)
+    told = re.escape(f"voter {str(ids[0])!r} stands in 3 rows (1, 3, 5, counted from 1)")
+    with pytest.raises(rankdp.InputError, match=f"{told}.*repeated_voters=True .--repeated-voters."):
+        privatize(table, 1, ledger=ledger)
+    assert not ledger.history()
+    release = privatize(table, 1, mechanism="kendall", repeated_voters=True, ledger=ledger)
+    assert release.guarantee is not None
+    assert (release.guarantee.epsilon, release.guarantee.rows_per_voter) == (3, 3)
+    assert release.guarantee.whole_ranking_epsilon == 3 * 2
+    assert "up to 3 rows" in release.explain()
+    assert Guarantee.from_dict(release.to_dict()["guarantee"]) == release.guarantee
+    assert [entry.guarantee.epsilon for entry in ledger.history()] == [3]
+    assert release.provenance.parameters["epsilon"] == "1"  # of each row: what an aggregate undoes
+    once = privatize(table[:2], 1, mechanism="kendall", repeated_voters=True)
+    assert once.guarantee == rankdp.mechanism("kendall", 4, 1).guarantee
+
+
+def test_answers_are_for_voters_with_one_row(tmp_path: Path) -> None:
+    store = rankdp.AnswerStore(tmp_path / "answers.db")
+    table = rankdp.Rankings.from_orders(np.tile(np.arange(4), (3, 1)), voters=["ann", "bob", " ann"])
+    with pytest.raises(rankdp.InputError, match="voter 'ann' stands in 2 rows"):
+        privatize(table, 1, answers=store)
+    with pytest.raises(rankdp.Unsupported, match="repeated_voters must not be given with answers"):
+        privatize(table, 1, answers=store, repeated_voters=True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_voter_in_several_rows_of_a_file(tmp_path: Path, ending: str) -> None:
+    rows = 150_000  # more than a batch
+    ids = np.arange(rows)
+    ids[-1] = 4
+    orders = np.tile(np.arange(3), (rows, 1))
+    source, target = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    rankdp.Rankings.from_orders(orders, items=["a", "b", "c"], voters=ids).write(source)
+    ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 4)
+    for pays in (None, ledger):
+        with pytest.raises(rankdp.InputError, match=r"voter '4' stands in 2 rows \(5, 150000, counted from 1\)"):
+            privatize_file(source, target, 1, mechanism="kendall", ledger=pays)
+        assert not target.exists()
+    assert not ledger.history()
+    for pays in (None, ledger):
+        release = privatize_file(source, target, 1, mechanism="kendall", ledger=pays, repeated_voters=True)
+        assert release.guarantee is not None
+        assert (release.guarantee.epsilon, release.guarantee.rows_per_voter) == (2, 2)
+    assert [entry.guarantee.epsilon for entry in ledger.history()] == [2]
+
+
+def test_what_refuses_a_file_does_so_before_the_charge(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("voter,rank_1,rank_2\nann,a,b\nbob,a,a\n")
+    ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 1)
+    with pytest.raises(rankdp.InputError, match="line 3"):
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 1, ledger=ledger)
+    assert not ledger.history()
+
+
+def test_a_file_that_changes_after_the_charge_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "in.csv").write_text("voter,rank_1,rank_2\nann,a,b\nbob,a,b\n")
+    ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 3)
+    look = privatizing._promise
+
+    def changed(run: object, read: object) -> Guarantee:
+        promise = look(run, read)  # type: ignore[arg-type]
+        with (tmp_path / "in.csv").open("a") as file:
+            file.write("ann,b,a\n")
+        return promise
+
+    monkeypatch.setattr(privatizing, "_promise", changed)
+    with pytest.raises(rankdp.InputError, match="the file changed while it was read") as refusal:
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 1, ledger=ledger, repeated_voters=True)
+    assert any("spent" in told for told in refusal.value.__notes__)
+    assert not (tmp_path / "out.csv").exists()
+    assert ledger.budgets[0].standing.epsilon == 1
 
 
 def test_a_rehearsal_repeats_and_promises_nothing(poll: rankdp.Rankings) -> None:

@@ -7,11 +7,10 @@ that asks them, and every later call returns that answer, *also when their true 
 moved with the truth would be a second release. A new ``wave`` says that the rankings were collected again; they are
 drawn and charged again.
 
-What is charged
----------------
-A ledger (its file, its data set and, where one is stated, the part of the voters) pays for a question in the first
-release under it that returns any answer to it: epsilon once, whoever drew the answers, and whether another ledger paid
-for them or none did. Later releases of the same question under the same ledger are free, also for voters who join.
+**What is charged.** A ledger (its file, its data set and, where one is stated, the part of the voters) pays for a
+question in the first release under it that returns any answer to it: epsilon once, whoever drew the answers, and
+whether another ledger paid for them or none did. Later releases of the same question under the same ledger are free,
+also for voters who join.
 
 Proof. Fix a ledger and a voter v. What is released under the ledger about v is at most one draw for each question that
 the ledger has paid for, and copies of it, and the plain releases, each of which was charged. By basic composition the
@@ -20,13 +19,11 @@ Other voters' answers are drawn independently of v's ranking and add nothing (pa
 serves all voters, those who join later too. A plain ``privatize`` of the same voters is another draw and is charged in
 full. Draws that were never released under a ledger are not in its total: it covers what it hears of.
 
-Old copies
-----------
-"One draw" needs the file: a restored backup would draw again what it has forgotten. So both files are chains of events
-that note each other. Before answers are returned under a ledger, the ledger notes on disk how far the file of answers
-has come; a file that does not contain what the ledger has noted is refused. A crash before the note leaves answers
-that nobody has seen. The file of answers in turn keeps the entry that paid; a ledger without it has lost charges and
-is refused too, rather than charged again: its total would still lack the others that it lost.
+**Old copies.** "One draw" needs the file: a restored backup would draw again what it has forgotten. So both files are
+chains of events that note each other. Before answers are returned under a ledger, the ledger notes on disk how far the
+file of answers has come; a file that does not contain what the ledger has noted is refused. A crash before the note
+leaves answers that nobody has seen. The file of answers in turn keeps the entry that paid; a ledger without it has lost
+charges and is refused too, rather than charged again: its total would still lack the others that it lost.
 
 The charge is on disk before anything is drawn, the answers are on disk before they are returned. A crash in between
 leaves the charge spent and the question unpaid; it is charged again.
