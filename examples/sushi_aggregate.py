@@ -17,7 +17,7 @@ import numpy as np
 import rankdp
 from rankdp.data.synthetic import town_poll
 from rankdp.errors import Unsupported
-from rankdp.report.plots import COLOURS, new_figure, save
+from rankdp.report.plots import COLOURS, new_figure, picture
 
 EPSILONS = (0.5, 1, 2, 4, 8)
 MECHANISMS = ("kendall", "ulam", "reinsertion")
@@ -78,7 +78,7 @@ def main(target: str) -> None:
     axes.minorticks_off()
     axes.grid(color="0.93")
     axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.13))
-    save(figure, target)
+    Path(target).write_bytes(picture(figure, Path(target).suffix[1:]))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankdp.data.rankings import Rankings
 from rankdp.data.synthetic import town_poll
-from rankdp.mechanisms.registry import mechanism, why
+from rankdp.mechanisms.registry import candidates, mechanism, why
 from rankdp.privacy.release import Release
 from rankdp.publish.privatize import privatize
-from rankdp.report.plots import concordance_curves, mean_rank_lines, new_figure, save
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import COLOURS, SERIES, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 
@@ -41,12 +46,45 @@ class Demo:
         """Which mechanism auto took, and why."""
         return why(mechanism("auto", len(self.true), epsilon))  # type: ignore[arg-type]
 
-    def save_plot(self, path: str | PathLike[str]) -> None:
-        """The picture of it all."""
+    def report(self) -> Report:
+        """Mean ranks, places and what is promised, for readers."""
+        columns = [self.true, *self.synthetic.values()]
+        places = [{item: place for place, item in enumerate(self.order(means), 1)} for means in columns]
+        rows = [
+            [item, *(f"{means[item]:.2f}  #{place[item]}" for means, place in zip(columns, places, strict=True))]
+            for item in self.order(self.true)
+        ]
+        kept = ["item pairs in the true order", "", *(f"{self.pairs_in_order(epsilon):.0%}" for epsilon in EPSILONS)]
+        middle = EPSILONS[1]
+        return Report(
+            title=f"What should our town build next? Mean rank over {len(self.poll):,} made-up voters, and place",
+            records=[
+                {"item": item, "true": self.true[item]}
+                | {f"epsilon {epsilon:g}": means[item] for epsilon, means in self.synthetic.items()}
+                for item in self.order(self.true)
+            ],
+            facts=lambda: {
+                "true_mean_ranks": self.true,
+                "synthetic": {
+                    f"{epsilon:g}": {"mean_ranks": self.synthetic[epsilon], **release.to_dict()}
+                    for epsilon, release in self.releases.items()
+                },
+            },
+            tables=[Table(["item", "true", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)], [*rows, kept])],
+            words=[
+                f"Why this mechanism: {self.why(middle)}.",
+                f"What epsilon {middle:g} promises every voter: {self.releases[middle].explain()}",
+                "Mean ranks of synthetic rankings are drawn to the middle, the more so the smaller epsilon is: compare "
+                "the order of the items rather than the numbers.",
+            ],
+            figure=self._figure,
+        )
+
+    def _figure(self) -> Figure:
         figure, (left, right) = new_figure(2, width=12, height=5)
-        mean_rank_lines(left, self.true, self.synthetic)
-        concordance_curves(right, len(self.true), [2 ** (step / 4) for step in range(-8, 17)])
-        save(figure, path)
+        _mean_rank_lines(left, self.true, self.synthetic)
+        _concordance_curves(right, len(self.true), [2 ** (step / 4) for step in range(-8, 17)])
+        return figure
 
 
 def run_demo() -> Demo:
@@ -60,3 +98,55 @@ def run_demo() -> Demo:
 def mean_ranks(rankings: Rankings) -> dict[str, float]:
     """Each item's average rank in complete rankings."""
     return dict(zip(rankings.items, rankings.ranks().mean(axis=0).tolist(), strict=True))
+
+
+def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> None:
+    """The expected share of pairs each mechanism keeps in order, against epsilon: known before any data are seen."""
+    kept: dict[str, list[float]] = {}
+    for epsilon in epsilons:
+        for candidate in candidates(items, epsilon):
+            kept.setdefault(candidate.name, []).append(candidate.expected_concordance())
+    for name in sorted(kept, key=lambda name: -kept[name][-1]):
+        axes.plot(epsilons, kept[name], color=COLOURS[name], label=name)
+    axes.axhline(0.5, color="0.7", linewidth=0.8, linestyle=":")
+    axes.set(
+        xscale="log",
+        xlabel="epsilon",
+        ylabel="pairs kept in order",
+        ylim=(0.48, 1.01),
+        title=f"What a ranking of {items} items keeps",
+    )
+    axes.set_xticks([0.25, 0.5, 1, 2, 4, 8, 16], ["1/4", "1/2", "1", "2", "4", "8", "16"])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.legend(frameon=False)
+
+
+def _mean_rank_lines(axes: Axes, true: Mapping[str, float], synthetic: Mapping[float, Mapping[str, float]]) -> None:
+    """The mean rank of every item in the synthetic tables, by epsilon, and on the right in the true one."""
+    epsilons = sorted(synthetic)
+    places = np.arange(len(epsilons) + 1)
+    ordered = sorted(true, key=lambda item: true[item])
+    labels = _spread([true[item] for item in ordered], gap=(max(true.values()) - min(true.values())) / 22)
+    for colour, item, label in zip(np.resize(SERIES, len(true)), ordered, labels, strict=True):
+        levels = [*(synthetic[epsilon][item] for epsilon in epsilons), true[item]]
+        axes.plot(places, levels, color=str(colour), marker="o", markersize=4)
+        axes.text(places[-1] + 0.12, label, item, va="center", color=str(colour))
+    axes.set_xticks(places, [*(f"{epsilon:g}" for epsilon in epsilons), "true"])
+    axes.set(xlabel="epsilon", ylabel="mean rank (1 = best)", title="The poll through the mechanism")
+    axes.set_xlim(-0.2, len(epsilons) + 1.1)
+    axes.invert_yaxis()
+
+
+def _spread(levels: Sequence[float], gap: float) -> list[float]:
+    """Heights for labels near rising ``levels``, at least ``gap`` apart: those too close share the room around them."""
+    groups: list[list[float]] = []
+    for level in levels:
+        groups.append([level])
+        while len(groups) > 1 and _top(groups[-1], gap) - _top(groups[-2], gap) < gap * len(groups[-1]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [_top(group, gap) - gap * (len(group) - 1 - i) for group in groups for i in range(len(group))]
+
+
+def _top(group: Sequence[float], gap: float) -> float:
+    """The height of the last label of a group centred on its mean."""
+    return sum(group) / len(group) + gap * (len(group) - 1) / 2

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-import rankdp
 from rankdp.aggregation.aggregate_page import check_ending, rows_of, table_of, to_dict, write_aggregate
 from rankdp.aggregation.methods import SCORES
+
+import rankdp
 from rankdp.aggregation.respondents import compare, required_voters
 from rankdp.cli import cli
 from rankdp.errors import InputError

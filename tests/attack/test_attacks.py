@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rankdp.attack.attack_page import check_ending
 
 import rankdp
-from rankdp.attack.attack_page import check_ending
 from rankdp.attack.inference import _codes, infer, success_curve, success_probability
 from rankdp.attack.position import position_attack
 from rankdp.attack.votes import Membership, membership_experiment, score_attack

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rankdp.planning.plan_page import _smooth, check_ending, table_of, to_html, write_plan
 
 from rankdp.cli import cli
 from rankdp.errors import InputError
 from rankdp.planning.plan import plan
-from rankdp.planning.plan_page import _smooth, check_ending, table_of, to_html, write_plan
 
 pytestmark = pytest.mark.slow
 

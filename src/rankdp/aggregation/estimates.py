@@ -17,7 +17,7 @@ scaled so that the voters of each length together count as many as they are, pai
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,9 +27,10 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.aggregation.methods import SCORES
+from rankdp.aggregation.origin import Origin
 from rankdp.aggregation.tallies import Choose, Tallies, Tally
-from rankdp.data.atomic import SIDECAR, read_sidecar
+from rankdp.data.atomic import SIDECAR
+from rankdp.data.counts import PairCounts
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import natural
@@ -39,6 +40,7 @@ from rankdp.mechanisms.rankings.estimators import rank_estimator, share_estimato
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
+from rankdp.rankers.bradley_terry import fit_wins
 
 Floats = NDArray[np.float64]
 Combine = Literal["precision", "voters"]
@@ -56,20 +58,44 @@ class Estimate:
     """The largest bias that is left; 0 but for rounding unless some was allowed or had to be."""
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of normal intervals, made longer by the bias; they may leave the range of a share."""
+        """Lower and upper ends of normal intervals, made longer by the bias; they may leave the range of a share.
+
+        Parameters
+        ----------
+        level
+            The confidence of each interval.
+        """
         reach = quantile(level) * self.standard_errors + self.bias
         return self.values - reach, self.values + reach
 
 
 class Aggregate:
-    """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for."""
+    """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for.
 
-    def __init__(self, items: tuple[str, ...], tallies: Sequence[Tally], combine: Combine = "precision") -> None:
+    Parameters
+    ----------
+    items
+        The names of the items.
+    tallies
+        What was counted, one for each group of voters with the same length and noise.
+    combine
+        "precision" or "voters": how the groups are weighed.
+    release
+        What is promised about the rankings, and so about everything here; None where nothing is known about it.
+    """
+
+    def __init__(
+        self,
+        items: tuple[str, ...],
+        tallies: Sequence[Tally],
+        combine: Combine = "precision",
+        release: Release[None] | None = None,
+    ) -> None:
         if combine not in get_args(Combine):
             raise InputError(f"combine must be one of {', '.join(get_args(Combine))}, got {combine!r}")
         if not tallies:
             raise InputError("no ranking lists two items or more: there is nothing to aggregate")
-        self.items, self.combine = items, combine
+        self.items, self.combine, self.release = items, combine, release
         self._tallies = tuple(tallies)
 
     def __repr__(self) -> str:
@@ -78,25 +104,25 @@ class Aggregate:
     @property
     def voters(self) -> int:
         """The rankings that list at least two items."""
-        return sum(one.voters for one in self._tallies)
+        return sum(tally.voters for tally in self._tallies)
 
     @property
     def mechanisms(self) -> tuple[RankingMechanism, ...]:
         """What the rankings went through, one for each length and epsilon."""
-        return tuple(one.mechanism for one in self._tallies)
+        return tuple(tally.mechanism for tally in self._tallies)
 
     @cached_property
     def win_rates(self) -> Estimate:
         """Row i, column j: the share of voters who prefer i to j, among those who list both; 1/2 for i = j."""
         parts, bias, ahead = [], 0.0, np.zeros((len(self.items),) * 2)
-        for one in self._tallies:
-            if one.pairs is None:
-                raise one.refusal or Unsupported("win rates are not known")
-            count, score, square = np.moveaxis(one.cells, 2, 0)
-            weight = self._weight(one.pairs.mean_variance + 0.25)
-            length = one.mechanism.items
+        for tally in self._tallies:
+            if tally.pairs is None:
+                raise tally.refusal or Unsupported("win rates are not known")
+            count, score, square = np.moveaxis(tally.cells, 2, 0)
+            weight = self._weight(tally.pairs.mean_variance + 0.25)
+            length = tally.mechanism.items
             parts.append(_Part(length, weight, count + count.T, score - score.T, square + square.T))
-            bias, ahead = max(bias, one.pairs.bias), ahead + count
+            bias, ahead = max(bias, tally.pairs.bias), ahead + count
         values, errors = _weighted(parts)
         with np.errstate(invalid="ignore"):
             naive = ahead / (ahead + ahead.T)
@@ -109,12 +135,12 @@ class Aggregate:
         """Each item's mean rank, 1 for the best, among the voters who list it."""
         length, landed = self._one_length("mean ranks")
         parts, bias = [], 0.0
-        for one in self._tallies:
-            found = rank_estimator(one.mechanism, one.bias)
-            weight = self._weight(found.mean_variance + (length**2 - 1) / 12)
-            voters, squares = one.landed.sum(axis=1), one.landed @ found.values**2
-            parts.append(_Part(length, weight, voters, one.landed @ found.values, squares))
-            bias = max(bias, found.bias)
+        for tally in self._tallies:
+            estimator = rank_estimator(tally.mechanism, tally.bias)
+            weight = self._weight(estimator.mean_variance + (length**2 - 1) / 12)
+            voters, squares = tally.landed.sum(axis=1), tally.landed @ estimator.values**2
+            parts.append(_Part(length, weight, voters, tally.landed @ estimator.values, squares))
+            bias = max(bias, estimator.bias)
         with np.errstate(invalid="ignore"):
             naive = landed @ np.arange(1.0, length + 1) / landed.sum(axis=1)
         return Estimate(*_weighted(parts), naive, bias)
@@ -124,12 +150,14 @@ class Aggregate:
         """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
         length, landed = self._one_length("shares of positions")
         parts, bias = [], 0.0
-        for one in self._tallies:
-            found = share_estimator(one.mechanism, one.bias)
-            weight = self._weight(found.mean_variance + (1 - 1 / length) / length)
-            voters = one.landed.sum(axis=1, keepdims=True) + np.zeros(length)
-            parts.append(_Part(length, weight, voters, one.landed @ found.values, one.landed @ found.values**2))
-            bias = max(bias, found.bias)
+        for tally in self._tallies:
+            estimator = share_estimator(tally.mechanism, tally.bias)
+            weight = self._weight(estimator.mean_variance + (1 - 1 / length) / length)
+            voters = tally.landed.sum(axis=1, keepdims=True) + np.zeros(length)
+            parts.append(
+                _Part(length, weight, voters, tally.landed @ estimator.values, tally.landed @ estimator.values**2)
+            )
+            bias = max(bias, estimator.bias)
         with np.errstate(invalid="ignore"):
             naive = landed / landed.sum(axis=1, keepdims=True)
         return Estimate(*_weighted(parts), naive, bias)
@@ -137,29 +165,90 @@ class Aggregate:
     @property
     def pair_voters(self) -> NDArray[np.int64]:
         """Row i, column j: how many voters list both."""
-        both = sum((one.cells[:, :, 0] for one in self._tallies if one.pairs), np.zeros((len(self.items),) * 2))
+        both = sum((tally.cells[:, :, 0] for tally in self._tallies if tally.pairs), np.zeros((len(self.items),) * 2))
         return np.rint(both + both.T).astype(np.int64)
 
     def scores(self, method: str = "borda") -> Floats:
-        """Each item's score by a method of ``rankdp.aggregation.methods``, higher for better."""
+        """Each item's score, higher for better.
+
+        Parameters
+        ----------
+        method
+            "borda": minus the mean rank; "copeland": against how many others the item has the majority, even ones
+            counting half; "bradley-terry": the centred log-strength; "kemeny": minus the place in Kemeny's ranking.
+        """
         if method not in SCORES:
             raise InputError(f"method must be one of {', '.join(SCORES)}, got {method!r}")
         return SCORES[method](self)
 
     def order(self, method: str = "borda") -> tuple[str, ...]:
-        """The items from best to worst; equal ones in the order of the items."""
+        """The items from best to worst; equal ones in the order of the items.
+
+        Parameters
+        ----------
+        method
+            "borda", "copeland", "bradley-terry" or "kemeny".
+        """
         return tuple(self.items[place] for place in np.argsort(-self.scores(method), kind="stable"))
 
     def _weight(self, variance: float) -> float:
         return 1 / variance if self.combine == "precision" else 1.0
 
     def _one_length(self, what: str) -> tuple[int, NDArray[np.int64]]:
-        lengths = sorted({one.mechanism.items for one in self._tallies})
+        lengths = sorted({tally.mechanism.items for tally in self._tallies})
         if len(lengths) > 1:
             raise Unsupported(
                 f"{what} need rankings of one length, got {lengths[0]} to {lengths[-1]} items listed: use win rates"
             )
-        return lengths[0], sum((one.landed for one in self._tallies), np.zeros_like(self._tallies[0].landed))
+        return lengths[0], sum((tally.landed for tally in self._tallies), np.zeros_like(self._tallies[0].landed))
+
+
+def _borda(result: Aggregate) -> Floats:
+    return -result.mean_ranks.values
+
+
+def _copeland(result: Aggregate) -> Floats:
+    lead = np.sign(_rates(result) - 0.5)
+    return np.asarray((lead.sum(axis=1) + len(result.items) - 1) / 2)
+
+
+def _bradley_terry(result: Aggregate) -> Floats:
+    """Fitted to each item's debiased wins over all others.
+
+    Noise can carry those beyond what was played, so a ridge of one comparison keeps the strengths finite.
+    """
+    rates, voters = _rates(result), result.pair_voters
+    design = PairCounts.from_dense(voters / 2, result.items)  # only how often two met is used, not who won
+    half_wins = np.rint(2 * (voters * rates).sum(axis=1)).astype(np.int64)
+    strengths = fit_wins(design, half_wins, ridge=1.0).theta
+    return np.asarray(strengths - strengths.mean())
+
+
+def _kemeny(result: Aggregate) -> Floats:
+    from rankdp.rankers.kemeny import kemeny
+
+    places = np.empty(len(result.items))
+    places[kemeny(_rates(result)).order] = np.arange(len(result.items))
+    return -places
+
+
+def _rates(result: Aggregate) -> Floats:
+    rates = result.win_rates.values
+    if np.isnan(rates).any():
+        first, second = (int(place) for place in np.argwhere(np.isnan(rates))[0])
+        raise InputError(
+            f"no voter lists both {result.items[first]!r} and {result.items[second]!r}: "
+            "a collective order needs every pair listed by some voter"
+        )
+    return rates
+
+
+SCORES: dict[str, Callable[[Aggregate], Floats]] = {
+    "borda": _borda,
+    "copeland": _copeland,
+    "bradley-terry": _bradley_terry,
+    "kemeny": _kemeny,
+}
 
 
 class _Part(NamedTuple):
@@ -211,21 +300,30 @@ def aggregate(
     combine: Combine = "precision",
     bias: float = 0.0,
 ) -> Aggregate:
-    """Unbiased statistics of the true rankings behind synthetic ``rankings``.
+    """Unbiased statistics of the true rankings behind synthetic ones.
 
-    ``mechanism`` and ``epsilon`` are those that made them: one for all or one per row; "auto" is the choice that
-    ``privatize`` makes, and an epsilon of None stands for ``rankings.epsilons``. A release from ``privatize`` knows
-    both. A partial ranking of k items went through the mechanism for k items. ``bias`` allows a win rate that much
-    bias (and a mean rank that share of its range) where this saves variance.
+    Parameters
+    ----------
+    rankings
+        Synthetic rankings, or the release of them by ``privatize``, which knows its mechanism and epsilon. A partial
+        ranking of k items went through the mechanism for k items.
+    mechanism
+        The name of what made the rankings, one for all or one per row; "auto" is the choice that ``privatize`` makes.
+    epsilon
+        At which epsilon, one for all or one per row; None stands for ``rankings.epsilons``.
+    combine
+        "precision" weighs voters of different epsilons by one over the noise's variance, "voters" weighs all alike.
+    bias
+        Allow a win rate this much bias (and a mean rank that share of its range) where this saves variance.
     """
     if isinstance(rankings, Release):
         if mechanism is not None or epsilon is not None:
             raise InputError("a release knows its mechanism and epsilon: give neither")
-        stated = _Stated.read(rankings.provenance.parameters, "the release")
-        table, choose, one = rankings.value, stated.choose, stated.epsilon
+        origin, table = Origin.stated(rankings.provenance.parameters), rankings.value
         if not isinstance(table, Rankings):
             raise InputError(f"the release must hold a rankdp.Rankings, got {type(table).__name__}")
-        return _finish(_counted([(table, None)], choose, one, bias), table.items, combine)
+        tallies = _counted([(table, None)], _chooser(origin), origin.epsilon, bias)
+        return _finish(tallies, table.items, combine, Release(None, rankings.guarantee, rankings.provenance))
     if not isinstance(rankings, Rankings):
         raise InputError(f"rankings must be a rankdp.Rankings or a release of one, got {type(rankings).__name__}")
     if mechanism is None:
@@ -249,57 +347,81 @@ def aggregate_file(
     combine: Combine = "precision",
     bias: float = 0.0,
 ) -> Aggregate:
-    """The same for a file, in memory that does not grow with its length.
+    """Unbiased statistics of the true rankings behind a file of synthetic ones, read in a stream.
 
-    What made the rankings is read from PATH.release.json, which ``privatize_file`` writes, unless ``mechanism`` says
-    it. Where every voter had an epsilon of their own, the file must have it in ``epsilon_column`` ("epsilon" if not
-    given).
+    PATH.release.json, which ``privatize_file`` writes, says what made the rankings and what is promised about them. The
+    aggregate carries that promise. Where there is no such file, say what made them; where there is one, what you say
+    must agree with it.
+
+    Parameters
+    ----------
+    path
+        The file of synthetic rankings.
+    mechanism
+        The name of what made the rankings.
+    epsilon
+        At which epsilon.
+    epsilon_column
+        The column with each voter's own epsilon, instead of ``epsilon``.
+    items
+        The public list of items; any other item in the file is refused.
+    combine
+        "precision" weighs voters of different epsilons by one over the noise's variance, "voters" weighs all alike.
+    bias
+        Allow a win rate this much bias (and a mean rank that share of its range) where this saves variance.
     """
-    choose: Choose
-    if mechanism is None:
-        if epsilon is not None:
-            raise InputError("mechanism must be given with epsilon: the release file knows both")
-        stated = _Stated.beside(path)
-        choose, one = stated.choose, stated.epsilon
-        column = (epsilon_column or "epsilon") if one is None else None
+    stated, release = Origin.beside(path), None
+    if stated is not None:
+        origin, release = stated
+        origin.check(mechanism, epsilon, epsilon_column)
+        choose, common, column = _chooser(origin), origin.epsilon, origin.epsilon_column
+    elif mechanism is None:
+        raise InputError(f"{os.fspath(path)}{SIDECAR} is missing: say which mechanism and epsilon made the rankings")
+    elif (epsilon is None) == (epsilon_column is None):
+        raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     else:
-        if (epsilon is None) == (epsilon_column is None):
-            raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
         choose, column = _builder([mechanism]), epsilon_column
-        one = None if epsilon is None else positive(epsilon)
+        common = None if epsilon is None else positive(epsilon)
     with open_rankings(path, items=items, epsilon_column=column) as reader:
-        found = _counted(((batch, None) for batch in reader), choose, one, bias)
+        tallies = _counted(((batch, None) for batch in reader), choose, common, bias)
         names, declared = reader.items, reader.declared_items
-    return _finish(found, names, combine, sort=not declared)
+    return _finish(tallies, names, combine, release, sort=not declared)
 
 
 def _counted(
     batches: Iterable[tuple[Rankings, NDArray[np.int64] | None]], choose: Choose, epsilon: Fraction | None, bias: float
 ) -> Tallies:
-    found = Tallies(choose, epsilon, bias)
+    tallies = Tallies(choose, epsilon, bias)
     for batch, codes in batches:
-        found.add(batch, codes)
-    return found
+        tallies.add(batch, codes)
+    return tallies
 
 
-def _finish(found: Tallies, names: tuple[str, ...], combine: Combine, *, sort: bool = False) -> Aggregate:
+def _finish(
+    tallies: Tallies,
+    names: tuple[str, ...],
+    combine: Combine,
+    release: Release[None] | None = None,
+    *,
+    sort: bool = False,
+) -> Aggregate:
     """All groups with all items, in natural order of their names where the file did not say another."""
     order = sorted(range(len(names)), key=lambda place: natural(names[place])) if sort else list(range(len(names)))
-    tallies = [found.groups[group] for group in sorted(found.groups)]
-    for one in tallies:
-        one.reordered(order)
-    return Aggregate(tuple(names[place] for place in order), tallies, combine)
+    groups = [tallies.groups[group] for group in sorted(tallies.groups)]
+    for tally in groups:
+        tally.reordered(order)
+    return Aggregate(tuple(names[place] for place in order), groups, combine, release)
+
+
+def _chooser(origin: Origin) -> Choose:
+    return lambda length, epsilon, _: origin.choose(length, epsilon)
 
 
 def _builder(names: Sequence[str]) -> Choose:
     """Mechanisms by name, ``names[code]``; an unknown name is refused here."""
     for name in names:
         build(name, 2, 1)
-
-    def choose(length: int, epsilon: Fraction, code: int) -> RankingMechanism:
-        return cast(RankingMechanism, build(names[code], length, epsilon))
-
-    return choose
+    return lambda length, epsilon, code: cast(RankingMechanism, build(names[code], length, epsilon))
 
 
 def _named(mechanism: str | Sequence[str], rows: int) -> tuple[list[str], NDArray[np.int64] | None]:
@@ -311,37 +433,3 @@ def _named(mechanism: str | Sequence[str], rows: int) -> tuple[list[str], NDArra
     code: dict[str, int] = {}
     codes = np.array([code.setdefault(name, len(code)) for name in each], dtype=np.int64)
     return list(code), codes
-
-
-@dataclass(frozen=True, slots=True)
-class _Stated:
-    """What a release says about itself: the mechanism of each (items, epsilon), and the one epsilon if there is one."""
-
-    choices: Mapping[tuple[int, Fraction], str]
-    epsilon: Fraction | None
-    where: str
-
-    @classmethod
-    def read(cls, parameters: Any, where: str) -> _Stated:
-        try:
-            choices = {
-                (int(choice["items"]), Fraction(choice["epsilon"])): str(choice["mechanism"])
-                for choice in parameters["choices"]
-            }
-            stated = str(parameters["epsilon"])
-            return cls(choices, None if stated == "each voter's own" else positive(stated), where)
-        except (KeyError, TypeError, ValueError):
-            raise InputError(f"{where} does not say which mechanism made its rankings") from None
-
-    @classmethod
-    def beside(cls, path: str | os.PathLike[str]) -> _Stated:
-        facts, name = read_sidecar(path), os.fspath(path) + SIDECAR
-        if facts is None:
-            raise InputError(f"{name} is missing: say which mechanism and epsilon made the rankings")
-        return cls.read(facts.get("parameters"), name)
-
-    def choose(self, length: int, epsilon: Fraction, _: int) -> RankingMechanism:
-        """The mechanism that this voter's ranking went through."""
-        if (length, epsilon) not in self.choices:
-            raise InputError(f"{self.where} names no mechanism for {length} items at epsilon {float(epsilon):g}")
-        return cast(RankingMechanism, build(self.choices[length, epsilon], length, epsilon))

@@ -20,12 +20,19 @@ from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
+from rankdp.report.document import Report, Table
 
 
 def compare(
     items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False
 ) -> list[tuple[str, int]]:
-    """Every mechanism whose noise can be undone with the respondents it needs, the fewest first."""
+    """Every mechanism whose noise can be undone with the respondents it needs, the fewest first.
+
+    Parameters
+    ----------
+    items, epsilon, half_width, level, every
+        As for ``required_voters``.
+    """
     needed, refusal = [], ""
     for name in serving(items):
         try:
@@ -47,18 +54,54 @@ def required_voters(
     every: bool = False,
     bias: float = 0.0,
 ) -> int:
-    """The respondents that make each pair's interval no wider than ``half_width`` on either side, in the worst case.
+    """The respondents that make the interval of every win rate as short as asked, in the worst case.
 
-    "auto" is the mechanism that needs the fewest on average; an allowed ``bias`` is taken off the half width.
+    Parameters
+    ----------
+    items
+        How many items each respondent ranks.
+    epsilon
+        The privacy of every ranking.
+    half_width
+        How far an interval may reach to either side, as a share: 0.03 is 3 points.
+    mechanism
+        What privatizes the rankings; "auto" is the one that needs the fewest respondents on average.
+    level
+        The confidence of each interval.
+    every
+        Whether all intervals shall hold together at that confidence.
+    bias
+        The bias that a win rate may have; it is taken off the half width.
     """
     if isinstance(half_width, bool) or not isinstance(half_width, (int, float)) or not 0 < half_width < 1:
         raise InputError(f"half_width must be a share between 0 and 1, got {half_width!r}")
     z = quantile(level)
     built = build(mechanism, items, positive(epsilon), objective="aggregate")
     assert isinstance(built, RankingMechanism)
-    found = pair_estimator(built, bias)
-    if found.bias >= half_width:
-        raise InputError(f"half_width must be above the bias that is left, {found.bias:g}, got {half_width!r}")
+    estimator = pair_estimator(built, bias)
+    if estimator.bias >= half_width:
+        raise InputError(f"half_width must be above the bias that is left, {estimator.bias:g}, got {half_width!r}")
     if every:
         z = quantile(1 - (1 - level) / math.comb(built.items, 2))
-    return math.ceil(z**2 * (found.largest_variance + 0.25) / (half_width - found.bias) ** 2)
+    return math.ceil(z**2 * (estimator.largest_variance + 0.25) / (half_width - estimator.bias) ** 2)
+
+
+def compare_report(items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False) -> Report:
+    """The report of that comparison.
+
+    Parameters
+    ----------
+    items, epsilon, half_width, level, every
+        As for ``required_voters``.
+    """
+    needed = compare(items, epsilon, half_width, level, every=every)
+    best, fewest = needed[0]
+    return Report(
+        title=f"Respondents for +-{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
+        records=[{"mechanism": name, "respondents": count} for name, count in needed],
+        facts=lambda: {"respondents": dict(needed), "recommended": best},
+        tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
+        words=[
+            f"{fewest:,} respondents suffice with {best}, whatever they prefer: rankdp privatize --mechanism {best}"
+        ],
+    )

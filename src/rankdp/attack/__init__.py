@@ -1,4 +1,4 @@
-"""Attack: what somebody who means ill learns from a release. Trust is earned by attacking oneself."""
+"""Attack: what an attacker learns from a release."""
 
 from rankdp.attack.inference import infer, success_curve, success_probability
 from rankdp.attack.position import position_attack

@@ -1,4 +1,4 @@
-"""One report of several audits: in words, as data, as a picture and as a page.
+"""Several audits of one thing, and their report.
 
 The picture has a bar for everything that was shown about epsilon, and a line at what is claimed: a bar that crosses the
 line is a violation.
@@ -6,8 +6,6 @@ line is a violation.
 
 from __future__ import annotations
 
-import io
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +18,17 @@ from rankdp.audit.independence import IndependenceAudit, audit_independence
 from rankdp.audit.laws import MOST_ITEMS
 from rankdp.audit.rationals import show
 from rankdp.audit.statistical import StatisticalAudit, audit_samples, ranking_neighbours, ranking_sampler
-from rankdp.data.atomic import known_ending, write_whole
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real
-from rankdp.report import page as pages
+from rankdp.report.document import Report, Table
 from rankdp.report.plots import new_figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Audit: TypeAlias = ExactAudit | StatisticalAudit | IndependenceAudit
 
-_FORMATS = (".png", ".html", ".json")
 _KEPT, _BROKEN = "#0072B2", "#D55E00"
 
 
@@ -47,11 +43,11 @@ class AuditReport:
     @property
     def holds(self) -> bool:
         """Whether no audit found a violation."""
-        return all(one.holds for one in self.audits)
+        return all(audit.holds for audit in self.audits)
 
     def explain(self) -> str:
         """A paragraph for each audit."""
-        return "\n".join(one.explain() for one in self.audits)
+        return "\n".join(audit.explain() for audit in self.audits)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -59,18 +55,52 @@ class AuditReport:
             "subject": self.subject,
             "claimed_epsilon": str(self.claimed),
             "holds": self.holds,
-            "audits": [one.to_dict() for one in self.audits],
+            "audits": [audit.to_dict() for audit in self.audits],
         }
+
+    def report(self) -> Report:
+        """For readers: the verdicts, the picture and the events."""
+        verdict = "no violation found" if self.holds else "violation"
+        events = [event for audit in self.audits if isinstance(audit, StatisticalAudit) for event in audit.events]
+        rows = [
+            [
+                event.event,
+                *event.inputs,
+                *(f"{hits:,} of {draws:,}" for hits, draws in zip(event.hits, event.draws, strict=True)),
+                show(max(0.0, event.epsilon_low)),
+            ]
+            for event in events
+        ]
+        heads = ["event", "input", "its neighbour", "draws of the input", "of its neighbour", "epsilon at least"]
+        return Report(
+            title=f"Audit: {verdict}",
+            records=[
+                {"shown_by": shown_by, "epsilon_at_least": bound, "claimed_epsilon": self.claimed}
+                for shown_by, bound in self.bars()
+            ],
+            columns=["shown_by", "epsilon_at_least", "claimed_epsilon"],
+            facts=self.to_dict,
+            tables=[Table(heads, rows, texts=3)] if rows else [],
+            words=[
+                f"{self.subject}, claimed epsilon {show(self.claimed)}",
+                *(audit.explain() for audit in self.audits if audit.holds),
+            ],
+            warnings=[audit.explain() for audit in self.audits if not audit.holds],
+            footer=[
+                "A lower bound that stays below the claim is no proof of the claim: it says that nothing was found."
+            ],
+            figure=(lambda: _figure(self)) if self.bars() else None,
+        )
 
     def bars(self) -> list[tuple[str, float]]:
         """What was shown about epsilon: the words and the number."""
-        found: list[tuple[str, float]] = []
-        for one in self.audits:
-            if isinstance(one, ExactAudit) and one.delta_low is None:
-                found.append(("exact", float(one.epsilon_low)))
-            elif isinstance(one, StatisticalAudit):
-                found += [(event.event, max(0.0, event.epsilon_low)) for event in one.events]
-        return found
+        bars: list[tuple[str, float]] = []
+        for audit in self.audits:
+            if isinstance(audit, ExactAudit) and audit.delta_low is None:
+                bars.append(("exact", float(audit.epsilon_low)))
+            elif isinstance(audit, StatisticalAudit):
+                bars += [(event.event, max(0.0, event.epsilon_low)) for event in audit.events]
+        return bars
 
 
 def audit_mechanism(
@@ -84,8 +114,20 @@ def audit_mechanism(
 ) -> AuditReport:
     """Everything there is for a ranking mechanism: exact where it is short enough, statistical, independence.
 
-    ``exact`` asks for the exact audit (True: or a refusal; None: where it can be had), ``draws`` is for the statistical
-    one and may be 0 to leave both that and the check of independence out.
+    Parameters
+    ----------
+    mechanism
+        What is audited.
+    exact
+        True for the exact audit or a refusal, False for none, None for one where it can be had.
+    draws
+        Draws in all for the statistical audit; 0 leaves out both that and the check of independence.
+    claimed_epsilon
+        The epsilon to test; the mechanism's own if not given.
+    confidence
+        Of the statistical lower bounds.
+    bits
+        Where randomness comes from; seeded bits make the audit repeatable.
     """
     items = getattr(mechanism, "items", None)
     if not isinstance(items, int):
@@ -117,53 +159,23 @@ def mutant_table(rows: Sequence[tuple[str, dict[str, bool]]]) -> str:
     return "\n".join(lines)
 
 
-def check_ending(path: str | PathLike[str]) -> str:
-    """The ending of a report's file."""
-    return known_ending(path, _FORMATS)
-
-
 def write_audit(report: AuditReport, path: str | PathLike[str]) -> None:
-    """Write the report in the format that the ending says."""
-    ending = check_ending(path)
-    if ending == ".png":
-        write_whole(path, picture(report, "png"))
-    elif ending == ".html":
-        write_whole(path, to_html(report).encode())
-    else:
-        write_whole(path, (json.dumps(report.to_dict(), indent=2) + "\n").encode())
+    """Write the report in the format that the ending says.
+
+    Parameters
+    ----------
+    report
+        What ``audit_mechanism`` returned.
+    path
+        A file that ends with .csv, .json, .html, .png, .svg or .pdf.
+    """
+    report.report().write(path)
 
 
-def to_html(report: AuditReport) -> str:
-    """One page with the verdicts, the picture and the events."""
-    sections = [pages.paragraph(one.explain(), "" if one.holds else "warning") for one in report.audits]
-    if report.bars():
-        drawing = picture(report, "svg").decode()
-        sections.append(drawing[drawing.index("<svg") :])
-    events = [event for one in report.audits if isinstance(one, StatisticalAudit) for event in one.events]
-    if events:
-        rows = [
-            [
-                event.event,
-                *event.inputs,
-                *(f"{hits:,} of {draws:,}" for hits, draws in zip(event.hits, event.draws, strict=True)),
-                show(max(0.0, event.epsilon_low)),
-            ]
-            for event in events
-        ]
-        heads = ["event", "input", "its neighbour", "draws of the input", "of its neighbour", "epsilon at least"]
-        sections.append(pages.table(heads, rows, texts=3))
-    verdict = "no violation found" if report.holds else "violation"
-    return pages.page(
-        f"Audit: {verdict}",
-        pages.paragraph(f"{report.subject}, claimed epsilon {show(report.claimed)}"),
-        *sections,
-        footer=["A lower bound that stays below the claim is no proof of the claim: it says that nothing was found."],
-    )
-
-
-def draw(report: AuditReport, axes: Axes) -> None:
+def _figure(report: AuditReport) -> Figure:
     """Bars against the claim."""
     bars = report.bars()[::-1]
+    figure, (axes,) = new_figure(1, width=8, height=1.4 + 0.45 * len(bars))
     claimed = float(report.claimed)
     finite = [value for _, value in bars if math.isfinite(value)]
     longest = 1.15 * max([claimed, *finite]) or 1.0
@@ -176,12 +188,4 @@ def draw(report: AuditReport, axes: Axes) -> None:
         range(len(bars)), [words if len(words) < 48 else f"{words[:46]} …" for words, _ in bars], fontsize=8
     )
     axes.set(xlabel="epsilon is at least", xlim=(0, longest))
-
-
-def picture(report: AuditReport, kind: str) -> bytes:
-    """The bars as PNG or SVG."""
-    figure, (axes,) = new_figure(1, width=8, height=1.4 + 0.45 * max(1, len(report.bars())))
-    draw(report, axes)
-    out = io.BytesIO()
-    figure.savefig(out, format=kind, dpi=150)
-    return out.getvalue()
+    return figure

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rankdp.cli.options import MECHANISM_NAMES, items_file_option, outputs_option
-from rankdp.cli.terminal import print_table, say
+from rankdp.cli.terminal import deliver
 
 
 @click.command()
 @click.argument("synthetic", metavar="SYNTHETIC", type=click.Path(path_type=Path))
 @click.option("--mechanism", type=click.Choice(MECHANISM_NAMES[1:]), help="What made the rankings, without a sidecar.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="At which epsilon, without a sidecar.")
-@click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon.")
+@click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, without a sidecar.")
 @click.option(
     "--method",
     type=click.Choice(["borda", "copeland", "bradley-terry", "kemeny"]),
@@ -34,7 +33,7 @@ from rankdp.cli.terminal import print_table, say
     help="Weigh voters of different epsilons by one over the noise's variance, or all alike.",
 )
 @items_file_option
-@outputs_option("table.csv, .json, .html or .png")
+@outputs_option("table.csv, .json, .html, .png, .svg or .pdf")
 @click.option("--title", default="Aggregate", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the aggregate as JSON.")
 def aggregate(
@@ -49,20 +48,14 @@ def aggregate(
 ) -> None:
     """The collective order behind privatized rankings, without the bias of the noise.
 
-    SYNTHETIC is a file from `rankdp privatize`, whose sidecar says how it was made, or any file of rankings made with
-    a stated mechanism and epsilon. Costs no privacy.
+    SYNTHETIC is a file from `rankdp privatize`, whose sidecar says how it was made and what is promised, or any file of
+    rankings made with a stated mechanism and epsilon. Costs no privacy.
     """
-    from rankdp.aggregation.aggregate_page import check_ending, origin, table_of, to_dict, write_aggregate
+    from rankdp.aggregation.aggregate_report import aggregate_report
     from rankdp.aggregation.estimates import aggregate_file
     from rankdp.data.comparisons import listed_items
+    from rankdp.report.document import check_outputs
 
-    for path in outputs:
-        check_ending(path)
-    found = aggregate_file(synthetic, items=listed_items(items_file) if items_file else None, **options)
-    for path in outputs:
-        write_aggregate(found, path, method, level, title)
-    if as_json:
-        click.echo(json.dumps(to_dict(found, method, level), indent=2))
-        return
-    print_table(title, *table_of(found, method, level), texts=2)
-    say(origin(found, method))
+    check_outputs(outputs)
+    result = aggregate_file(synthetic, items=listed_items(items_file) if items_file else None, **options)
+    deliver(aggregate_report(result, method, level, title), outputs, as_json)

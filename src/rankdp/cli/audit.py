@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from rankdp.cli.options import MECHANISM_NAMES, outputs_option
     help="Audit a program instead: a command line with {in} and {out} for files of rankings.",
 )
 @click.option("--timeout", type=float, default=60, show_default=True, help="Seconds for each run of --command.")
-@outputs_option("report.html, .png or .json")
+@outputs_option("report.html, .csv, .json, .png, .svg or .pdf")
 @click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draws.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def audit(
@@ -44,19 +43,18 @@ def audit(
 
     Exit code 0 when the claim survives, 1 when it is violated.
     """
-    from rankdp.audit import AuditReport, audit_command, audit_mechanism, write_audit
-    from rankdp.audit.audit_report import check_ending
+    from rankdp.audit import AuditReport, audit_command, audit_mechanism
     from rankdp.mechanisms.registry import mechanism as build
     from rankdp.privacy.bits import SeededBits
+    from rankdp.report.document import check_outputs
 
     if (mechanism is None) == (command is None):
         raise click.UsageError("Give either MECHANISM or --command.")
     if exact and command is not None:
         raise click.UsageError("--exact goes with MECHANISM, not with --command.")
-    for path in outputs:
-        check_ending(path)
+    check_outputs(outputs)
     if command is not None:
-        found = audit_command(
+        audited = audit_command(
             shlex.split(command),
             items=items,
             draws=draws,
@@ -64,7 +62,7 @@ def audit(
             confidence=level,
             timeout=timeout,
         )
-        report = AuditReport(found.subject, found.claimed, (found,))
+        report = AuditReport(audited.subject, audited.claimed, (audited,))
     else:
         report = audit_mechanism(
             build(mechanism or "auto", items, epsilon),
@@ -73,11 +71,9 @@ def audit(
             confidence=level,
             bits=None if seed is None else SeededBits(seed),
         )
+    document = report.report()
     for path in outputs:
-        write_audit(report, path)
-    if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
-    else:
-        click.echo(report.explain())
+        document.write(path)
+    click.echo(document.json() if as_json else report.explain())
     if not report.holds:
         raise click.exceptions.Exit(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rankdp.cli.terminal import print_table, say
+from rankdp.cli.options import outputs_option
+from rankdp.cli.terminal import deliver, say
 
 _UNIT_HELP = "comparison, outcome, voter (with --max-per-voter), position, ranking, score, or a guarantee's own words."
 
@@ -58,27 +58,16 @@ def budget_create(
 @budget.command("show")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also plot spending over time: .png, .pdf, .svg.")
+@outputs_option("budget.html, .csv, .json, .png, .svg or .pdf")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def budget_show(file: Path, dataset: str | None, output: Path | None, as_json: bool) -> None:
+def budget_show(file: Path, dataset: str | None, outputs: tuple[Path, ...], as_json: bool) -> None:
     """What is spent, what is left, and on what."""
     from rankdp.privacy.ledger import Ledger
-    from rankdp.report.budgets import budget_table, check_ending, history_table, save_plot, to_dict
+    from rankdp.report.budgets import budget_report
+    from rankdp.report.document import check_outputs
 
-    if output is not None:
-        check_ending(output)
-    ledger = Ledger.open(file, dataset)
-    if output is not None:
-        save_plot(ledger, output)
-    if as_json:
-        click.echo(json.dumps(to_dict(ledger), indent=2))
-        return
-    print_table(f"Budget of {ledger.dataset}", *budget_table(ledger))
-    heads, rows = history_table(ledger)
-    if rows:
-        print_table("Charges", heads, rows, texts=4)
-    if output is not None:
-        say(f"Plot: {output}")
+    check_outputs(outputs)
+    deliver(budget_report(Ledger.open(file, dataset)), outputs, as_json)
 
 
 @budget.command("verify")
@@ -101,9 +90,13 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
 def budget_export(file: Path, target: Path, dataset: str | None) -> None:
     """Write one line for each charge, exact numbers as fractions."""
     from rankdp.privacy.ledger import Ledger
-    from rankdp.report.budgets import export_csv
+    from rankdp.report.budgets import budget_report
+    from rankdp.report.document import check_outputs
 
-    say(f"{target}: {export_csv(Ledger.open(file, dataset), target):,} charges")
+    check_outputs([target])
+    report = budget_report(Ledger.open(file, dataset))
+    report.write(target)
+    say(f"{target}: {len(report.records):,} charges")
 
 
 @budget.command("spend")

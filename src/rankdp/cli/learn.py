@@ -21,7 +21,7 @@ from rankdp.cli.terminal import say
 )
 @click.option("--model", type=click.Choice(["linear", "two-tower"]), default="linear", show_default=True)
 @click.option("--loss", type=click.Choice(["logistic", "exponential", "psi"]), default="logistic", show_default=True)
-@click.option("--mechanism", type=click.Choice(MECHANISM_NAMES), help="What made RANKINGS, if no release file says it.")
+@click.option("--mechanism", type=click.Choice(MECHANISM_NAMES), help="What made RANKINGS, without a sidecar.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="With --mechanism: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="With --mechanism: the column with each user's own epsilon.")
 @click.option("--debias/--naive", default=True, show_default=True, help="Undo the mechanism's noise in the labels.")
@@ -62,8 +62,10 @@ def learn(
         **settings,
     )
     if as_json:
-        click.echo(json.dumps({"out": str(target), **done.report.to_dict()}, indent=2))
+        click.echo(json.dumps({"out": str(target), **json.loads(done.report.json())}, indent=2))
         return
-    for note in done.report.notes:
-        say(note)
-    say(f"{target}: {len(done.report.history)} epochs, {done.report.history.stopped}; see report.html")
+    for words in (*done.report.words, *done.report.footer):
+        say(words)
+    if done.report.release:
+        say(done.report.release.explain())
+    say(f"{target}: the model and report.html")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import click
 
 from rankdp.cli.options import outputs_option
-from rankdp.cli.terminal import print_table
+from rankdp.cli.terminal import deliver
 
 
 @click.group()
@@ -26,7 +24,7 @@ def _planned(command: Callable[..., None]) -> Callable[..., None]:
     """The options that all plans share: one question, and where the answer goes."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON."),
-        outputs_option("plan.png, .html or .json"),
+        outputs_option("plan.html, .csv, .json, .png, .svg or .pdf"),
         click.option("--top", type=int, metavar="K", help="The length of a top list, for --overlap.  [default: 3]"),
         click.option("--overlap", type=float, metavar="SHARE", help="Ask for: this share of the true top K kept."),
         click.option("--exact", type=float, metavar="SHARE", help="Ask for: the exact order with this probability."),
@@ -91,37 +89,29 @@ def plan_scores(**options: Any) -> None:
 @click.option("--half-width", type=float, required=True, metavar="SHARE", help="Of every win rate: 0.03 is 3 points.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of each interval.")
 @click.option("--every", is_flag=True, help="All intervals hold together at that confidence.")
+@outputs_option("respondents.html, .csv or .json")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def plan_respondents(items: int, epsilon: str, half_width: float, level: float, every: bool, as_json: bool) -> None:
+def plan_respondents(
+    items: int,
+    epsilon: str,
+    half_width: float,
+    level: float,
+    every: bool,
+    outputs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """How many privatized rankings make every win rate as sure as asked (rankdp aggregate)."""
-    from rankdp.aggregation.respondents import compare
+    from rankdp.aggregation.respondents import compare_report
+    from rankdp.report.document import check_outputs
 
-    needed = compare(items, epsilon, half_width, level, every=every)
-    if as_json:
-        click.echo(json.dumps({"respondents": dict(needed), "recommended": needed[0][0]}, indent=2))
-        return
-    print_table(
-        f"Respondents for +-{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
-        ["mechanism", "respondents"],
-        [[name, f"{count:,}"] for name, count in needed],
-    )
-    click.echo(
-        f"\n{needed[0][1]:,} respondents suffice with {needed[0][0]}, whatever they prefer: "
-        f"rankdp privatize --mechanism {needed[0][0]}"
-    )
+    check_outputs(outputs)
+    deliver(compare_report(items, epsilon, half_width, level, every=every), outputs, as_json)
 
 
 def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: Any) -> None:
     from rankdp.planning.plan import plan as make
-    from rankdp.planning.plan_page import check_ending, table_of, write_plan
+    from rankdp.planning.plan_report import plan_report
+    from rankdp.report.document import check_outputs
 
-    for path in outputs:
-        check_ending(path)
-    made = make(situation, **question)
-    for path in outputs:
-        write_plan(made, path)
-    if as_json:
-        click.echo(json.dumps(made.to_dict(), indent=2))
-        return
-    print_table(f"Plan: {made.situation.subject}", *table_of(made))
-    click.echo("\n" + textwrap.fill(made.explain(), 100))
+    check_outputs(outputs)
+    deliver(plan_report(make(situation, **question)), outputs, as_json)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rankdp.cli.options import charged, items_file_option, open_ledger, outputs_option, rehearse
-from rankdp.cli.terminal import say
+from rankdp.cli.terminal import deliver, say
 
 
 @click.command()
@@ -39,7 +38,7 @@ from rankdp.cli.terminal import say
 @click.option("--both-bad", type=click.Choice(["tie", "drop"]), default="tie", show_default=True)
 @click.option("--on-problem", type=click.Choice(["refuse", "drop"]), default="refuse", show_default=True)
 @click.option("--table", metavar="NAME", help="The table of a .duckdb file.")
-@outputs_option("board.csv, .json, .html or .png")
+@outputs_option("board.csv, .json, .html, .png, .svg or .pdf")
 @click.option("--title", default="Leaderboard", show_default=True)
 @charged
 @rehearse
@@ -64,10 +63,10 @@ def rank(
     from rankdp.data.comparisons import Comparisons
     from rankdp.privacy.bits import SeededBits
     from rankdp.publish.rank import rank as publish
-    from rankdp.report.boards import check_ending, to_json, write_board
+    from rankdp.report.boards import board_report
+    from rankdp.report.document import check_outputs
 
-    for path in outputs:
-        check_ending(path)
+    check_outputs(outputs)
     reading = {
         name: options.pop(name)
         for name in ("items_from_data", "voter_column", "weight_column", "both_bad", "on_problem", "table")
@@ -81,40 +80,4 @@ def rank(
         bits=None if seed is None else SeededBits(seed),
         **options,
     )
-    for path in outputs:
-        write_board(release, path, title)
-    if as_json:
-        click.echo(to_json(release))
-    else:
-        _board_table(release.value, title)
-        for warning in release.value.warnings:
-            say(f"note: {warning}")
-        say(release.explain())
-
-
-def _board_table(board: Any, title: str) -> None:
-    from math import isfinite
-
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
-    table.add_column("item")
-    for head in (board.score_name, f"{board.level:.0%} interval", "rank", "rank interval"):
-        table.add_column(head, justify="right")
-    if board.top is not None:
-        table.add_column(f"in the top {board.top}", justify="right")
-    for row in board.rows():
-        digits = 0 if board.score_name == "elo" else 2
-        cells = [
-            escape(row["item"]),
-            f"{row[board.score_name]:.{digits}f}",
-            " … ".join(f"{end:.{digits}f}" if isfinite(end) else "–" for end in (row["low"], row["high"])),
-            str(row["rank"]),
-            f"{row['rank_low']} – {row['rank_high']}",
-        ]
-        if board.top is not None:
-            cells.append(f"{'yes' if row['in_top'] else 'no'} ({row['top_probability']:.0%})")
-        table.add_row(*cells)
-    Console(width=None if sys.stdout.isatty() else 110).print(table)
+    deliver(board_report(release, title), outputs, as_json)

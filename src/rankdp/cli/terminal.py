@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
 
-def print_table(title: str, heads: list[str], rows: list[list[str]], texts: int = 1) -> None:
+
+def deliver(report: Report, outputs: Iterable[Path], as_json: bool = False) -> None:
+    """Write a report to its files; then its JSON on stdout, or its tables and words there and the rest on stderr."""
+    for path in outputs:
+        report.write(path)
+    if as_json:
+        click.echo(report.json())
+        return
+    for table in report.tables:
+        print_table(table.title or report.title, table.heads, table.rows, table.texts)
+    for words in report.words:
+        click.echo("\n" + textwrap.fill(words, 100))
+    for warning in report.warnings:
+        say(f"note: {warning}")
+    for words in report.footer:
+        say(words)
+    if report.release:
+        say(report.release.explain())
+
+
+def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> None:
     """A table on stdout; the first ``texts`` columns are set as text."""
     from rich.console import Console
     from rich.markup import escape

@@ -29,6 +29,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.aggregation.origin import Origin
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import check_epsilons
 from rankdp.errors import InputError, Unsupported
@@ -129,8 +130,8 @@ def _known(
     if isinstance(mechanism, Mapping):
         if epsilon is not None:
             raise InputError("the parameters of a release know its epsilon: give none")
-        choose, one = _stated(mechanism)
-        return rankings, choose, _epsilons(rankings, one)
+        origin = Origin.stated(mechanism)
+        return rankings, origin.choose, _epsilons(rankings, origin.epsilon)
     if mechanism is None:
         if epsilon is not None:
             raise InputError("mechanism must be given with epsilon: which mechanism made the rankings?")
@@ -153,25 +154,6 @@ def _epsilons(table: Rankings, one: Fraction | None) -> Floats:
     if table.epsilons is None:
         raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
     return table.epsilons
-
-
-def _stated(parameters: Mapping[str, Any]) -> tuple[Choose, Fraction | None]:
-    """What a release says about itself: the mechanism of each (items, epsilon), and the one epsilon if there is one."""
-    try:
-        choices = {
-            (int(one["items"]), float(Fraction(one["epsilon"]))): str(one["mechanism"]) for one in parameters["choices"]
-        }
-        text = str(parameters["epsilon"])
-        common = None if text == "each voter's own" else positive(text)
-    except (KeyError, TypeError, ValueError):
-        raise InputError("the release does not say which mechanism made its rankings") from None
-
-    def choose(length: int, value: Fraction) -> RankingMechanism:
-        if (length, float(value)) not in choices:
-            raise InputError(f"the release names no mechanism for {length} items at epsilon {float(value):g}")
-        return cast(RankingMechanism, build(choices[length, float(value)], length, value))
-
-    return choose, common
 
 
 def _plain(length: int) -> _Group:

@@ -17,15 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.atomic import SIDECAR, new_directory, read_sidecar, write_whole
+from rankdp.aggregation.origin import Origin
+from rankdp.data.atomic import new_directory, write_whole
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
 from rankdp.learn.estimator import PairwiseRanker
 from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, Features, read_features
 from rankdp.learn.linear import LinearPairwiseRanker
 from rankdp.learn.towers import TwoTowerRanker
-from rankdp.learn.training_report import TrainReport, train_report
+from rankdp.learn.training_report import train_report
 from rankdp.privacy.exact import Real, positive
+from rankdp.report.document import Report
 
 MODELS: dict[str, type[PairwiseRanker]] = {"linear": LinearPairwiseRanker, "two-tower": TwoTowerRanker}
 
@@ -35,7 +37,7 @@ class Learned:
     """What ``learn_files`` did."""
 
     model: PairwiseRanker
-    report: TrainReport
+    report: Report
     target: Path
 
 
@@ -55,10 +57,33 @@ def learn_files(
     item_features: Iterable[str] | None = None,
     **settings: Any,
 ) -> Learned:
-    """Train on files and write model.npz, report.html and curves.json into the new directory ``target``.
+    """Train on files and write model.npz, report.html and curves.json into a new directory.
 
-    ``settings`` are those of the model: loss, l2, debias, early_stopping, random_state, …. Rankings without a release
-    file and without ``mechanism`` count as true.
+    RANKINGS.release.json, which ``privatize_file`` writes, says what made the rankings and what is promised about them;
+    what the caller says must agree with it. Rankings without it and without ``mechanism`` count as true.
+
+    Parameters
+    ----------
+    users, items
+        Tables of features, with a column of ids.
+    rankings
+        The file of rankings; they are joined to users by the voters' ids, or row by row where there are none.
+    target
+        The new directory.
+    model
+        "linear" or "two-tower".
+    mechanism
+        The name of what made the rankings.
+    epsilon
+        At which epsilon.
+    epsilon_column
+        The column with each user's own epsilon, instead of ``epsilon``.
+    user_column, item_column
+        The columns with the ids of users and items.
+    user_features, item_features
+        The columns to use; all columns of numbers if not given.
+    settings
+        Those of the model: loss, l2, debias, early_stopping, random_state, ….
     """
     if model not in MODELS:
         raise InputError(f"model must be one of {', '.join(MODELS)}, got {model!r}")
@@ -71,14 +96,17 @@ def learn_files(
     goal = _free(target)
     people = read_features(users, USER_COLUMNS, user_column, user_features)
     things = read_features(items, ITEM_COLUMNS, item_column, item_features)
-    stated = None if mechanism is not None or epsilon is not None else _stated(rankings)
-    if stated is not None and stated.get("epsilon") == "each voter's own":
-        epsilon_column = epsilon_column or "epsilon"
+    stated, release = Origin.beside(rankings), None
+    made_by: Any = mechanism
+    exact = None if epsilon is None else positive(epsilon)
+    if stated is not None:
+        origin, release = stated
+        origin.check(mechanism, epsilon, epsilon_column)
+        made_by, exact, epsilon_column = release.provenance.parameters, None, origin.epsilon_column
     table = Rankings.read(rankings, items=things.ids, epsilon_column=epsilon_column)
     rows, unranked = _matched(table, people, os.fspath(users), os.fspath(rankings))
-    exact = None if epsilon is None else positive(epsilon)
-    ranker.fit(people.values[rows], things.values, table, mechanism=stated or mechanism, epsilon=exact)
-    report = train_report(ranker, _notes(table, people, things, unranked, stated, mechanism))
+    ranker.fit(people.values[rows], things.values, table, mechanism=made_by, epsilon=exact)
+    report = train_report(ranker, _notes(table, people, things, unranked, known=made_by is not None), release)
     _write(goal, ranker, report, people, things)
     return Learned(ranker, report, goal)
 
@@ -90,17 +118,6 @@ def _free(target: str | os.PathLike[str]) -> Path:
     return goal
 
 
-def _stated(rankings: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The parameters in the release file beside the rankings; None without one."""
-    facts = read_sidecar(rankings)
-    if facts is None:
-        return None
-    parameters = facts.get("parameters")
-    if not isinstance(parameters, dict):
-        raise InputError(f"{os.fspath(rankings)}{SIDECAR} does not say which mechanism made its rankings")
-    return parameters
-
-
 def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tuple[NDArray[np.int64], int]:
     """For every ranking its row of the user table; and how many users have no ranking."""
     if table.voters is None:
@@ -110,12 +127,12 @@ def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tu
                 f"{len(people.ids)} users"
             )
         return np.arange(len(table)), 0
-    place = {one: row for row, one in enumerate(people.ids)}
-    voters = [str(one) for one in table.voters.tolist()]
+    row_of = {name: row for row, name in enumerate(people.ids)}
+    voters = [str(voter) for voter in table.voters.tolist()]
     for row, voter in enumerate(voters, 1):
-        if voter not in place:
+        if voter not in row_of:
             raise InputError(f"{rankings}, row {row}: there is no user {voter!r} in {users}")
-    return np.array([place[voter] for voter in voters]), len(people.ids) - len(set(voters))
+    return np.array([row_of[voter] for voter in voters]), len(people.ids) - len(set(voters))
 
 
 def _notes(
@@ -123,8 +140,8 @@ def _notes(
     people: Features,
     things: Features,
     unranked: int,
-    stated: dict[str, Any] | None,
-    mechanism: str | None,
+    *,
+    known: bool,
 ) -> tuple[str, ...]:
     words = [
         f"{len(table):,} rankings of {len(things.ids)} items; user features: {', '.join(people.names)}; "
@@ -134,13 +151,13 @@ def _notes(
         words.append(f"Columns left out: {', '.join(left_out)}.")
     if unranked:
         words.append(f"{unranked:,} users have no ranking and were left out.")
-    if stated is None and mechanism is None:
+    if not known:
         words.append("The rankings count as true: no mechanism was named and no release file lies beside them.")
     words.append("Only the rankings were privatized; nothing here protects the features of users and items.")
     return tuple(words)
 
 
-def _write(goal: Path, ranker: PairwiseRanker, report: TrainReport, people: Features, things: Features) -> None:
+def _write(goal: Path, ranker: PairwiseRanker, report: Report, people: Features, things: Features) -> None:
     """All files under a temporary name, then the directory's own."""
     with new_directory(goal) as directory:
         ranker.save(directory / "model.npz")

@@ -13,7 +13,7 @@ def page(title: str, *sections: str, footer: Iterable[str] = ()) -> str:
     return _PAGE.format(title=html.escape(title), body=body, footer=f"<footer>{last}</footer>" if last else "")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1, title: str = "") -> str:
     """A table of plain texts; the first ``texts`` columns are set as text, the others as numbers."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
@@ -24,7 +24,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -
         return f"<tr>{''.join(marked)}</tr>"
 
     body = "\n".join(line("td", row) for row in rows)
-    return f"<table><thead>{line('th', heads)}</thead><tbody>\n{body}\n</tbody></table>"
+    caption = f"<caption>{html.escape(title)}</caption>" if title else ""
+    return f"<table>{caption}<thead>{line('th', heads)}</thead><tbody>\n{body}\n</tbody></table>"
 
 
 def paragraph(words: str, kind: str = "") -> str:
@@ -40,6 +41,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem aut
 table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
 th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
 th {{ border-bottom: 2px solid #1b1f24; }}
+caption {{ text-align: left; font-weight: bold; padding: .3rem .6rem; }}
 th.text, td.text {{ text-align: left; }}
 svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
 .grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}

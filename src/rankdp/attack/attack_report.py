@@ -1,0 +1,140 @@
+"""The attacks for people outside the field: pictures, tables and one plain sentence each."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rankdp.attack.inference import Success
+from rankdp.attack.position import PositionAttack
+from rankdp.attack.votes import Membership
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import COLOURS, SERIES, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def inference_report(curves: Mapping[str, Sequence[Success]], items: int, epsilon: object) -> Report:
+    """The report of the inference attack.
+
+    Parameters
+    ----------
+    curves
+        For each mechanism the attacker's success by the number of releases.
+    items
+        How many items the secret ranking has.
+    epsilon
+        The epsilon of each release, as it was asked for.
+    """
+    counts = [success.releases for success in next(iter(curves.values()))]
+    shares = [
+        [f"{success.probability:.1%} ({success.low:.0%} – {success.high:.0%})" for success in curve]
+        for curve in curves.values()
+    ]
+    return Report(
+        title=f"How often attackers find a whole ranking of {items} items, epsilon {epsilon} a release",
+        records=[{"mechanism": name, **dataclasses.asdict(one)} for name, curve in curves.items() for one in curve],
+        facts=lambda: {name: [dataclasses.asdict(one) for one in curve] for name, curve in curves.items()},
+        tables=[
+            Table(["releases", *curves], [[str(count), *cells] for count, *cells in zip(counts, *shares, strict=True)])
+        ],
+        words=[
+            f"Each release of a ranking of {items} items costs its epsilon ({epsilon}) again. Publish it once, or keep "
+            "the answer and give the same one every time."
+        ],
+        figure=_figure(lambda axes: _draw_success(curves, axes)),
+    )
+
+
+def position_report(attack: PositionAttack) -> Report:
+    """The report of the position attack.
+
+    Parameters
+    ----------
+    attack
+        What ``position_attack`` returned.
+    """
+    records = [
+        {"position": place, "before": before, "after": after}
+        for place, (before, after) in enumerate(zip(attack.prior.tolist(), attack.posterior.tolist(), strict=True), 1)
+    ]
+    rows = [
+        [
+            str(one["position"]),
+            f"{one['before']:.1%}",
+            f"{one['after']:.1%}",
+            ("█" * round(40 * one["after"])).ljust(40),
+        ]
+        for one in records
+    ]
+    return Report(
+        title="Where did the item really stand?",
+        records=records,
+        facts=lambda: {
+            "prior": attack.prior,
+            "posterior": attack.posterior,
+            "landed": attack.landed,
+            "odds_factor": attack.odds_factor,
+        },
+        tables=[Table(["position", "before", "after", ""], rows, texts=0)],
+        words=[attack.explain()],
+        figure=_figure(attack.draw),
+    )
+
+
+def votes_report(attack: Membership) -> Report:
+    """The report of the score attack on leaderboards.
+
+    Parameters
+    ----------
+    attack
+        What ``membership_experiment`` returned.
+    """
+    false, true = (rates.tolist() for rates in attack.curve)
+    return Report(
+        title="Was this vote in the data?",
+        records=[{"outside_called_inside": x, "inside_found": y} for x, y in zip(false, true, strict=True)],
+        facts=lambda: {
+            "area": attack.area,
+            "advantage": attack.advantage,
+            "bound": attack.advantage_bound,
+            "chance": attack.advantage_error,
+        },
+        words=[attack.explain()],
+        figure=_figure(attack.draw),
+    )
+
+
+def _figure(draw: Callable[[Axes], None]) -> Callable[[], Figure]:
+    def drawn() -> Figure:
+        figure, (axes,) = new_figure(1, width=7.5, height=5)
+        draw(axes)
+        return figure
+
+    return drawn
+
+
+def _draw_success(curves: Mapping[str, Sequence[Success]], axes: Axes) -> None:
+    """The attacker's success against the number of releases, a line with its interval for each mechanism."""
+    for place, (name, curve) in enumerate(curves.items()):
+        colour = COLOURS.get(name, SERIES[place])
+        count = [success.releases for success in curve]
+        axes.plot(count, [success.probability for success in curve], "-o", color=colour, markersize=4, label=name)
+        low, high = [success.low for success in curve], [success.high for success in curve]
+        axes.fill_between(count, low, high, color=colour, alpha=0.2, linewidth=0)
+        bounds = [1 - success.error_bound for success in curve]
+        if not any(math.isnan(bound) for bound in bounds):
+            axes.plot(count, bounds, ":", color=colour, label=f"{name}: at most, by the binomial tail")
+    axes.set(
+        xlabel="releases of the same ranking",
+        ylabel="the attacker finds the whole ranking",
+        ylim=(-0.02, 1.02),
+        title="Publishing the same ranking again and again",
+    )
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.grid(color="0.93")
+    axes.legend(frameon=False)

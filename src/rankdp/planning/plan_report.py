@@ -1,0 +1,109 @@
+"""A plan for readers: its sentence, the curve of its measure and the table of its options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.planning.plan import Plan, short
+from rankdp.planning.situation import Measure
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import COLOURS, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+def plan_report(plan: Plan) -> Report:
+    """The report of a plan: the sentence, the curve and the table.
+
+    Parameters
+    ----------
+    plan
+        What ``rankdp.plan`` returned.
+    """
+
+    def figure() -> Figure:
+        drawn, (axes,) = new_figure(1, width=8, height=4.6)
+        draw(plan, axes)
+        return drawn
+
+    return Report(
+        title=f"Plan: {plan.situation.subject}",
+        records=[
+            {"option": choice.name, "epsilon": choice.epsilon, **choice.accuracy, "recommended": place == 0}
+            for place, choice in enumerate(plan.choices)
+        ],
+        facts=plan.to_dict,
+        tables=[_table(plan)],
+        words=[plan.explain()],
+        footer=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
+        figure=figure,
+    )
+
+
+def _table(plan: Plan) -> Table:
+    """What each option needs, where that was asked, and what it gives at the plan's epsilon."""
+    measures = plan.situation.measures
+    at = f"at epsilon {short(plan.epsilon)}: "
+    heads = ["", *(["epsilon needed"] if plan.target is not None else [])]
+    heads += [(at if place == 0 else "") + plan.request.words(measure) for place, measure in enumerate(measures)]
+    rows = []
+    for choice in plan.choices:
+        needs = "–" if math.isnan(choice.accuracy[plan.measure.name]) else short(choice.epsilon)
+        rows.append(
+            [
+                choice.name,
+                *([needs] if plan.target is not None else []),
+                *(measure.show(choice.accuracy[measure.name]) for measure in measures),
+            ]
+        )
+    return Table(heads, rows)
+
+
+def draw(plan: Plan, axes: Axes) -> None:
+    """The measure against epsilon, a line for each option; the target, if any, as a dotted line."""
+    for name, values in plan.curves.items():
+        if not all(math.isnan(value) for value in values):
+            if name in plan.situation.slow:
+                axes.plot(plan.epsilons, values, "o", color=COLOURS[name], label=name)
+            else:
+                axes.plot(*_smooth(plan.measure, plan.epsilons, values), color=COLOURS[name], label=name)
+    if plan.target is not None:
+        axes.axhline(plan.target, color="0.5", linewidth=0.8, linestyle=":")
+    axes.axvline(plan.epsilon, color="0.5", linewidth=0.8, linestyle=":")
+    words = plan.request.words(plan.measure)
+    axes.set(xscale="log", xlabel="epsilon", ylabel=words, title=plan.situation.subject.capitalize())
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    if plan.measure.share:
+        axes.set_ylim(-0.02, 1.02)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    else:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:.1g}" if f"{value:.0e}"[0] in "25" else "")
+        axes.set_ylabel(f"half-width of a {words}")
+    axes.grid(color="0.93")
+    axes.legend(frameon=False)
+
+
+def _smooth(measure: Measure, epsilons: Sequence[float], values: Sequence[float]) -> tuple[Floats, Floats]:
+    """A line through the known values: monotone cubics in the scale where they are fairly straight.
+
+    That is log(-log) of shares and log of the others, over log epsilon.
+    """
+    from scipy.interpolate import PchipInterpolator
+
+    known = np.isfinite(values)
+    x, y = np.log(epsilons)[known], np.asarray(values)[known]
+    y = np.log(-np.log(np.clip(y, 1e-9, 1 - 1e-9))) if measure.share else np.log(y)
+    dense = np.linspace(x[0], x[-1], 400)
+    line = PchipInterpolator(x, y)(dense)
+    return np.exp(dense), np.exp(-np.exp(line)) if measure.share else np.exp(line)

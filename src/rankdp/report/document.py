@@ -1,0 +1,212 @@
+"""One report behind every command: records for CSV, facts for JSON, a page for HTML, a figure for pictures.
+
+A result is described once, as a `Report`, and written in the format that a file's ending says. What is promised stands
+with it in every format: in the JSON, at the foot of the page, below the picture, and beside a CSV in PATH.release.json.
+A rehearsal is called one in all of them.
+
+A spreadsheet runs text cells that begin like a formula. In a CSV such a cell gets an apostrophe in front, and so does
+one that begins with an apostrophe, so that taking one away gives the text back. Numbers stay numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from rankdp.data.atomic import NewFile, known_ending, write_whole
+from rankdp.errors import Unsupported
+from rankdp.report import page as pages
+from rankdp.report.plots import need_matplotlib, picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rankdp.privacy.release import Release
+
+PICTURES = (".png", ".svg", ".pdf")
+FORMATS = (".csv", ".json", ".html", *PICTURES)
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for people: cells are finished texts.
+
+    Parameters
+    ----------
+    heads
+        The name of each column.
+    rows
+        The cells, row by row.
+    texts
+        How many of the first columns are set as text; the others are set as numbers.
+    title
+        What stands above it.
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A result for readers, to be written in any of the formats.
+
+    Parameters
+    ----------
+    title
+        The heading.
+    records
+        One plain record a line of the CSV.
+    columns
+        The keys of the records that the CSV has; those of the first record if not given.
+    facts
+        Makes the content of the JSON; fractions become text, and numbers that are not finite become null.
+    tables
+        Tables for the page and the terminal.
+    words
+        Paragraphs above the picture of a page and below a picture of its own.
+    warnings
+        Paragraphs that must not be missed.
+    footer
+        Paragraphs at the foot of a page, before what is promised.
+    figure
+        Draws the picture; None where there is nothing to draw.
+    drawing
+        The picture of the page as finished SVG; without it the page shows ``figure`` where matplotlib is installed.
+    release
+        What stands behind the numbers: its guarantee and provenance are stated in every format.
+    """
+
+    title: str
+    records: Sequence[Mapping[str, Any]]
+    facts: Callable[[], Mapping[str, Any]]
+    columns: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    words: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    footer: Sequence[str] = ()
+    figure: Callable[[], Figure] | None = None
+    drawing: str = ""
+    release: Release[Any] | None = None
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the report in the format that the ending says, all or nothing.
+
+        Parameters
+        ----------
+        path
+            A file that ends with .csv, .json, .html, .png, .svg or .pdf. A CSV gets PATH.release.json beside it where a
+            release stands behind the report.
+        """
+        ending = known_ending(path, FORMATS)
+        if ending == ".csv":
+            write_whole(path, self.csv().encode(), self.release.to_dict() if self.release else None)
+        elif ending == ".json":
+            write_whole(path, (self.json() + "\n").encode())
+        elif ending == ".html":
+            write_whole(path, self.html().encode())
+        else:
+            write_whole(path, self.picture(ending[1:]))
+
+    def json(self) -> str:
+        """The facts, with the guarantee and provenance of the release."""
+        promised = self.release.to_dict() if self.release else {}
+        return json.dumps(_plain({**self.facts(), **promised}), indent=2, allow_nan=False)
+
+    def csv(self) -> str:
+        """The records, one a line, safe to open in a spreadsheet."""
+        text = io.StringIO(newline="")
+        columns = self.columns or list(self.records[0])
+        writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in record.items()} for record in self.records)
+        return text.getvalue()
+
+    def html(self) -> str:
+        """A page of its own that loads nothing."""
+        warnings = [*([self.release.explain()] if self.release and self.release.rehearsal else []), *self.warnings]
+        return pages.page(
+            self.title,
+            *(pages.paragraph(words) for words in self.words),
+            *(pages.paragraph(words, "warning") for words in warnings),
+            self.drawing or self._drawn(),
+            *(pages.table(table.heads, table.rows, table.texts, table.title) for table in self.tables),
+            footer=[*self.footer, *self._promises()],
+        )
+
+    def picture(self, kind: str = "png") -> bytes:
+        """The figure with the words and what is promised below it.
+
+        Parameters
+        ----------
+        kind
+            "png", "svg" or "pdf".
+        """
+        if self.figure is None:
+            raise Unsupported(f"{self.title}: there is nothing to draw; choose .csv, .json or .html")
+        promised = [self.release.explain()] if self.release else []
+        return picture(self.figure(), kind, [*self.words, *promised])
+
+    def _drawn(self) -> str:
+        """The figure as SVG, or why there is none."""
+        if self.figure is None:
+            return ""
+        try:
+            drawn = picture(self.figure(), "svg").decode()
+        except Unsupported as refusal:
+            return pages.paragraph(f"No picture: {refusal}.")
+        return drawn[drawn.index("<svg") :]
+
+    def _promises(self) -> list[str]:
+        if self.release is None:
+            return []
+        origin = self.release.provenance
+        return [
+            f"What is promised: {self.release.explain()}",
+            f"rankdp {origin.version}, {origin.mechanism}, {origin.when}",
+        ]
+
+
+def check_outputs(paths: Iterable[str | PathLike[str]]) -> None:
+    """Refuse files that no report could be written to, before any work is done or budget spent.
+
+    Parameters
+    ----------
+    paths
+        The files that are asked for: each must have a known ending and be possible to make; pictures need matplotlib.
+    """
+    for path in paths:
+        if known_ending(path, FORMATS) in PICTURES:
+            need_matplotlib()
+        NewFile(path).drop()
+
+
+def _cell(value: Any) -> Any:
+    """A number as it is, rounded where it is a float; text that no spreadsheet takes for a formula."""
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    text = str(value) if isinstance(value, Fraction) else value
+    return f"'{text}" if isinstance(text, str) and text.startswith(_FORMULAS) else text
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    if hasattr(value, "tolist"):  # an array or a number of NumPy
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
