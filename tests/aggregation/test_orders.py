@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from rankdp.aggregation.aggregate_page import check_ending, rows_of, table_of, to_dict, write_aggregate
-from rankdp.aggregation.methods import SCORES
 
 import rankdp
+from rankdp.aggregation.aggregate_report import aggregate_report
+from rankdp.aggregation.estimates import SCORES
 from rankdp.aggregation.respondents import compare, required_voters
 from rankdp.cli import cli
 from rankdp.errors import InputError
@@ -61,34 +61,39 @@ def test_pairs_that_nobody_lists_have_no_order():
 
 
 def test_rows_have_the_naive_numbers_beside_them(found):
-    rows = rows_of(found, "kemeny", 0.9)
+    report = aggregate_report(found, "kemeny", 0.9)
+    rows = report.records
     assert [row["item"] for row in rows] == list(ITEMS)
     assert [row["place"] for row in rows] == [1, 2, 3, 4]
     for row in rows:
         assert row["low"] < row["mean_rank"] < row["high"]
         assert abs(row["naive_mean_rank"] - 2.5) < abs(row["mean_rank"] - 2.5)  # drawn to the middle
-    heads, lines = table_of(found, "kemeny", 0.9)
-    assert all(len(line) == len(heads) for line in lines)
+    (table,) = report.tables
+    assert all(len(line) == len(table.heads) for line in table.rows)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".html", ".png"])
 def test_files(found, tmp_path, ending):
     path = tmp_path / f"result{ending}"
-    write_aggregate(found, path, title="Drinks & <b>more</b>")
+    aggregate_report(found, title="Drinks & <b>more</b>").write(path)
     content = path.read_bytes()
     if ending == ".csv":
         assert content.decode().splitlines()[0].startswith("item,place,score,mean_rank,low,high,naive_mean_rank")
     elif ending == ".json":
-        assert json.loads(content) == json.loads(json.dumps(to_dict(found), allow_nan=False))
+        said = json.loads(content)
+        assert np.shape(said["win_rates"]["values"]) == (4, 4)
+        assert said["mechanisms"] == [{"mechanism": "reinsertion", "items": 4, "epsilon": "6"}]
     elif ending == ".html":
         assert b"Drinks &amp; &lt;b&gt;more&lt;/b&gt;</h1>" in content
     else:
         assert content.startswith(b"\x89PNG")
 
 
-def test_endings():
-    with pytest.raises(InputError, match="the ending must be one of"):
-        check_ending("result.pdf")
+def test_long_rankings_have_a_table_without_win_rates():
+    poll = rankdp.Rankings.from_orders(np.tile(np.arange(60, dtype=np.int32), (50, 1)), [str(n) for n in range(60)])
+    said = json.loads(aggregate_report(rankdp.aggregate(poll, "kendall", 30)).json())
+    assert said["win_rates"] is None
+    assert len(said["items"]) == 60
 
 
 def test_respondents_are_compared():

@@ -9,7 +9,6 @@ from support import half_noise, seeded
 
 import rankdp
 from rankdp.audit import CommandSampler, audit_command, audit_independence, audit_mechanism, write_audit
-from rankdp.audit.audit_report import check_ending, to_html
 from rankdp.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -59,24 +58,24 @@ def test_a_report_holds_all_audits(reports):
 
 def test_html_stands_alone(reports):
     for name, words in (("honest", "Audit: no violation found"), ("mutant", "Audit: violation")):
-        text = to_html(reports[name])
+        text = reports[name].report().html()
         assert words in text
         assert text.count("<svg") == 1
         assert "<script" not in text
         assert "src=" not in text
         assert "is no proof of the claim" in text
-    assert "class=warning" in to_html(reports["mutant"])
-    assert "class=warning" not in to_html(reports["honest"])
+    assert "class=warning" in reports["mutant"].report().html()
+    assert "class=warning" not in reports["honest"].report().html()
 
 
-@pytest.mark.parametrize("ending", [".png", ".html", ".json"])
+@pytest.mark.parametrize("ending", [".png", ".html", ".json", ".csv"])
 def test_writing(reports, ending, tmp_path):
     path = tmp_path / f"audit{ending}"
     write_audit(reports["mutant"], path)
     content = path.read_bytes()
-    assert content.startswith({".png": b"\x89PNG", ".html": b"<!doctype", ".json": b"{"}[ending])
+    assert content.startswith({".png": b"\x89PNG", ".html": b"<!doctype", ".json": b"{", ".csv": b"shown_by,"}[ending])
     with pytest.raises(InputError, match="the ending must be one of"):
-        check_ending(tmp_path / "audit.txt")
+        write_audit(reports["mutant"], tmp_path / "audit.txt")
 
 
 def test_an_infinite_epsilon_has_a_bar(tmp_path):

@@ -58,9 +58,9 @@ def test_a_model_and_a_report_from_files(files):
     assert model.items_ == ("tea", "milk", "water", "juice")
     expected = LinearPairwiseRanker(l2=1e-4).fit(users[::-1][:38], items, orders)  # joined by id
     np.testing.assert_allclose(model.predict(users), expected.predict(users), rtol=1e-6)
-    assert "town" in done.report.notes[1]
-    assert "2 users have no ranking" in done.report.notes[2]
-    assert "count as true" in done.report.notes[3]
+    assert "town" in done.report.words[1]
+    assert "2 users have no ranking" in done.report.words[2]
+    assert "count as true" in done.report.words[3]
     assert json.loads((done.target / "curves.json").read_text())["curves"]["train_loss"]
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
@@ -72,6 +72,31 @@ def test_the_release_file_says_what_made_the_rankings(files):
     naive = learn_files(*paths(folder, "private.csv"), folder / "c", debias=False).model
     np.testing.assert_array_equal(stated.coef_, said.coef_)
     assert (stated.coef_ != naive.coef_).any()
+
+
+def test_the_report_says_what_is_promised_about_the_rankings(files):
+    folder = files[0]
+    done = learn_files(*paths(folder, "private.csv"), folder / "a")
+    for name in ("report.html", "curves.json"):
+        assert "REHEARSAL, NOT PRIVATE" in (done.target / name).read_text()
+    release = privatize_file(folder / "rankings.csv", folder / "private.csv", 4, mechanism="kendall")
+    done = learn_files(*paths(folder, "private.csv"), folder / "b")
+    assert json.loads((done.target / "curves.json").read_text())["guarantee"] == release.guarantee.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"mechanism": "ulam", "epsilon": 4}, "says that kendall made the rankings, got 'ulam'"),
+        ({"mechanism": "kendall", "epsilon": 3}, "says that the epsilon is 4, got 3"),
+        ({"epsilon_column": "eps"}, "says that the epsilon is 4, got epsilon_column 'eps'"),
+    ],
+)
+def test_what_contradicts_the_release_is_refused(files, said, sentence):
+    folder = files[0]
+    with pytest.raises(InputError, match=sentence):
+        learn_files(*paths(folder, "private.csv"), folder / "model", **said)
+    assert not (folder / "model").exists()
 
 
 def test_chosen_features_and_rows_without_ids(files):

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankdp.demo import _spread
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.publish.rank import METHODS
-from rankdp.report.plots import COLOURS, _spread, new_figure
+from rankdp.report.plots import COLOURS, new_figure
 from rankdp.theory.noises import NOISES
 
 

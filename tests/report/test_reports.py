@@ -7,6 +7,8 @@ import json
 import math
 import os
 import re
+import sys
+from fractions import Fraction
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,13 +16,15 @@ import pyarrow as pa
 import pytest
 
 from rankdp.data import atomic
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.rank import rank
-from rankdp.report.boards import check_ending, to_csv, to_html, to_json, to_png, write_board
+from rankdp.report.boards import board_report, write_board
+from rankdp.report.document import Report, check_outputs
+from rankdp.report.plots import new_figure
 
 NASTY = ("<script>alert('x')</script>", 'a "quoted", name', "$\\frac{1$ & co", "[/bold]", "plain")
-FORMATS = (".csv", ".json", ".html", ".png")
+FORMATS = (".csv", ".json", ".html", ".png", ".svg", ".pdf")
 
 
 def release_of(items=NASTY, bits=None, **options):
@@ -70,7 +74,7 @@ class Page(HTMLParser):
 
 
 def test_csv_comes_back(release):
-    rows = list(csv.DictReader(io.StringIO(to_csv(release.value))))
+    rows = list(csv.DictReader(io.StringIO(board_report(release).csv())))
     board = release.value
     assert [row["item"] for row in rows] == list(board.items)
     assert sorted(row["item"] for row in rows) == sorted(NASTY)
@@ -82,7 +86,7 @@ def test_csv_comes_back(release):
 
 
 def test_json_schema(release):
-    said = json.loads(to_json(release), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    said = json.loads(board_report(release).json(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert set(said) == {
         *("leaderboard", "level", "warnings", "rankdp", "guarantee", "rehearsal", "mechanism", "parameters", "when")
     }
@@ -99,7 +103,7 @@ def test_json_schema(release):
 
 
 def test_html_loads_nothing_and_runs_nothing(release):
-    text = to_html(release, "Best <b>& brightest</b>")
+    text = board_report(release, "Best <b>& brightest</b>").html()
     page = Page(text)
     assert not re.search(r"https?:|//|url\(|@import", text)
     assert not {"script", "link", "img", "iframe", "object", "b"} & set(page.tags)
@@ -108,16 +112,16 @@ def test_html_loads_nothing_and_runs_nothing(release):
 
 
 def test_html_shows_every_item_as_it_is_called(release):
-    page = Page(to_html(release, "Board"))
+    page = Page(board_report(release, "Board").html())
     assert set(NASTY) <= set(page.cells)
     place = page.cells.index("plain")
     assert page.cells[place + 2] == "– … –"
-    assert "nan" not in to_html(release, "Board")
-    assert "inf<" not in to_html(release, "Board")
+    assert "nan" not in board_report(release, "Board").html()
+    assert "inf<" not in board_report(release, "Board").html()
 
 
 def test_html_has_a_plot_with_a_dot_for_each_item(release):
-    page = Page(to_html(release, "Board"))
+    page = Page(board_report(release, "Board").html())
     assert page.tags.count("svg") == 1
     assert page.tags.count("circle") == len(NASTY)
     numbers = [value for name, value in page.attributes if name in ("x1", "x2", "cx")]
@@ -126,7 +130,7 @@ def test_html_has_a_plot_with_a_dot_for_each_item(release):
 
 @pytest.mark.parametrize("scale", ["log-strength", "elo"])
 def test_png(scale):
-    picture = to_png(release_of(scale=scale), "Costs $5 and $x")
+    picture = board_report(release_of(scale=scale), "Costs $5 and $x").picture()
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     assert picture.endswith(b"IEND\xaeB`\x82")
 
@@ -134,9 +138,9 @@ def test_png(scale):
 def test_all_bounds_infinite():
     nothing = pa.table({"winner": pa.array([], pa.string()), "loser": pa.array([], pa.string())})
     release = rank(nothing, 1, protect="outcome", items=("a", "b"), top=1)
-    assert Page(to_html(release, "Board")).cells.count("– … –") == 2
-    assert to_png(release, "Board").startswith(b"\x89PNG")
-    assert [row["low"] for row in json.loads(to_json(release))["leaderboard"]] == [None, None]
+    assert Page(board_report(release, "Board").html()).cells.count("– … –") == 2
+    assert board_report(release).picture().startswith(b"\x89PNG")
+    assert [row["low"] for row in json.loads(board_report(release).json())["leaderboard"]] == [None, None]
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -147,13 +151,13 @@ def test_the_guarantee_stands_with_every_format(release, rehearsal, ending, rehe
     path, real, said = tmp_path / f"board{ending}", Figure.supxlabel, []
     monkeypatch.setattr(Figure, "supxlabel", lambda self, text, **how: said.append(text) or real(self, text, **how))
     write_board(rehearsal if rehearsed else release, path)
-    if ending != ".png":
+    if ending in (".csv", ".json", ".html"):
         said = [(tmp_path / "board.csv.release.json" if ending == ".csv" else path).read_text("utf-8")]
     shown = " ".join(" ".join(said).replace("&#x27;", "'").split())
     words = "REHEARSAL, NOT PRIVATE" if rehearsed else "Protects one comparison's outcome"
     assert words in shown
     if ending == ".html":
-        assert shown.index(words) > shown.index("</table>")  # at the foot
+        assert (shown.index(words) < shown.index("<table>")) == rehearsed  # a rehearsal is called one at the top
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -207,18 +211,56 @@ def test_a_directory_that_is_not_there(release, place, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_endings():
-    assert check_ending("BOARD.HTML") == ".html"
+def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    check_outputs([tmp_path / "BOARD.HTML", tmp_path / "board.csv"])
+    assert list(tmp_path.iterdir()) == []
     for name in ("board", "board.xlsx", ".csv"):
-        with pytest.raises(InputError, match=r"the ending must be one of \.csv, \.json, \.html, \.png, got "):
-            check_ending(name)
+        with pytest.raises(InputError, match=r"the ending must be one of \.csv, \.json, \.html, \.png, .* got "):
+            check_outputs([tmp_path / name])
+    with pytest.raises(InputError, match="could not be written"):
+        check_outputs([tmp_path / "nowhere" / "board.csv"])
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    check_outputs([tmp_path / "board.html"])
+    with pytest.raises(Unsupported, match="plots need matplotlib"):
+        check_outputs([tmp_path / "board.png"])
+
+
+@pytest.mark.parametrize("drawing", ["", "<svg></svg>"])
+def test_a_page_needs_no_matplotlib(drawing, monkeypatch):
+    report = Report(title="T", records=[], facts=dict, figure=lambda: new_figure(1, 4, 3)[0], drawing=drawing)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert ("No picture" in report.html()) == (not drawing)
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'quoted")
+
+
+def test_no_cell_is_a_formula_and_numbers_stay_numbers():
+    records = [{"item": item, "score": -1.5, "rank": -2, "exact": Fraction(-1, 3)} for item in (*FORMULAS, "plain", "")]
+    text = Report(title="T", records=records, facts=dict).csv()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["item"] for row in rows] == [*(f"'{item}" for item in FORMULAS), "plain", ""]
+    assert {(float(row["score"]), int(row["rank"]), row["exact"]) for row in rows} == {(-1.5, -2, "'-1/3")}
+
+
+def test_items_that_a_spreadsheet_would_run_are_neutralised_in_boards(tmp_path):
+    items = ("=cmd|'/c calc'!A1", "@x", "-y", "+z", "plain")
+    release = release_of(items)
+    write_board(release, tmp_path / "board.csv")
+    with (tmp_path / "board.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["item"] for row in rows) == sorted([*(f"'{item}" for item in items[:4]), "plain"])
+    assert [row["item"].removeprefix("'") for row in rows] == list(release.value.items)
+    assert [float(row["score"]) for row in rows] == pytest.approx(release.value.scores.tolist())
+    names = [row["item"] for row in json.loads(board_report(release).json())["leaderboard"]]
+    assert names == list(release.value.items)  # JSON has them as they are
 
 
 def test_long_lists_are_cut_in_pictures_and_whole_in_tables():
     items = tuple(f"item {k}" for k in range(80))
     table = pa.table({"winner": items[:-1], "loser": items[1:]})
     release = rank(table, 5, protect="comparison", items=items)
-    page = Page(to_html(release, "Board"))
+    page = Page(board_report(release, "Board").html())
     assert page.tags.count("circle") == 60
     assert page.tags.count("tr") == 81
     assert np.isfinite(release.value.scores).all()

@@ -33,8 +33,10 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
     """
     records = _records(result, method, level)
     plot = Intervals(
-        [record["item"] for record in records],
-        *([record[name] for record in records] for name in ("mean_rank", "low", "high")),
+        names=[record["item"] for record in records],
+        values=[record["mean_rank"] for record in records],
+        low=[record["low"] for record in records],
+        high=[record["high"] for record in records],
         label="mean rank (1 = best)",
         others=[record["naive_mean_rank"] for record in records],
         legend=(f"unbiased, with its {level:.0%} interval", "naive"),

@@ -154,9 +154,8 @@ class Aggregate:
             estimator = share_estimator(tally.mechanism, tally.bias)
             weight = self._weight(estimator.mean_variance + (1 - 1 / length) / length)
             voters = tally.landed.sum(axis=1, keepdims=True) + np.zeros(length)
-            parts.append(
-                _Part(length, weight, voters, tally.landed @ estimator.values, tally.landed @ estimator.values**2)
-            )
+            sums, squares = tally.landed @ estimator.values, tally.landed @ estimator.values**2
+            parts.append(_Part(length, weight, voters, sums, squares))
             bias = max(bias, estimator.bias)
         with np.errstate(invalid="ignore"):
             naive = landed / landed.sum(axis=1, keepdims=True)

@@ -63,13 +63,8 @@ def position_report(attack: PositionAttack) -> Report:
         for place, (before, after) in enumerate(zip(attack.prior.tolist(), attack.posterior.tolist(), strict=True), 1)
     ]
     rows = [
-        [
-            str(one["position"]),
-            f"{one['before']:.1%}",
-            f"{one['after']:.1%}",
-            ("█" * round(40 * one["after"])).ljust(40),
-        ]
-        for one in records
+        [str(place), f"{before:.1%}", f"{after:.1%}", ("█" * round(40 * after)).ljust(40)]
+        for place, before, after in (record.values() for record in records)
     ]
     return Report(
         title="Where did the item really stand?",

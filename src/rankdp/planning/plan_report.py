@@ -72,7 +72,7 @@ def draw(plan: Plan, axes: Axes) -> None:
     """The measure against epsilon, a line for each option; the target, if any, as a dotted line."""
     for name, values in plan.curves.items():
         if not all(math.isnan(value) for value in values):
-            if name in plan.situation.slow:
+            if name in plan.situation.slow or np.isfinite(values).sum() < 2:
                 axes.plot(plan.epsilons, values, "o", color=COLOURS[name], label=name)
             else:
                 axes.plot(*_smooth(plan.measure, plan.epsilons, values), color=COLOURS[name], label=name)

@@ -125,11 +125,13 @@ class Report:
 
     def csv(self) -> str:
         """The records, one a line, safe to open in a spreadsheet."""
-        text = io.StringIO(newline="")
-        columns = self.columns or list(self.records[0])
-        writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in record.items()} for record in self.records)
+        columns = list(self.columns or self.records[0])
+        rows = [[_cell(record[name]) for name in columns] for record in self.records]
+        returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
+        text = io.StringIO(newline="")  # only quoting everything quotes a carriage return before Python 3.13
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+        writer.writerow(columns)
+        writer.writerows(rows)
         return text.getvalue()
 
     def html(self) -> str:

@@ -96,11 +96,10 @@ class Intervals:
             parts.append(f"<line x1='{x(tick):.1f}' x2='{x(tick):.1f}' y1='8' y2='{bottom}' class='grid'/>")
             parts.append(f"<text x='{x(tick):.1f}' y='{bottom + 16}' class='tick'>{tick:,.10g}</text>")
         for place in range(shown):
-            y, ends = _STEP * place + 20, (x(self.low[place]), x(self.high[place]))
-            parts.append(
-                f"<text x='{_LEFT - 12}' y='{y + 4}' class='name'>{html.escape(_cut(self.names[place]))}</text>"
-            )
-            parts.append(f"<line x1='{ends[0]:.1f}' x2='{ends[1]:.1f}' y1='{y}' y2='{y}' class='bar'/>")
+            y, name = _STEP * place + 20, html.escape(_cut(self.names[place]))
+            left, right = x(self.low[place]), x(self.high[place])
+            parts.append(f"<text x='{_LEFT - 12}' y='{y + 4}' class='name'>{name}</text>")
+            parts.append(f"<line x1='{left:.1f}' x2='{right:.1f}' y1='{y}' y2='{y}' class='bar'/>")
             if self.others is not None:
                 parts.append(f"<circle cx='{x(self.others[place]):.1f}' cy='{y}' r='4' class='other'/>")
             parts.append(f"<circle cx='{x(self.values[place]):.1f}' cy='{y}' r='4'/>")

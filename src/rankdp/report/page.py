@@ -45,6 +45,7 @@ caption {{ text-align: left; font-weight: bold; padding: .3rem .6rem; }}
 th.text, td.text {{ text-align: left; }}
 svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
 .grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
+.other {{ fill: none; stroke: #D55E00; stroke-width: 1.5; }}
 .name {{ text-anchor: end; font-size: 13px; }} .tick {{ text-anchor: middle; font-size: 12px; fill: #57606a; }}
 .warning {{ background: #fff8e1; padding: .5rem .8rem; border-left: 4px solid #E69F00; }}
 footer {{ color: #57606a; border-top: 1px solid #e3e6ea; padding-top: 1rem; }}
