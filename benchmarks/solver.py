@@ -24,6 +24,7 @@ from benchmarks.measure import race
 from benchmarks.report import Table, digits, times, verdict
 from rankdp.data.counts import count_pairs
 from rankdp.rankers import bradley_terry
+from rankdp.rankers.bootstrap import bootstrap
 
 _RESIDUAL = 1e-10
 _DRAWS, _PEER_DRAWS = 1_000, 5
@@ -91,7 +92,7 @@ def _bootstrap_rows(data: Rows) -> list[tuple[str, ...]]:
     counts = count_pairs(data.left, data.right, data.half_wins, data.items)
 
     def ours() -> NDArray[np.float64]:
-        return bradley_terry.bootstrap(counts, _DRAWS, seed=1, tolerance=_RESIDUAL)
+        return bootstrap(counts, _DRAWS, seed=1, tolerance=_RESIDUAL)
 
     seconds = race({"ours": ours}, turns=3)["ours"]
     spread = ours().std(axis=0)

@@ -13,7 +13,7 @@ from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SeededBits
-from rankdp.rankers.bradley_terry import fit, worths
+from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp_papers import cai
 from rankdp_papers.cai import (
@@ -153,7 +153,8 @@ def test_the_surveys_are_read_as_their_publishers_describe_them(data_directory):
     cems, immigration = (students.read(data_directory / name) for name in ("cems", "immigration"))
     assert (len(cems.items), len(cems.halves), (cems.halves == 1).sum()) == (6, 4454, 487)
     assert [(immigration.halves == half).sum() for half in (2, 0, 1)] == [236, 143, 124]
-    shares = dict(zip(cems.items, worths(fit(cems.some(1, np.arange(4454))).theta), strict=True))
+    powers = np.exp(fit(cems.some(1, np.arange(4454))).theta)
+    shares = dict(zip(cems.items, powers / powers.sum(), strict=True))
     # with Barcelona:Stockholm the right way round
     told = {
         "London": 0.372,

@@ -7,8 +7,9 @@ import pytest
 
 from rankdp.data.counts import PairCounts, count_pairs, one_win_component
 from rankdp.errors import InputError
-from rankdp.rankers import bradley_terry
-from rankdp.rankers.bradley_terry import bootstrap, fit
+from rankdp.rankers import bootstrap as bootstrapping
+from rankdp.rankers.bootstrap import bootstrap
+from rankdp.rankers.bradley_terry import fit
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def test_mean_and_spread_are_those_of_the_likelihood(counts, resample):
 
 
 def test_each_row_solves_its_own_table(counts):
-    redraw = bradley_terry._resampler(counts, "comparisons")
+    redraw = bootstrapping._resampler(counts, "comparisons")
     generator = np.random.default_rng(5).spawn(1)[0]
     won = redraw(4, generator)
     thetas = bootstrap(counts, 4, 5, tolerance=1e-10)
@@ -56,9 +57,9 @@ def test_each_row_solves_its_own_table(counts):
 
 @pytest.mark.parametrize("few", [0, 10**9])
 def test_both_ways_of_drawing_comparisons_have_the_multinomial_law(counts, few, monkeypatch):
-    monkeypatch.setattr(bradley_terry, "_FEW_PER_CELL", few)
+    monkeypatch.setattr(bootstrapping, "_FEW_PER_CELL", few)
     draws = 4_000
-    won = bradley_terry._resampler(counts, "comparisons")(draws, np.random.default_rng(7))
+    won = bootstrapping._resampler(counts, "comparisons")(draws, np.random.default_rng(7))
     total = counts.halves.sum() // 2
     assert (won.sum(axis=1) == total).all()
     share = np.column_stack([counts.half_wins_first, counts.half_wins_second]).ravel() / (2 * total)
@@ -71,7 +72,7 @@ def test_both_ways_of_drawing_comparisons_have_the_multinomial_law(counts, few, 
 
 
 def test_outcomes_keep_the_design(counts):
-    won = bradley_terry._resampler(counts, "outcomes")(50, np.random.default_rng(8))
+    won = bootstrapping._resampler(counts, "outcomes")(50, np.random.default_rng(8))
     assert (won[:, ::2] + won[:, 1::2] == counts.halves // 2).all()
 
 
@@ -86,7 +87,7 @@ def test_the_seed_decides_and_the_threads_do_not(counts):
 def test_tables_without_a_maximum_ask_for_a_ridge():
     """Every one of them is noticed: at strengths of 25 the gradient of an unbeaten item is as good as 0."""
     counts = count_pairs([0, 0, 0, 1, 1, 2], [1, 1, 2, 0, 2, 0], [2] * 6, ["a", "b", "c"])
-    redraw = bradley_terry._resampler(counts, "comparisons")
+    redraw = bootstrapping._resampler(counts, "comparisons")
     won = redraw(50, np.random.default_rng(1).spawn(1)[0])
     tables = [PairCounts.from_pairs(counts.first, counts.second, row[::2], row[1::2], items=3) for row in won]
     lost = sum(not one_win_component(table) for table in tables)

@@ -197,7 +197,7 @@ class BoardRequest:
         prepared = _prepared(votes, self.protection)
         request = replace(self, protection=replace(self.protection, drops=prepared.drops))
         if self.method == "bradley-terry":
-            _check_model(request)
+            _check_model(request, len(prepared.items))
         leaderboard.check_request(len(prepared.items), self.level, self.top)
         warnings = _item_warnings(prepared, self.protection)
         if self.method == "copeland" and not self.protection.design_public:
@@ -311,7 +311,7 @@ def _check_words(method: str, scale: str, calibration: str, ridge: float | None,
         raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
 
 
-def _check_model(asked: BoardRequest) -> None:
+def _check_model(asked: BoardRequest, items: int) -> None:
     """Refuse what Bradley-Terry scores cannot be had with, before anything is counted or charged."""
     protection, link = asked.protection, asked.link
     if protection.design_public:
@@ -326,7 +326,7 @@ def _check_model(asked: BoardRequest) -> None:
         )
     if asked.ridge is not None:  # refused where it is too small, whatever the size of the data
         left = asked.epsilon - count_cost(protection, asked.epsilon)
-        _ = objective(2, 1, protection, left, asked.ridge, link, asked.calibration).scale
+        objective(items, 1, protection, left, asked.ridge, link, asked.calibration).check()
 
 
 def _rho(asked: BoardRequest) -> float | None:

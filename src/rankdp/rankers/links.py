@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError, Unsupported
+from rankdp.rankers import fixed_point
+from rankdp.rankers.fixed_point import ONE, product, quotient
 
 FloatArray = NDArray[np.float64]
 Function = Callable[[FloatArray], FloatArray]
@@ -45,6 +47,8 @@ class Link:
     """How many units of roundoff (2^-53) the computed slope is off at most, relative to itself …"""
     argument_error: float = 0.0
     """… and by how many units, relative to x, the x may be off for which it is computed (where x is scaled first)."""
+    exact_slopes: Callable[[int], tuple[int, int]] | None = None
+    """(log F)' at x and at -x in fixed point, each within `fixed_point.ERROR`; None where nobody has written it."""
 
 
 def _expit(x: FloatArray) -> FloatArray:
@@ -65,6 +69,18 @@ def _logistic_log(x: FloatArray) -> FloatArray:
     return log
 
 
+def _by_sign(x: int, near: int, far: int) -> tuple[int, int]:
+    """``far`` belongs to the larger of x and -x."""
+    return (far, near) if x >= 0 else (near, far)
+
+
+def _exact_shares(x: int) -> tuple[int, int]:
+    """1/(1 + e^x) and 1/(1 + e^-x), which is (log F)' of the logistic link."""
+    small = fixed_point.exp(abs(x))
+    far = quotient(small, ONE + small)
+    return _by_sign(x, ONE - far, far)
+
+
 LOGISTIC = Link(
     "logistic",
     cdf=_expit,
@@ -74,6 +90,7 @@ LOGISTIC = Link(
     kappa_1=1.0,
     kappa_2=0.25,
     slope_error=16,
+    exact_slopes=_exact_shares,
 )
 """Bradley-Terry-Luce: F = s(x) = 1/(1 + e^-x).
 
@@ -117,6 +134,15 @@ def _secant_curvature(x: FloatArray) -> FloatArray:
     return (math.pi / 2) ** 2 * share * np.where(y < 0.3, series, share - cosine)
 
 
+def _exact_secant(x: int) -> tuple[int, int]:
+    """As `_secant_slope`: (pi/2)/((1 + w^2) atan(w)/w) on the lower side, w/((1 + w^2)(1 - tail)) on the upper."""
+    pi = fixed_point.pi()
+    w = fixed_point.exp(product(abs(x), pi) // 2)
+    over, round_ = fixed_point.arctan_share(w), ONE + product(w, w)
+    tail = quotient(2 * product(w, over), pi)
+    return _by_sign(x, quotient(pi // 2, product(round_, over)), quotient(w, product(round_, ONE - tail)))
+
+
 SECANT = Link(
     "secant",
     cdf=_secant_cdf,
@@ -127,6 +153,7 @@ SECANT = Link(
     kappa_2=1.0274,
     slope_error=32,
     argument_error=3,
+    exact_slopes=_exact_secant,
 )
 """The hyperbolic secant law: F = (2/pi) atan(exp(pi x/2)), with density F' = sech(pi x/2)/2.
 
@@ -162,6 +189,12 @@ def _majority_curvature(x: FloatArray) -> FloatArray:
     return 12.0 * s * t * t * (1.0 + t) / (1.0 + 2.0 * t) ** 2
 
 
+def _exact_majority(x: int) -> tuple[int, int]:
+    """6 t^2/(1 + 2 t) for t = 1/(1 + e^x) and for 1 - t."""
+    down, up = (quotient(6 * product(t, t), ONE + 2 * t) for t in _exact_shares(x))
+    return down, up
+
+
 BEST_OF_THREE = Link(
     "best-of-three",
     cdf=_majority_cdf,
@@ -171,6 +204,7 @@ BEST_OF_THREE = Link(
     kappa_1=2.0,
     kappa_2=0.5749,
     slope_error=48,
+    exact_slopes=_exact_majority,
 )
 """The majority of three logistic duels: F = s^2 (3 - 2s), s = 1/(1 + e^-x), the smoothstep of the logistic function.
 

@@ -22,8 +22,14 @@ l2 norm of at most T. The objective is gamma-strongly convex, so that point is w
 ideal minimiser for the unrounded noise. Round it to a public grid of step h: the two differ by at most sqrt(n) D + n h
 in l1. Add discrete Laplace noise of scale (sqrt(n) D + n h)/eps_2 on that grid: given the noise w, the law of the
 output is within a factor e^eps_2 of what it would be from the ideal minimiser. Hence the release is eps-DP with eps =
-eps_1 + 2 eps_2. T, g, h and eps_2 depend on public numbers only, and the extra noise is far below the statistical
-error. Should the solver fail to prove T, nothing is released.
+eps_1 + 2 eps_2. T, g, h and eps_2 depend on public numbers only, and T is so small that the extra noise is at most a
+tenth of the statistical error.
+
+No refusal depends on the data. `proven_fit.fit_within` reaches every T >= 2^-100 for every table of comparisons (its
+module has the proof), so what `check` refuses before anything is drawn or charged is all that is ever refused: numbers
+that are public, or a noisy count of comparisons that the guarantee pays for. Were the solver ever to raise an error
+here, its proof would be wrong and with it the guarantee: that is a bug to report, not a table to change. How long the
+solver takes does depend on the data; time is not part of what is protected.
 """
 
 from __future__ import annotations
@@ -41,22 +47,38 @@ from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import bernoulli, bernoulli_exp, discrete_laplace, geometric
-from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import Link
 from rankdp.rankers.links import link as known_link
+from rankdp.rankers.proven_fit import SMALLEST_NORM, fit_within
 
 _GAP_SHARE = Fraction(1, 500)  # eps_2 as a share of eps
 _NOISE_STEP = Fraction(1, 1 << 32)  # g, while the noise is below 2^10
 _SCORE_STEP = Fraction(1, 1 << 44)  # h
 _LARGEST_SCORE = 1 << 16  # so that scores and their noise fit 64-bit integers on that grid
+_LARGEST_NOISE = 1 << 54  # in steps of h, the same
+_EXTRA = 0.1  # the scale of the output noise that T is for, as a share of a score's expected error
 CALIBRATIONS = ("tight", "paper")
 
 
 class ObjectivePerturbation:
     """Releases Bradley-Terry scores while who was compared with whom is secret too.
 
-    ``items`` is n, ``comparisons`` a public idea of how many comparisons there are (it sets the solver's tolerance, not
-    the privacy), ``ridge`` is gamma.
+    Parameters
+    ----------
+    items
+        How many there are, n.
+    comparisons
+        A public idea of how many comparisons there are. It sets the solver's tolerance, not the privacy.
+    protection
+        What is protected.
+    epsilon
+        The guarantee's.
+    ridge
+        gamma; rounded up to a double.
+    link
+        F, or its name.
+    calibration
+        ``"tight"`` or ``"paper"`` (see the module).
     """
 
     def __init__(
@@ -72,7 +94,7 @@ class ObjectivePerturbation:
         if calibration not in CALIBRATIONS:
             raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
         self.items, self.protection, self.link, self.calibration = items, protection, known_link(link), calibration
-        self.epsilon, self.ridge = positive(epsilon), positive(ridge, "ridge")
+        self.epsilon, self.ridge = positive(epsilon), _double_above(positive(ridge, "ridge"))
         self.gap_epsilon = self.epsilon * _GAP_SHARE
         self.comparisons = comparisons
 
@@ -102,8 +124,17 @@ class ObjectivePerturbation:
 
     @property
     def tolerance(self) -> float:
-        """T: hundreds of times what rounding costs with so many comparisons and so much noise."""
-        return 1e-7 + 1e-12 * (self.comparisons + math.sqrt(self.items) * float(self.scale))
+        """T, so that the noise that covers it is small beside the expected error sqrt(i + v)/(i + gamma) of a score.
+
+        i is the Fisher information of an item and v the variance of the noise in the objective. At most 10^-7 and
+        10^-12 of all that is added up, though: so far the solver gets at no cost.
+        """
+        information = 2 * self.comparisons / self.items * float(self.link.slope(np.zeros(1))[0]) ** 2
+        error = math.sqrt(information + self.noise_variance) / (information + float(self.ridge))
+        useful = _EXTRA * error * float(self.gap_epsilon * self.ridge) / math.sqrt(self.items)
+        easy = 1e-7 + 1e-12 * (self.comparisons + math.sqrt(self.items) * float(self.scale))
+        most = float(self.gap_epsilon * self.ridge * _LARGEST_NOISE * _SCORE_STEP) / math.sqrt(self.items)
+        return max(min(useful, easy, most), SMALLEST_NORM)
 
     @property
     def noise_step(self) -> Fraction:
@@ -118,29 +149,39 @@ class ObjectivePerturbation:
     @property
     def output_scale(self) -> Fraction:
         """The scale of the noise added to the scores, in steps of h."""
-        distance = (self.tolerance + float(self.noise_step) * math.sqrt(self.items) / 2) / float(self.ridge)
+        return self._output_scale(self.tolerance)
+
+    def _output_scale(self, tolerance: float) -> Fraction:
+        distance = (tolerance + float(self.noise_step) * math.sqrt(self.items) / 2) / float(self.ridge)
         apart = Fraction(math.sqrt(self.items) * distance * (1 + 1e-12)) + self.items * _SCORE_STEP
         return apart / _SCORE_STEP / self.gap_epsilon
 
+    def check(self) -> None:
+        """Refuse what cannot be released: facts about the public numbers, and not about ``comparisons`` either."""
+        if self.link.exact_slopes is None:
+            raise Unsupported(f"no guarantee is known for the {self.link.name} link: its exact slopes are not known")
+        if self._output_scale(SMALLEST_NORM) > _LARGEST_NOISE:
+            raise InputError(
+                f"ridge is too small for epsilon {self.epsilon} and {self.items} items: the noise that covers rounding "
+                f"would not fit 64-bit integers, got {float(self.ridge):g}"
+            )
+
     def sample(self, counts: PairCounts, bits: Bits) -> NDArray[np.float64]:
         """Private scores, on the grid of step h."""
-        noise = rounded_laplace(self.scale / self.noise_step, self.items, bits) * float(self.noise_step)
-        solved = fit(
-            counts,
-            ridge=float(self.ridge),
-            link=self.link,
-            linear=noise,
-            tolerance=self.tolerance / (4 * math.sqrt(self.items)),
-        )
-        if not solved.gradient_bound <= self.tolerance:
-            raise Unsupported(
-                f"the solver could not prove a gradient below {self.tolerance:g}, which the guarantee needs; "
-                "nothing was released"
-            )
-        bounded = np.clip(solved.theta, -_LARGEST_SCORE, _LARGEST_SCORE)  # brings no two points further apart
-        steps = np.rint(bounded / float(_SCORE_STEP)).astype(np.int64)
+        self.check()
+        drawn = rounded_laplace(self.scale / self.noise_step, self.items, bits)
+        noise = drawn.astype(np.float64) * float(self.noise_step)
+        solved = fit_within(counts, self.tolerance, ridge=float(self.ridge), link=self.link, linear=noise)
+        most = _LARGEST_SCORE / _SCORE_STEP  # clipping brings no two points further apart
+        steps = np.array([round(min(max(score / _SCORE_STEP, -most), most)) for score in solved], dtype=np.int64)
         noisy = steps + discrete_laplace(self.output_scale, self.items, bits)
         return np.asarray(noisy * float(_SCORE_STEP), dtype=np.float64)
+
+
+def _double_above(value: Fraction) -> Fraction:
+    """The least double of at least this value: what the solver computes with."""
+    double = float(value)
+    return Fraction(double if double >= value else math.nextafter(double, math.inf))
 
 
 def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:

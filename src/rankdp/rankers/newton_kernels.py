@@ -1,7 +1,6 @@
-"""Compiled loops of the Bradley-Terry solver, over pairs sorted by their first item.
+"""Compiled loops of Newton's method, over pairs sorted by their first item, and of many refits of the same pairs.
 
-`starts[i]` to `starts[i + 1]` are the pairs whose first item is i, `second` their other items. Loops that add into
-`out` take a range of first items, so that threads can share the work, each with its own `out`. Indices are unsigned,
+`starts[i]` to `starts[i + 1]` are the pairs whose first item is i, `second` their other items. Indices are unsigned,
 which spares a test for negative ones in every access and halves the time.
 """
 
@@ -24,13 +23,6 @@ WIDE = 700.0
 
 
 @kernel
-def met(ahead: Int64, behind: Int64, out: Float) -> None:
-    """How often each pair was compared."""
-    for k in range(len(out)):
-        out[k] = 0.5 * (ahead[k] + behind[k])
-
-
-@kernel
 def largest(vector: Float) -> float:
     """The largest size of an entry."""
     size = 0.0
@@ -40,14 +32,12 @@ def largest(vector: Float) -> float:
 
 
 @kernel
-def terms(
-    starts: Int64, second: Int32, comparisons: Float, theta: Float, low: int, high: int, out: Float, weights: Float
-) -> None:
-    """Expected wins into out[0] and the diagonal of their derivative into out[1]; each pair's weight n p (1-p)."""
+def expected_wins(starts: Int64, second: Int32, comparisons: Float, theta: Float, weights: Float) -> tuple[Any, Any]:
+    """Expected wins and the diagonal of their derivative; each pair's weight n p (1-p) into ``weights``."""
     wide = largest(theta) > WIDE
     x = np.exp(theta) if not wide else theta
-    won_by, bend = out[0], out[1]
-    for i in range(low, high):
+    won_by, bend = np.zeros(len(theta)), np.zeros(len(theta))
+    for i in range(len(theta)):
         mine, wins, diagonal = x[i], 0.0, 0.0
         mine_at = slice(starts[i], starts[i + 1])
         others, met_of, weight_of = second[mine_at], comparisons[mine_at], weights[mine_at]
@@ -68,14 +58,13 @@ def terms(
             bend[j] += weight
         won_by[i] += wins
         bend[i] += diagonal
+    return won_by, bend
 
 
 @kernel
-def laplacian_times(
-    starts: Int64, second: Int32, weights: Float, vector: Float, low: int, high: int, out: Float
-) -> None:
+def _add_laplacian_times(starts: Int64, second: Int32, weights: Float, vector: Float, out: Float) -> None:
     """out += L vector, L the graph's Laplacian with these weights: the Hessian without the ridge."""
-    for i in range(low, high):
+    for i in range(len(vector)):
         mine, total = vector[i], 0.0
         others, weight_of = second[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
         for k in range(len(others)):
@@ -97,14 +86,12 @@ def _add(sums: Float, rests: Float, i: Any, value: float) -> None:
 
 
 @kernel
-def careful_wins(
-    starts: Int64, second: Int32, comparisons: Float, theta: Float, low: int, high: int, out: Float
-) -> None:
-    """Expected wins as out[0] + out[1], summed with compensation, and the comparisons of each item into out[2]."""
+def careful_wins(starts: Int64, second: Int32, comparisons: Float, theta: Float) -> tuple[Any, Any, Any]:
+    """Expected wins as the sum of two vectors, summed with compensation, and the comparisons of each item."""
     wide = largest(theta) > WIDE
     x = np.exp(theta) if not wide else theta
-    sums, rests, played = out[0], out[1], out[2]
-    for first in range(low, high):
+    sums, rests, played = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
+    for first in range(len(theta)):
         i = np.uint32(first)
         others, met_of = second[starts[i] : starts[i + 1]], comparisons[starts[i] : starts[i + 1]]
         for k in range(len(others)):
@@ -118,50 +105,15 @@ def careful_wins(
             _add(sums, rests, j, met_of[k] * lost)
             played[i] += met_of[k]
             played[j] += met_of[k]
+    return sums, rests, played
 
 
 @kernel
-def assemble(starts: Int64, second: Int32, weights: Float, diagonal: Float) -> Float:
-    """The upper triangle of the Hessian as a square table."""
-    items = len(diagonal)
-    table = np.zeros((items, items))
-    for i in range(items):
-        table[i, i] = diagonal[i]
-        for k in range(starts[i], starts[i + 1]):
-            table[i, second[k]] = -weights[k]
-    return table
-
-
-@kernel
-def solve_dense(table: Float, right: Float) -> Float:
-    """x with A x = right for a positive definite A, given and overwritten in its upper triangle, without BLAS threads.
-
-    Elimination by rows (A = L D L'), whose inner loop runs along memory.
-    """
-    items = len(right)
-    x = right.copy()
-    for k in range(items):
-        pivot = table[k, k]
-        for i in range(k + 1, items):
-            if table[k, i] != 0.0:
-                factor = table[k, i] / pivot
-                for j in range(i, items):
-                    table[i, j] -= factor * table[k, j]
-                x[i] -= factor * x[k]
-    for k in range(items - 1, -1, -1):
-        total = x[k]
-        for j in range(k + 1, items):
-            total -= table[k, j] * x[j]
-        x[k] = total / table[k, k]
-    return x
-
-
-@kernel
-def _dot(one: Float, other: Float) -> float:
+def _dot(left: Float, right: Float) -> float:
     """A plain sum: BLAS would start threads for long vectors."""
     total = 0.0
-    for i in range(len(one)):
-        total += one[i] * other[i]
+    for i in range(len(left)):
+        total += left[i] * right[i]
     return total
 
 
@@ -191,7 +143,7 @@ def conjugate_gradients(
             return x, step
         for i in range(items):
             image[i] = ridge * direction[i]
-        laplacian_times(starts, second, weights, direction, 0, items, image)
+        _add_laplacian_times(starts, second, weights, direction, image)
         bend = _dot(direction, image)
         if not bend > 0.0:
             break
@@ -209,8 +161,8 @@ def conjugate_gradients(
 @kernel
 def tally(cells: NDArray[np.uint32], drawn: NDArray[np.uint32], out: Int64) -> None:
     """out[cells[draw]] += 1 for every draw."""
-    for place in range(len(drawn)):
-        out[cells[drawn[place]]] += 1
+    for k in range(len(drawn)):
+        out[cells[drawn[k]]] += 1
 
 
 @kernel
@@ -236,7 +188,7 @@ def refit_many(
     for i in range(items):
         first[starts[i] : starts[i + 1]] = i
     comparisons, weights = np.empty(pairs), np.empty(pairs)
-    sums, wins = np.empty((2, items)), np.empty(items)
+    wins = np.empty(items)
     failed = np.zeros(len(won), np.int64)
     for d in range(len(won)):
         theta = out[d]
@@ -255,15 +207,14 @@ def refit_many(
         failed[d] = 2
         last = 0.0
         for _ in range(steps):
-            sums[:] = 0.0
-            terms(starts, second, comparisons, theta, 0, items, sums, weights)
-            gradient = sums[0] - wins + ridge * theta
+            expected, diagonal = expected_wins(starts, second, comparisons, theta, weights)
+            diagonal += ridge
+            gradient = expected - wins + ridge * theta
             # counts so large that doubles cannot meet the tolerance are solved as far as they go
-            rounding = 4 * 2.0**-53 * np.max(sums[0] + wins + (sums[1] + ridge) * np.abs(theta))
+            rounding = 4 * 2.0**-53 * np.max(expected + wins + diagonal * np.abs(theta))
             if largest(gradient) <= max(tolerance, rounding):
                 failed[d] = 0
                 break
-            diagonal = sums[1] + ridge
             if not np.min(diagonal) > 0.0:
                 break
             norm = np.sqrt(_dot(gradient, gradient))
