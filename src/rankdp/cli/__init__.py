@@ -20,6 +20,7 @@ from rankdp.cli.audit import audit
 from rankdp.cli.budget import budget
 from rankdp.cli.demo import demo
 from rankdp.cli.learn import learn
+from rankdp.cli.options import after_failure
 from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
@@ -67,15 +68,24 @@ def main() -> NoReturn:
         problem.show()
         code = 2
     except RankdpError as refusal:
-        say(f"rankdp: {refusal}")
-        code = 1
-    except (KeyboardInterrupt, click.Abort):
-        say("rankdp: interrupted; nothing was written")
-        code = 1
-    except BrokenPipeError:
+        code = _failed(str(refusal), refusal)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        code = _failed(f"interrupted; {_written()}", stop)
+    except BrokenPipeError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+        code = _failed("nobody reads the output any more", problem) if after_failure(problem) else 1
     except OSError as problem:
-        say(f"rankdp: {problem.filename or 'the system'}: {problem.strerror or problem}")
-        code = 1
+        code = _failed(f"{problem.filename or 'the system'}: {problem.strerror or problem}", problem)
     sys.exit(code)
+
+
+def _failed(words: str, problem: BaseException) -> int:
+    """Say in one sentence what went wrong and what of a budget is spent now; the exit code."""
+    say("; ".join([f"rankdp: {words}", *after_failure(problem)]))
+    return 1
+
+
+def _written() -> str:
+    from rankdp.data.atomic import KEPT
+
+    return f"written: {', '.join(KEPT)}" if KEPT else "nothing was written"

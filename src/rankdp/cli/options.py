@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
 
 
+_opened: list[Ledger] = []  # by this run of the command line
+
 MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "noisy-ranks", "laplace", "optimal")
 NOISE_NAMES = ("laplace", "gaussian", "generalized-normal", "staircase", "ball")
 
@@ -57,4 +59,12 @@ def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
         return None
     from rankdp.privacy.ledger import Ledger
 
-    return Ledger.open(path, dataset)
+    ledger = Ledger.open(path, dataset)
+    _opened.append(ledger)
+    return ledger
+
+
+def after_failure(problem: BaseException) -> list[str]:
+    """What of a budget is spent after this failure, where one was in play: its own notes, or what the ledgers say."""
+    cause = problem.__cause__ if isinstance(problem, click.Abort) and problem.__cause__ else problem
+    return getattr(cause, "__notes__", None) or [ledger.told() for ledger in _opened]
