@@ -1,6 +1,5 @@
 """How releases add up: exact by default, Rényi where it is tighter, and never below what a filter allows."""
 
-import importlib.util
 from fractions import Fraction
 
 import mpmath
@@ -169,7 +168,7 @@ def test_costs_survive_json():
 def test_a_fixed_list_may_take_the_best_bound():
     assert together([pure(1), pure(2)], Fraction(0)) == (pure(1).compose(pure(2)), "basic")
     guarantee, method = together([gaussian("0.1")] * 50, DELTA)
-    assert method.startswith(("Rényi", "privacy loss"))
+    assert method.startswith("Rényi")
     rho = 50 * gaussian("0.1").rho
     assert float(rho_of(guarantee.epsilon, DELTA)) == pytest.approx(rho, rel=0.01)
     with pytest.raises(InputError, match="delta must be at least"):
@@ -178,12 +177,12 @@ def test_a_fixed_list_may_take_the_best_bound():
         together([], DELTA)
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("dp_accounting"), reason="dp-accounting is not installed")
-def test_loss_distributions_are_tighter_for_many_pure_releases():
+def test_a_list_of_pure_releases_costs_at_least_what_is_optimal():
+    """Kairouz, Oh, Viswanath: the exact delta of 200 randomised responses at the epsilon that is promised for them."""
     guarantee, method = together([pure("0.1")] * 200, DELTA)
-    assert method.startswith("privacy loss distributions")
-    optimal = _optimal_composition(0.1, 200, float(guarantee.epsilon))
-    assert optimal <= float(DELTA)  # Kairouz, Oh, Viswanath: the exact delta of 200 randomised responses
+    assert method.startswith("Rényi")
+    assert guarantee.epsilon < 10  # where adding up gives 20
+    assert _optimal_composition(0.1, 200, float(guarantee.epsilon)) <= float(DELTA)
 
 
 def _optimal_composition(epsilon, times, total):

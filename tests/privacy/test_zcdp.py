@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankdp.errors import InputError
-from rankdp.privacy.zcdp import delta_of, log_delta_of, rho_of
+from rankdp.privacy.zcdp import log_delta_of, rho_of
 
 RHOS = [1e-4, 0.01, 0.3, 2.0]
 EPSILONS = [0.01, 0.5, 1.0, 6.0]
@@ -25,6 +25,10 @@ ORACLE = [
     (2.0, 4, 0.20751961409427047),
     (2.0, 10, 4.872630816698933e-05),
 ]
+
+
+def delta_of(rho, epsilon):
+    return math.exp(log_delta_of(rho, epsilon))
 
 
 def on_a_grid(rho, epsilon):

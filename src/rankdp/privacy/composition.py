@@ -32,16 +32,15 @@ adding does not matter and taking back is exact.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from importlib import import_module
 from typing import Any, Literal
 
 from rankdp.errors import InputError
-from rankdp.privacy.exact import upwards
+from rankdp.privacy.exact import sixth_digit, upwards
 from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.zcdp import rho_of
 
 Accounting = Literal["auto", "basic", "renyi"]
 Mode = Literal["open", "basic", "split"]
@@ -238,6 +237,36 @@ class Account:
                 found.append(Standing(epsilon, terms.delta, f"Rényi of order {order}", epsilon <= terms.epsilon))
         return min(found, key=lambda one: one.epsilon, default=basic)
 
+    def largest_fit(self, asked: Guarantee, place: tuple[str, str] | None) -> Fraction:
+        """The largest epsilon that fits in place of the one asked for, with the same delta and kind of noise."""
+
+        def fits(epsilon: Fraction) -> bool:
+            if epsilon == 0:
+                return True
+            try:
+                rho = float(rho_of(epsilon, asked.delta)) if asked.rho is not None and asked.delta else None
+            except InputError:
+                return False  # too small for any Gaussian noise
+            return self.charged(replace(asked, epsilon=epsilon, rho=rho, renyi=()), place)[0].standing().holds
+
+        basic = max(self.terms.epsilon - self._others(place), Fraction(0))
+        low = basic if fits(basic) else Fraction(0)
+        if self.mode == "basic" or not self.terms.delta or (self.mode == "open" and not asked.delta):
+            return low
+        high = self.terms.epsilon
+        for _ in range(30 if asked.rho is None else 14):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low if low in (0, basic) else math.floor(low / (unit := sixth_digit(low))) * unit
+
+    def _others(self, place: tuple[str, str] | None) -> Fraction:
+        """The epsilons that basic composition adds to one more release: in its partition, those of its own part."""
+        if place is None:
+            return self.total().epsilon
+        partition, part = place
+        own = self.parts.get(partition, {}).get(part, Sums())
+        return replace(self, parts={**self.parts, partition: {part: own}}).total().epsilon
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the terms."""
         parts = {
@@ -318,9 +347,20 @@ def to_text(value: Fraction) -> str:
 def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarantee, str]:
     """The guarantee of a list of releases that is fixed before the first of them is seen, and how it was found.
 
-    A fixed list needs no filter: the best of basic composition, of all Rényi orders and, where dp-accounting is
-    installed (``rankdp[accounting]``) and no curve is known, of privacy loss distributions holds with the whole delta.
+    A fixed list needs no filter: the best of basic composition and of all Rényi orders holds with the whole delta.
     Charge the result once. Later deviations from the list are not covered.
+
+    Parameters
+    ----------
+    guarantees
+        One for each release, all for the same unit of protection.
+    delta
+        The delta that all of them together may have.
+
+    Returns
+    -------
+    tuple[Guarantee, str]
+        The guarantee of all of them together, and the bound that gave it.
     """
     if not guarantees:
         raise InputError("guarantees must hold at least one release, got none")
@@ -332,26 +372,7 @@ def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarante
             if None not in curve:
                 epsilon = sum(filter(None, curve), conversion(order, delta))
                 found.append((max(epsilon, Fraction(0)), delta, f"Rényi of order {order:.4g}"))
-        found += _by_loss_distributions(guarantees, delta)
     if not found:
         raise InputError(f"delta must be at least {basic.delta}, the sum of those of the releases, got {delta}")
     epsilon, spent, method = min(found)
     return replace(basic, epsilon=epsilon, delta=spent), method
-
-
-def _by_loss_distributions(guarantees: Sequence[Guarantee], delta: Fraction) -> list[tuple[Fraction, Fraction, str]]:
-    """The optimal composition of any mechanisms with these epsilons and deltas, on dp-accounting's pessimistic grid."""
-    try:
-        common = import_module("dp_accounting.pld.common")
-        losses = import_module("dp_accounting.pld.privacy_loss_distribution")
-    except ImportError:
-        return []
-    total = None
-    for one, times in Counter((float(one.epsilon), float(one.delta)) for one in guarantees).items():
-        parameters = common.DifferentialPrivacyParameters(upwards(one[0]), upwards(one[1]) if one[1] else 0.0)
-        law = losses.from_privacy_parameters(parameters, value_discretization_interval=1e-4)
-        total = law.self_compose(times) if total is None else total.compose(law.self_compose(times))
-    assert total is not None
-    epsilon = total.get_epsilon_for_delta(float(delta) * (1 - 1e-9))
-    exact = _rounded(Fraction(epsilon)) if math.isfinite(epsilon) else None
-    return [] if exact is None else [(exact, delta, "privacy loss distributions (dp-accounting)")]

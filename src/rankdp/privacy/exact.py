@@ -78,3 +78,25 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
 def upwards(value: float) -> float:
     """A float above a positive value that was computed with a relative error of up to 1e-12."""
     return math.nextafter(value * (1 + 1e-12), math.inf)
+
+
+def exponent(value: Fraction) -> int:
+    """The power of ten of a positive number's first digit, give or take one."""
+    return math.floor(math.log10(value.numerator) - math.log10(value.denominator))
+
+
+def sixth_digit(value: Fraction) -> Fraction:
+    """The unit of a positive number's sixth digit."""
+    return Fraction(10) ** (exponent(value) - 5)
+
+
+def shown(value: Fraction, up: bool = True) -> str:
+    """A rational for people: as it is where that is at most nine decimals, else six digits, rounded up or down."""
+    if value.denominator == 1 and value < 10**9:
+        return str(value)
+    if value > 0 and (10**9 * value).denominator == 1:
+        return f"{float(value):.12g}"
+    if value <= 0:
+        return str(value)
+    unit = sixth_digit(value)
+    return f"{float((math.ceil if up else math.floor)(value / unit) * unit):.6g}"

@@ -15,13 +15,11 @@ from fractions import Fraction
 from rankdp.errors import InputError
 
 
-def delta_of(rho: float, epsilon: float) -> float:
-    """The smallest delta that rho-zCDP gives at this epsilon."""
-    return math.exp(log_delta_of(rho, epsilon))
-
-
 def log_delta_of(rho: float, epsilon: float) -> float:
-    """Its logarithm, by golden-section search over the order; whatever order is found, the bound holds."""
+    """The logarithm of the smallest delta that rho-zCDP gives at this epsilon.
+
+    The order is found by golden-section search; whatever order is found, the bound holds.
+    """
 
     def log_delta(log_order: float) -> float:
         less_one = math.exp(log_order)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from rankdp.privacy.exact import shown
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import Budget, Entry
-from rankdp.privacy.ledger.refusals import shown
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import SERIES, new_figure, unformatted
 

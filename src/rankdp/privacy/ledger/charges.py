@@ -20,7 +20,7 @@ of these hold, and else it stays spent:
 
 A budget is for one data set and one unit of protection. A data set may have several budgets, and a release is charged
 to all of them at once or to none, for a release that one of them does not hear of would make its total a lie. Units do
-not mix: a release must protect what the budget protects, or be converted on request and visibly (``ledger_units``).
+not mix: a release must protect what the budget protects, or be converted on request and visibly (``units``).
 
 What the ledger cannot know: that two names mean the same people. Nothing ties the name of a data set to its rows.
 """
@@ -32,13 +32,14 @@ import secrets
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from typing import Any, Self
 
 from rankdp.errors import BudgetExceeded as BudgetExceeded
 from rankdp.errors import InputError, RankdpError, SystemProblem
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.composition import Accounting, Terms, to_text
-from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.exact import Real, positive, rational, shown
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger.entries import (
     Budget,
@@ -55,7 +56,6 @@ from rankdp.privacy.ledger.entries import (
     terms_to_dict,
     verify,
 )
-from rankdp.privacy.ledger.refusals import exceeded
 from rankdp.privacy.ledger.units import converted as in_unit
 from rankdp.privacy.release import Provenance
 from rankdp.privacy.store import LedgerBroken as LedgerBroken
@@ -71,7 +71,7 @@ class Charge:
     @property
     def entry(self) -> Entry:
         """The charge as the ledger has it."""
-        return next(entry for entry in self._ledger.history() if entry.number == self.number)
+        return self._ledger._store.read(lambda writing: one_entry(writing, self.number))
 
     def commit(self, provenance: Provenance | None = None) -> None:
         """Note what was released. It is paid for already: where this cannot be written, a warning says so."""
@@ -153,10 +153,22 @@ class Ledger:
         accounting: Accounting = "auto",
         wait: float = 60.0,
     ) -> Self:
-        """Add a budget to the file at ``path``, which is made if need be, and open the data set's ledger.
+        """Add a budget to a file, which is made if need be, and open the data set's ledger.
 
-        ``protects`` is the unit in the words of the guarantees. ``accounting`` is auto, basic or renyi; see
-        ``rankdp.privacy.composition``. ``wait`` is how many seconds a lock of other processes is waited for.
+        Parameters
+        ----------
+        path
+            The file, on a disk of this machine.
+        dataset
+            The name of the data set; one name for the same people.
+        protects
+            The unit of protection in the words of the guarantees, "one comparison" for example.
+        epsilon, delta
+            What all releases together may cost.
+        accounting
+            "auto", "basic" or "renyi"; see ``rankdp.privacy.composition``.
+        wait
+            How many seconds a lock of other processes is waited for.
         """
         for name, value in (("dataset", dataset), ("protects", protects)):
             if not isinstance(value, str) or not value.strip():
@@ -183,7 +195,17 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], dataset: str | None = None, *, wait: float = 60.0) -> Self:
-        """The ledger of a data set; None where the file has one only."""
+        """The ledger of a data set.
+
+        Parameters
+        ----------
+        path
+            The file.
+        dataset
+            The name of the data set; it may be left out where the file has one only.
+        wait
+            How many seconds a lock of other processes is waited for.
+        """
         store = Store(path, wait)
         names = sorted({budget.dataset for budget in store.read(all_budgets)})
         if dataset is None and len(names) == 1:
@@ -195,9 +217,18 @@ class Ledger:
         return cls(store, dataset)
 
     def using(self, *, partition: str | None = None, part: str | None = None, convert: bool = False) -> Self:
-        """The same ledger for releases about one part of the voters, or for another unit; see ``charge``.
+        """The same ledger for releases about one part of the voters, or for another unit.
 
         It is what a function that takes ``ledger=`` is given: ``rank(votes, 1, ledger=ledger.using(convert=True), …)``.
+
+        Parameters
+        ----------
+        partition
+            The name of a partition of the voters, fixed beforehand and public; it goes together with ``part``.
+        part
+            The part that the releases are made from: voters of other parts are not touched by them.
+        convert
+            Accept a release that protects another unit, at the price of its conversion, which the entry shows.
         """
         other = type(self)(self._store, self.dataset)
         other._place, other._convert, other._made = (partition, part), convert, self._made
@@ -228,11 +259,16 @@ class Ledger:
         part: str | None = None,
         convert: bool = False,
     ) -> Charge:
-        """Reserve what ``guarantee`` costs, on disk, or refuse with ``BudgetExceeded``; use it as a context manager.
+        """Reserve what a release costs, on disk, or refuse with ``BudgetExceeded``; use it as a context manager.
 
-        ``partition`` and ``part`` state that the release was made from the voters of one part only; who is in which
-        part is fixed beforehand and public. ``convert`` accepts a release for another unit at the price of its
-        conversion.
+        Parameters
+        ----------
+        guarantee
+            What the release promises, which is what it costs.
+        what
+            A description for the entry.
+        partition, part, convert
+            As in ``using``; without them those that this ledger was made with.
         """
         chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
         number = self._store.write(lambda writing: chosen._reserve(writing, guarantee, what))
@@ -248,8 +284,17 @@ class Ledger:
         part: str | None = None,
         convert: bool = False,
     ) -> Entry:
-        """Reserve and commit at once, for a release that is made right after; the options are those of ``charge``."""
+        """Reserve and commit at once, for a release that is made right after.
 
+        Parameters
+        ----------
+        guarantee
+            What the release promises, which is what it costs.
+        what
+            A description for the entry.
+        partition, part, convert
+            As in ``using``; without them those that this ledger was made with.
+        """
         chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
 
         def work(writing: Writing) -> int:
@@ -259,7 +304,7 @@ class Ledger:
 
         number = self._store.write(work)
         self._made.append(number)
-        return self._store.read(lambda writing: one_entry(writing, number, "committed"))
+        return Charge(self, number).entry
 
     def history(self) -> list[Entry]:
         """Every charge of the data set, oldest first."""
@@ -310,7 +355,7 @@ class Ledger:
         after, cost = budget.account.charged(converted, place)
         standing = after.standing()
         if not standing.holds:
-            raise exceeded(f"{self.dataset!r} ({budget.protects})", budget.account, converted, place, words)
+            raise _exceeded(budget, converted, place, words)
         writing.run("UPDATE accounts SET state = ? WHERE budget = ?", canonical(after.to_dict()), budget.number)
         return {
             "budget": budget.number,
@@ -332,6 +377,36 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.path!r}, dataset={self.dataset!r})"
+
+
+def _exceeded(budget: Budget, asked: Guarantee, place: tuple[str, str] | None, words: str | None) -> BudgetExceeded:
+    """The refusal: requested, spent, remaining, short by how much, and what would still fit.
+
+    What is spent is shown rounded up and what is left rounded down; ``words`` say how the release was converted.
+    """
+    account = budget.account
+    after, _ = account.charged(asked, place)
+    terms, before, then = account.terms, account.standing(), after.standing()
+    fits = account.largest_fit(asked, place)
+    remaining = max(terms.epsilon - before.epsilon, Fraction(0))
+    short_by = max(then.epsilon - terms.epsilon, Fraction(0))
+    told = [
+        f"{budget.dataset!r} ({budget.protects}) has a budget of epsilon {shown(terms.epsilon)}",
+        f"requested {shown(asked.epsilon)}" + (f" ({words})" if words else ""),
+        f"spent {shown(before.epsilon)} (counted by {before.method})",
+        f"remaining {shown(remaining, up=False)}",
+        f"short by {shown(short_by)}",
+    ]
+    if asked.delta and not short_by:
+        allowed = terms.delta / 2 if after.mode == "split" else terms.delta
+        told.append(f"delta: requested {shown(asked.delta)}, spent {shown(account.total().delta)} of {shown(allowed)}")
+    told.append(
+        f"an epsilon of {shown(fits, up=False)} would still fit"
+        + (f" with delta {shown(asked.delta)}" if asked.delta else "")
+        if fits
+        else "nothing of this kind fits any more"
+    )
+    return BudgetExceeded("; ".join(told), asked.epsilon, before.epsilon, remaining, short_by, fits)
 
 
 def verify_file(path: str | os.PathLike[str], head: str | None = None) -> Verified:

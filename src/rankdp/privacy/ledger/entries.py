@@ -17,8 +17,8 @@ from typing import Any
 
 from rankdp.errors import InputError
 from rankdp.privacy.composition import Account, Cost, Standing, Terms, to_text
+from rankdp.privacy.exact import shown
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.ledger.refusals import largest_fit, shown
 from rankdp.privacy.release import Provenance
 from rankdp.privacy.store import LedgerBroken, Writing, canonical
 
@@ -48,7 +48,7 @@ class Budget:
     def remaining(self) -> Fraction:
         """The largest epsilon of a release without a delta that still fits."""
         pure = Guarantee(self.protects, self.terms.epsilon)
-        return max(self.terms.epsilon - self.standing.epsilon, largest_fit(self.account, pure, None))
+        return max(self.terms.epsilon - self.standing.epsilon, self.account.largest_fit(pure, None))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; exact numbers as text."""
@@ -237,11 +237,13 @@ def _entry_of(event: Mapping[str, Any], state: str, ending: Mapping[str, Any]) -
     )
 
 
-def one_entry(writing: Writing, number: int, state: str) -> Entry:
-    """One charge, known to be in this state."""
+def one_entry(writing: Writing, number: int) -> Entry:
+    """One charge with how it ended."""
     event = writing.event(number)
     assert event is not None
-    return _entry_of(event, state, {})
+    ended = "SELECT body FROM events WHERE number > ? AND json_extract(body, '$.charge') = ?"
+    ending: dict[str, Any] = next((json.loads(body) for (body,) in writing.rows(ended, number, number)), {})
+    return _entry_of(event, _STATES.get(ending.get("kind", ""), "reserved"), ending)
 
 
 def all_entries(writing: Writing) -> list[Entry]:

@@ -27,9 +27,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from rankdp.errors import InputError
-from rankdp.privacy.exact import exp_bounds
+from rankdp.privacy.exact import exp_bounds, exponent, shown
 from rankdp.privacy.guarantee import COMPARISON, ITEM_POSITION, OUTCOME, VOTER, WHOLE_RANKING, Guarantee
-from rankdp.privacy.ledger.refusals import exponent, shown
 
 _STRONGER = {
     OUTCOME: (VOTER, re.compile(COMPARISON)),
