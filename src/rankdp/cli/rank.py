@@ -61,11 +61,13 @@ def rank(
     item_1, item_2, outcome; or model_a, model_b, winner.
     """
     from rankdp.data.comparisons import Comparisons
-    from rankdp.privacy.bits import SeededBits
-    from rankdp.publish.rank import rank as publish
+    from rankdp.privacy.bits import SecureBits, SeededBits
+    from rankdp.privacy.ledger import spending
+    from rankdp.publish.rank import BoardRequest
     from rankdp.report.boards import board_report
     from rankdp.report.document import check_outputs
 
+    ledger = open_ledger(ledger_file, dataset)
     check_outputs(outputs)
     reading = {
         name: options.pop(name)
@@ -73,11 +75,9 @@ def rank(
     }
     comparisons = Comparisons.read(votes, items=items_file, **reading)
     say(comparisons.recognised)
-    release = publish(
-        comparisons,
-        epsilon,
-        ledger=open_ledger(ledger_file, dataset),
-        bits=None if seed is None else SeededBits(seed),
-        **options,
-    )
-    deliver(board_report(release, title), outputs, as_json)
+    counted = BoardRequest.of(epsilon, **options).count(comparisons)
+    bits = SecureBits() if seed is None else SeededBits(seed)
+    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
+        release = counted.draw(bits)
+        deliver(board_report(release, title), outputs, as_json, charge.leaves)
+        charge.commit(release.provenance)

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from rankdp.report.document import Report
 
 
-def deliver(report: Report, outputs: Iterable[Path], as_json: bool = False) -> None:
-    """Write a report to its files; then its JSON on stdout, or its tables and words there and the rest on stderr."""
-    for path in outputs:
-        report.write(path)
+def deliver(
+    report: Report, outputs: Iterable[Path], as_json: bool = False, leaves: Callable[[], None] = lambda: None
+) -> None:
+    """Write a report to its files; then its JSON on stdout, or its tables and words there and the rest on stderr.
+
+    ``leaves`` is called before the first byte of it goes anywhere.
+    """
+    report.write_all(outputs, leaves)
     if as_json:
         click.echo(report.json())
         return

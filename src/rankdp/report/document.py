@@ -15,12 +15,13 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from rankdp.data.atomic import NewFile, known_ending, write_whole
+from rankdp.data.atomic import NewFile, known_ending
 from rankdp.errors import Unsupported
 from rankdp.report import page as pages
 from rankdp.report.plots import need_matplotlib, picture
@@ -108,15 +109,34 @@ class Report:
             A file that ends with .csv, .json, .html, .png, .svg or .pdf. A CSV gets PATH.release.json beside it where a
             release stands behind the report.
         """
-        ending = known_ending(path, FORMATS)
+        self.write_all([path])
+
+    def write_all(self, paths: Iterable[str | PathLike[str]], leaves: Callable[[], None] = lambda: None) -> None:
+        """Write several files, none of which is in place before all of them are on disk.
+
+        Parameters
+        ----------
+        paths
+            The files, as for ``write``.
+        leaves
+            Called when everything is ready, before the first byte is written (``rankdp.privacy.ledger.spending``).
+        """
+        targets = [(path, known_ending(path, FORMATS)) for path in paths]
+        contents = [self._content(ending) for _, ending in targets]
+        with ExitStack() as files:
+            opened = [files.enter_context(NewFile(path)) for path, _ in targets]
+            leaves()
+            for file, content, (_, ending) in zip(opened, contents, targets, strict=True):
+                file.write(content)
+                if self.release and ending == ".csv":
+                    file.promise(self.release.to_dict())
+
+    def _content(self, ending: str) -> bytes:
         if ending == ".csv":
-            write_whole(path, self.csv().encode(), self.release.to_dict() if self.release else None)
-        elif ending == ".json":
-            write_whole(path, (self.json() + "\n").encode())
-        elif ending == ".html":
-            write_whole(path, self.html().encode())
-        else:
-            write_whole(path, self.picture(ending[1:]))
+            return self.csv().encode()
+        if ending == ".json":
+            return (self.json() + "\n").encode()
+        return self.html().encode() if ending == ".html" else self.picture(ending[1:])
 
     def json(self) -> str:
         """The facts, with the guarantee and provenance of the release."""
