@@ -43,12 +43,32 @@ def privatize_scores(
     ledger: Ledger | None = None,
     bits: Bits | None = None,
 ) -> Release[Any]:
-    """A noisy copy of the scores ``x``: an array from a row of numbers, a dict from a mapping of names to numbers.
+    """A noisy copy of a vector of scores, each of them protected.
 
-    ``bounds`` are two public numbers that every score lies between. ``noise`` is laplace, gaussian, generalized-normal,
-    staircase or ball; see ``rankdp.mechanisms.scores``. A score outside the bounds is refused, or clipped with
-    ``outside="clip"``. Released scores may lie outside the bounds, which keeps their averages right; ``clamp_output``
-    moves them back. With ``bits=SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    Parameters
+    ----------
+    x
+        A row of numbers, which gives an array, or a mapping of names to numbers, which gives a dict.
+    epsilon
+        How much the release may give away about one score: smaller is more private. Noise of a ball has none.
+    bounds
+        Two public numbers that every score lies between, known beforehand and never read from the scores.
+    noise
+        "laplace", "gaussian", "generalized-normal", "staircase" or "ball"; see ``rankdp.mechanisms.scores``.
+    delta
+        For gaussian noise, generalized-normal noise with p above 1, and ball noise.
+    p
+        The shape of generalized-normal or ball noise.
+    gamma
+        The first stair of staircase noise, as a share of the range.
+    outside
+        What happens to a score outside the bounds: "refuse", or "clip" to move it to the nearest bound.
+    clamp_output
+        Move noisy scores back into the bounds, which costs no privacy but biases their averages.
+    ledger
+        The budget to charge, before anything is drawn.
+    bits
+        Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     """
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before any score is looked at
     _check_outside(outside)
@@ -83,8 +103,38 @@ def privatize_scores_file(
 ) -> Release[Path]:
     """Privatize a file of names and scores (CSV, Parquet) into another (CSV, Parquet, JSON); rows keep their order.
 
-    The columns are recognised by their names or given. The guarantee and provenance go to TARGET.release.json. Nothing
-    is left behind unless the whole run succeeds.
+    The guarantee and provenance go to TARGET.release.json. Nothing is left behind unless the whole run succeeds.
+
+    Parameters
+    ----------
+    source
+        The file to read.
+    target
+        The file to write; that it can be written is made sure of before anything is charged.
+    epsilon
+        How much the release may give away about one score: smaller is more private. Noise of a ball has none.
+    bounds
+        Two public numbers that every score lies between, known beforehand and never read from the scores.
+    noise
+        "laplace", "gaussian", "generalized-normal", "staircase" or "ball"; see ``rankdp.mechanisms.scores``.
+    delta
+        For gaussian noise, generalized-normal noise with p above 1, and ball noise.
+    p
+        The shape of generalized-normal or ball noise.
+    gamma
+        The first stair of staircase noise, as a share of the range.
+    outside
+        What happens to a score outside the bounds: "refuse", or "clip" to move it to the nearest bound.
+    clamp_output
+        Move noisy scores back into the bounds, which costs no privacy but biases their averages.
+    item_column
+        The column with the names, where it is not called item, name or id.
+    score_column
+        The column with the scores, where it is not called score or value.
+    ledger
+        The budget to charge, before anything is drawn.
+    bits
+        Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     """
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
@@ -92,18 +142,11 @@ def privatize_scores_file(
     table = read_scores(source, item_column, score_column)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
     inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
+    facts = {"scores": len(table.scores), "outside": outside, "clamp_output": clamp_output}
     what = f"{job.name} noise on scores, {target}"
     with NewFile(target, source=source) as file, spending(ledger, job.guarantee, what, bits) as charge:
         noisy = _draw(job, inside, clamp_output, bits)
-        release = _release(
-            job,
-            Path(target),
-            bits,
-            scores=len(table.scores),
-            outside=outside,
-            clamp_output=clamp_output,
-            columns_left_out=list(table.left_out),
-        )
+        release = _release(job, Path(target), bits, **facts, columns_left_out=list(table.left_out))
         content = encoded(target, table, noisy)
         charge.leaves()
         file.write(content)
@@ -123,8 +166,8 @@ def _check_outside(outside: str) -> None:
         raise InputError(f"outside must be 'refuse' or 'clip', got {outside!r}")
 
 
-def _which(place: int, names: Any) -> str:
-    return f"score {place + 1}" if names is None else f"the score of {names[place]!r}"
+def _which(row: int, names: Any) -> str:
+    return f"score {row + 1}" if names is None else f"the score of {names[row]!r}"
 
 
 def _numbers(x: Any, names: Any) -> NDArray[np.float64]:
@@ -140,22 +183,22 @@ def _numbers(x: Any, names: Any) -> NDArray[np.float64]:
     if not len(array):
         raise InputError("scores must hold at least one number, got none")
     if array.dtype.kind not in "iuf":
-        array = np.array([_number(value, place, names) for place, value in enumerate(x)])
+        array = np.array([_number(value, row, names) for row, value in enumerate(x)])
     scores = array.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(scores))
     if wrong.size:
-        place = int(wrong[0])
-        raise InputError(f"{_which(place, names)} must be a finite number, got {scores[place]}")
+        row = int(wrong[0])
+        raise InputError(f"{_which(row, names)} must be a finite number, got {scores[row]}")
     return scores
 
 
-def _number(value: Any, place: int, names: Any) -> float:
+def _number(value: Any, row: int, names: Any) -> float:
     try:
         if isinstance(value, (str, bytes, bool, np.bool_, complex, np.complexfloating)):
             raise TypeError  # noqa: TRY301
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{_which(place, names)} must be a finite number, got {value!r}") from None
+        raise InputError(f"{_which(row, names)} must be a finite number, got {value!r}") from None
 
 
 def _within(scores: NDArray[np.float64], job: ScoreMechanism, outside: str, names: Any) -> NDArray[np.float64]:
@@ -164,9 +207,9 @@ def _within(scores: NDArray[np.float64], job: ScoreMechanism, outside: str, name
     if outside == "refuse":
         wrong = np.flatnonzero((scores < low) | (scores > high))
         if wrong.size:
-            place = int(wrong[0])
+            row = int(wrong[0])
             raise InputError(
-                f"{_which(place, names)} must lie within the bounds {low:g} to {high:g}, got {scores[place]:g}; "
+                f"{_which(row, names)} must lie within the bounds {low:g} to {high:g}, got {scores[row]:g}; "
                 "outside='clip' moves such scores to the nearest bound (a refusal tells something about the scores: "
                 "do not publish it)"
             )
