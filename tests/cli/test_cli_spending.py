@@ -69,7 +69,7 @@ def leftovers() -> list[str]:
 
 
 @verbs
-@pytest.mark.parametrize("out", ["missing/out.csv", "directory.csv", "poll", "pipe.csv"])
+@pytest.mark.parametrize("out", ["missing/out.csv", "scores.csv/out.csv", "directory.csv", "poll", "pipe.csv"])
 def test_what_cannot_be_written_is_not_charged(verb, out, run):
     Path("directory.csv").mkdir()
     os.mkfifo("pipe.csv")
