@@ -139,6 +139,21 @@ def test_files_and_the_command_line(tmp_path):
     assert call("budget", "verify", budget).strip()
 
 
+def test_repeated_voters_on_the_command_line(tmp_path):
+    source, target, budget = tmp_path / "poll.csv", tmp_path / "out.csv", tmp_path / "budget.db"
+    source.write_text("voter,rank_1,rank_2\nann,tea,milk\nbob,milk,tea\n ann,tea,milk\n")
+    ledger = rankdp.Ledger.create(budget, "poll", ITEM_POSITION, 3)
+    command = ["privatize", str(source), str(target), "-e", "1", "--ledger", str(budget)]
+    refused = CliRunner().invoke(cli, command)
+    assert "voter 'ann' stands in 2 rows (1, 3, counted from 1)" in str(refused.exception)
+    assert not ledger.history()
+    told = CliRunner().invoke(cli, [*command, "--repeated-voters"])
+    assert told.exception is None
+    assert "up to 2 rows" in told.output
+    assert [entry.guarantee.epsilon for entry in ledger.history()] == [2]
+    assert json.loads((tmp_path / "out.csv.release.json").read_text())["guarantee"]["epsilon"] == "2"
+
+
 def test_scores_and_votes_charge_too(tmp_path):
     run, budget = CliRunner(), tmp_path / "budget.db"
     rankdp.Ledger.create(budget, "grades", ONE_SCORE, 1)

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -199,21 +200,18 @@ def privatize_file(
             if progress:
                 progress(len(table), len(table))
             return Release(Path(target), kept.guarantee, kept.provenance)
-        promise = Guarantee(ITEM_POSITION, run.epsilon or Fraction(1))
-        if ledger is not None:
-            promise = _promise(start(), read)
+        # without a ledger nothing is charged, and what is promised is known at the end
+        promise = Guarantee(ITEM_POSITION, run.epsilon or Fraction(1)) if ledger is None else _promise(start(), read)
         with (
-            ThreadPoolExecutor(1) as reading,
-            ThreadPoolExecutor(os.cpu_count()) as drawing,
             spending(ledger, promise, f"privatize {target}", run.bits) as charge,
+            closing(_streamed(run, reader)) as batches,
         ):
             rows = 0
-            batches = _prefetched(reading, iter(reader))
-            for done in _in_order(drawing, (partial(run.privatized, batch, run.bits.spawn()) for batch in batches)):
-                run.count(done)
+            for batch in batches:
+                run.count(batch)
                 charge.leaves()
-                writer.write(done)
-                rows += len(done)
+                writer.write(batch)
+                rows += len(batch)
                 if progress:
                     progress(rows, reader.rows)
             run.check_voters(partial(_voter_of, read))
@@ -418,20 +416,16 @@ class _Run:
         return Release(value, None if provenance.seed is not None else guarantee, provenance)
 
 
-def _prefetched(reading: ThreadPoolExecutor, batches: Iterator[Rankings]) -> Iterator[Rankings]:
-    """The batches, the next one always being read while one is worked on."""
-    upcoming = reading.submit(next, batches, None)
-    while (batch := upcoming.result()) is not None:
+def _streamed(run: _Run, reader: RankingsReader) -> Generator[Rankings, None, None]:
+    """The synthetic batches in order: one is read, and a few are drawn, while another is written."""
+    with ThreadPoolExecutor(1) as reading, ThreadPoolExecutor(os.cpu_count()) as drawing:
+        batches = iter(reader)
         upcoming = reading.submit(next, batches, None)
-        yield batch
-
-
-def _in_order(workers: ThreadPoolExecutor, tasks: Iterable[Callable[[], Rankings]]) -> Iterator[Rankings]:
-    """The results of the tasks in their order, a few computed ahead."""
-    waiting: deque[Future[Rankings]] = deque()
-    for task in tasks:
-        waiting.append(workers.submit(task))
-        if len(waiting) == _BATCHES_AHEAD:
+        waiting: deque[Future[Rankings]] = deque()
+        while (batch := upcoming.result()) is not None:
+            upcoming = reading.submit(next, batches, None)
+            waiting.append(drawing.submit(run.privatized, batch, run.bits.spawn()))
+            if len(waiting) == _BATCHES_AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
             yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

@@ -30,7 +30,7 @@ class Personal:
         part = [different.setdefault(value, len(different)) for value in epsilons]
         if not part:
             raise InputError("epsilon must have one value for each row, got none")
-        exact = [positive(value, f"epsilon of row {part.index(place) + 1}") for value, place in different.items()]
+        exact = [positive(value, f"epsilon of row {part.index(number) + 1}") for value, number in different.items()]
         self.parts = [build(value) for value in exact]
         self.items = self.parts[0].items
         self._part: NDArray[np.int64] = np.array(part)
@@ -50,7 +50,7 @@ class Personal:
         )
 
     def _groups(self) -> Iterable[tuple[RankingMechanism, NDArray[np.int64]]]:
-        return ((part, np.flatnonzero(self._part == place)) for place, part in enumerate(self.parts))
+        return ((part, np.flatnonzero(self._part == number)) for number, part in enumerate(self.parts))
 
     def _rows(self, orders: ArrayLike, name: str) -> Orders:
         array = as_orders(orders, self.items, name)
