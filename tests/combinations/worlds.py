@@ -219,7 +219,8 @@ def _rows(path: Path) -> Any:
         return None
     with contextlib.closing(sqlite3.connect(path)) as connection:
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'))) for name in sorted(names)}
+        held = {name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'))) for name in sorted(names)}
+        return {name: rows for name, rows in held.items() if rows} or None
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
