@@ -356,18 +356,18 @@ class Combinations(RuleBasedStateMachine):
 def facts(release: Any) -> dict[str, Any]:
     """What a release says of itself that must not depend on the secret; numbers that follow from noise are left out."""
     told = release.to_dict()
-    parameters = {name: value for name, value in told.pop("parameters").items() if name not in NOISY}
-    if told["guarantee"] and "voter" not in told["guarantee"]["protects"]:
-        parameters |= {name: release.provenance.parameters.get(name) for name in NOISY}
     del told["when"]
-    return told | {"parameters": parameters}
+    if "noisy_comparisons" in told["parameters"]:
+        told["parameters"] = {name: value for name, value in told["parameters"].items() if name not in NOISY}
+    return told
 
 
+@pytest.mark.slow
 def test_combinations():
     run_state_machine_as_test(
         Combinations,
         settings=settings(
-            max_examples=150,
+            max_examples=80,
             stateful_step_count=12,
             deadline=None,
             derandomize=True,
@@ -376,11 +376,11 @@ def test_combinations():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_combinations():
     run_state_machine_as_test(
         Combinations,
         settings=settings(
-            max_examples=1500, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=800, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

@@ -96,6 +96,7 @@ class World:
         self.out.mkdir(parents=True)
         for name, text in tables.items():
             (root / name).write_text(text)
+        rankdp.AnswerStore(self.answers).close()
         self.ledgers: dict[str, rankdp.Ledger] = {}
         self.shown: dict[str, dict[str, dict[int, Fraction]]] = defaultdict(lambda: defaultdict(dict))
         self.stored: dict[tuple[Any, ...], int] = {}
@@ -187,10 +188,9 @@ class World:
 
     def save_answers(self) -> None:
         """A backup of the file of answers."""
-        if self.answers.exists():
-            for path in (self.answers, Path(f"{self.answers}.key")):
-                shutil.copy(path, f"{path}.backup")
-            self.backup = dict(self.stored)
+        for path in (self.answers, Path(f"{self.answers}.key")):
+            shutil.copy(path, f"{path}.backup")
+        self.backup = dict(self.stored)
 
     def restore_answers(self) -> None:
         """The backup in place of the file of answers."""
@@ -215,12 +215,9 @@ def _spied(whose: dict[tuple[int, ...], str]) -> Iterator[Counter[str]]:
 
 def _rows(path: Path) -> Any:
     """What stands in an SQLite file."""
-    if not path.exists():
-        return None
     with contextlib.closing(sqlite3.connect(path)) as connection:
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        held = {name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'))) for name in sorted(names)}
-        return {name: rows for name, rows in held.items() if rows} or None
+        return {name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'))) for name in sorted(names)}
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
