@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 
 from rankdp.mechanisms import RankingMechanism
-from rankdp.mechanisms.rankings.contract import all_permutations, moves
-from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
 from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.theory.permutations import all_permutations, moves
 
 #: the one significance level of every statistical test; the seeds are fixed, so a test that passes stays passed
 LEVEL = 1e-4

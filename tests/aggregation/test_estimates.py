@@ -14,8 +14,8 @@ from rankdp.aggregation.estimates import Aggregate, aggregate, aggregate_file
 from rankdp.aggregation.respondents import required_voters
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms import mechanism
-from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.publish.privatize import privatize, privatize_file
+from rankdp.theory.estimators import pair_estimator
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from rankdp.attack.position import position_attack
 from rankdp.attack.votes import Membership, membership_experiment, score_attack
 from rankdp.cli import cli
 from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.privacy.bits import SeededBits
+from rankdp.theory.permutations import all_permutations
 
 pytestmark = pytest.mark.slow
 

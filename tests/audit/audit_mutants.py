@@ -31,12 +31,13 @@ from rankdp.audit import (
 )
 from rankdp.audit.boards import ITEMS
 from rankdp.data.comparisons import Comparisons
-from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations
+from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
+from rankdp.theory.permutations import all_permutations
 
 DRAWS = 30_000  # in all, for a statistical audit
 SEED = 20_231

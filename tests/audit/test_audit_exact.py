@@ -15,11 +15,11 @@ from rankdp.audit.enumeration import ceil_float, chi_squared, floor_float, worst
 from rankdp.audit.laws import neighbour_places, places, sampler_law
 from rankdp.audit.rationals import log_bounds, show
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.theory.permutations import all_permutations
 
 pytestmark = pytest.mark.slow
 

@@ -23,10 +23,10 @@ from rankdp.audit import statistical as statistical_module
 from rankdp.audit.bounds import lower_bound, upper_bound
 from rankdp.audit.views import NumberViews, OtherViews, RankingViews, fitting_views, lowest_bits
 from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.privacy.bits import SeededBits
+from rankdp.theory.permutations import all_permutations
 
 pytestmark = pytest.mark.slow
 

@@ -32,10 +32,10 @@ import rankdp
 from rankdp.errors import InputError
 from rankdp.mechanisms import MECHANISMS, RankingMechanism
 from rankdp.mechanisms.rankings import contract as base_module
-from rankdp.mechanisms.rankings.contract import all_permutations, moves
-from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.theory.permutations import all_permutations, moves
 
 NAMES = [*MECHANISMS, "auto"]
 SIZES = [2, 3, 4, 5]

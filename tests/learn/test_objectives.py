@@ -13,8 +13,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.learn.labels import Labels, labels_of
 from rankdp.learn.losses import LOSSES, loss_named
 from rankdp.learn.objectives import PerUser, Pooled, score_accuracy, score_pass
-from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.registry import mechanism
+from rankdp.theory.permutations import all_permutations
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,10 @@ from scipy import stats
 from support import LEVEL, Scripted, assert_law, generator, indices, inversions, longest_increasing, seeded
 
 from rankdp.mechanisms.rankings import sampling_kernels as kernels
-from rankdp.mechanisms.rankings.contract import all_permutations, rows_from_halves
+from rankdp.mechanisms.rankings.contract import rows_from_halves
 from rankdp.mechanisms.rankings.reinsertion import _sequences
 from rankdp.mechanisms.rankings.ulam import _partitions, _Shapes, _tableaux
+from rankdp.theory.permutations import all_permutations
 
 
 def insert_plainly(orders, behind):

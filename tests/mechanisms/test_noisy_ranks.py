@@ -10,9 +10,9 @@ from support import assert_law, indices, neighbours, seeded
 
 import rankdp
 from rankdp.audit import audit_exact
-from rankdp.mechanisms.rankings.contract import all_permutations, moves
-from rankdp.mechanisms.rankings.noisy_positions import position_matrix, top_block
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks
+from rankdp.theory.permutations import all_permutations, moves
+from rankdp.theory.rank_noise import position_matrix, top_block
 
 
 def worst_over_neighbours(logs, items):

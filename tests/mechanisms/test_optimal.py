@@ -8,9 +8,9 @@ import pytest
 from support import decimal_exp, neighbours
 
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.mechanisms.rankings.optimal import Optimal, _concordance
 from rankdp.mechanisms.rankings.ulam import Ulam
+from rankdp.theory.permutations import all_permutations
 
 
 def certify(mechanism):

@@ -10,9 +10,9 @@ from support import assert_law, seeded
 import rankdp
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms import MECHANISMS, candidates, mechanism
-from rankdp.mechanisms.rankings.contract import all_permutations
-from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator, share_estimator
+from rankdp.theory.estimators import pair_estimator, rank_estimator, share_estimator
 from rankdp.theory.pair_laws import of_permutations, pairs
+from rankdp.theory.permutations import all_permutations
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from support import Scripted, assert_law, precise, seeded
 
 import rankdp
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.contract import all_permutations
-from rankdp.mechanisms.rankings.rank_laplace import RankLaplace, _shuffle_ties
+from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace, _shuffle_ties
+from rankdp.theory.permutations import all_permutations
 
 
 def integrate(terms, b, start):

@@ -183,7 +183,7 @@ def test_truncated_geometrics_of_one_row_are_independent(request):
 
 def test_truncated_geometrics_settle_an_undecided_word():
     stages = TruncatedGeometrics(Fraction(1, 2), 2)
-    cut = int(stages._tables[0].cuts[0])
+    cut = int(stages.tables[0].cuts[0])
     edge = int(WORD**2 / (1 + Fraction(decimal_exp(Fraction(-1, 2), 100)))) - cut * WORD
     first = [cut, 0, *[1] * 16]
     assert stages.sample(1, Scripted([*first, edge - 1])).tolist() == [[0, 0]]
@@ -212,7 +212,7 @@ def test_truncated_geometrics_of_two_digits(rate, request):
 def test_truncated_geometrics_settle_an_undecided_word_of_either_digit():
     """A stage of 1025 outcomes: a high or a low word that equals a cut is settled by further digits."""
     geometrics = TruncatedGeometrics(Fraction(1, 500), 1024)
-    high, low = geometrics._tables[-1], geometrics._low
+    high, low = geometrics.tables[-1], geometrics._low
     plain = [1 << 40] * 1023  # well inside the first cell of every shorter stage
     padding = [1] * 2000
     cut_high, cut_low = int(high.cuts[0]), int(low.cuts[6])

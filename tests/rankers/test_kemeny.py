@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import all_permutations
 from rankdp.rankers import kemeny_kernels as kernels
 from rankdp.rankers.kemeny import components, kemeny, subsets
 from rankdp.rankers.kemeny_search import Limits, Search
+from rankdp.theory.permutations import all_permutations
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
 the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth
-(`rankdp.mechanisms.rankings.estimators`). With w(u) one over the public variance of voter u's mechanism (or 1),
+(`rankdp.theory.estimators`). With w(u) one over the public variance of voter u's mechanism (or 1),
 
     estimate = sum of w(u) h(u) / sum of w(u),    se^2 = sum of w(u)^2 (h(u) - estimate)^2 / (sum of w(u))^2 · n/(n-1),
 
@@ -36,11 +36,11 @@ from rankdp.data.rankings import Rankings
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.estimators import rank_estimator, share_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
 from rankdp.rankers.bradley_terry import fit_wins
+from rankdp.theory.estimators import rank_estimator, share_estimator
 
 Floats = NDArray[np.float64]
 Combine = Literal["precision", "voters"]

@@ -16,11 +16,11 @@ import math
 from rankdp.aggregation.estimates import quantile
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.estimators import pair_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
 from rankdp.report.document import Report, Table
+from rankdp.theory.estimators import pair_estimator
 
 
 def compare(

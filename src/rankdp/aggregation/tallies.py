@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.estimators import Estimator, pair_estimator
 from rankdp.privacy.exact import positive
+from rankdp.theory.estimators import Estimator, pair_estimator
 
 Choose = Callable[[int, Fraction, int], RankingMechanism]
 """The mechanism that a voter's ranking went through: by its length, its epsilon and the code of a name."""

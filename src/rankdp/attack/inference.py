@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, all_permutations, as_orders, moves
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_orders
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.kemeny import kemeny
 from rankdp.theory import attack as theory
 from rankdp.theory.kendall import rate
+from rankdp.theory.permutations import all_permutations, moves
 
 EXACT_UP_TO = 7
 _TABLE_UP_TO = 6  # items up to which all pairs of rankings fit a table

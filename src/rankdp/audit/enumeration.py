@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from rankdp.audit.laws import MOST_ITEMS, EnclosedLaw, neighbour_places, places, sampler_law
 from rankdp.audit.rationals import log_bounds, show
 from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations, moves, relative_orders
+from rankdp.mechanisms.rankings.contract import RankingMechanism, relative_orders
 from rankdp.mechanisms.scores.grid import ScoreMechanism
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
+from rankdp.theory.permutations import all_permutations, moves
 
 _BITS = 512
 _SAMPLER_LEVEL = 1e-6  # a false alarm of the sampler's chi-squared test

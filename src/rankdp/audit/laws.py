@@ -32,12 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism, all_permutations, moves
+from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.ulam import Ulam
 from rankdp.privacy.cut_tables import CutTable, Weights
+from rankdp.theory.permutations import all_permutations, moves
 
 #: for every ranking in lexicographic order a lower and an upper bound of its weight
 EnclosedLaw: TypeAlias = list[tuple[Fraction, Fraction]]

@@ -360,7 +360,7 @@ def _down(value: float) -> str:
 
 def ranking_neighbours(order: Iterable[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item."""
-    from rankdp.mechanisms.rankings.contract import moves
+    from rankdp.theory.permutations import moves
 
     given = np.asarray(list(order), dtype=np.int32)
     return [(given, given[move]) for move in moves(len(given))]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import all_permutations
+from rankdp.theory.permutations import all_permutations
 
 Counts = NDArray[np.int64]
 

@@ -34,10 +34,10 @@ from rankdp.data.rankings import Rankings
 from rankdp.data.tables import check_epsilons
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import one_each, positive
 from rankdp.privacy.release import Release
+from rankdp.theory.estimators import pair_estimator, rank_estimator
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

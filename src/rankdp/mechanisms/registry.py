@@ -9,15 +9,14 @@ from typing import Literal, cast, get_args
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.estimators import pair_estimator, rank_estimator
 from rankdp.mechanisms.rankings.kendall import Kendall
-from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks
+from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.personal import Personal
-from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO, Ulam
 from rankdp.privacy.exact import Real, one_each, positive
+from rankdp.theory.estimators import pair_estimator, rank_estimator
 
 Objective = Literal["concordance", "aggregate"]
 """What the best mechanism is best at: keeping each ranking's order, or estimating what all rankings say together."""

@@ -6,7 +6,7 @@ import math
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
 from rankdp.mechanisms.registry import mechanism, serving
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION

@@ -63,7 +63,7 @@ class CutTable:
     """
 
     def __init__(self, weights: Callable[[int], Weights]) -> None:
-        self._weights = weights
+        self.weights = weights
         bits = 2 * WORD
         while (cuts := self._settled_cuts(weights(bits))) is None:
             bits *= 2
@@ -116,7 +116,7 @@ class CutTable:
         digits, length = word, WORD
         while True:
             digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
-            weights = self._weights(length + WORD)
+            weights = self.weights(length + WORD)
             for k, (low, high) in enumerate(weights.cumulative(length), weights.first - 1):
                 if digits < low:
                     return k

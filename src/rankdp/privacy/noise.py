@@ -237,7 +237,7 @@ class TruncatedGeometrics:
         lengths = [len(table.cuts) for table in flat]
         offsets = np.cumsum([0, *lengths])[len(flat) - len(tables) :]
         place = {key: (offset, len(tables[key].cuts)) for key, offset in zip(tables, offsets, strict=False)}
-        self._tables = [tables[size] for size in sizes]
+        self.tables = [tables[size] for size in sizes]
         self._arrays = (
             _BASE,
             len(self._low.cuts) if self._low else 0,
@@ -251,7 +251,7 @@ class TruncatedGeometrics:
         """A rows x stages matrix of independent draws; column s holds stage t = s + 1."""
         from rankdp.privacy.noise_kernels import look_up_stages
 
-        stages = len(self._tables)
+        stages = len(self.tables)
         draws = np.empty(rows * stages, dtype=np.int32)
         done = 0
         while done < len(draws):
@@ -264,7 +264,7 @@ class TruncatedGeometrics:
                 if not undecided:
                     break
                 stage = done % stages
-                cell, used = self._tables[stage].decide(int(words[used]), bits), used + 1
+                cell, used = self.tables[stage].decide(int(words[used]), bits), used + 1
                 if self._low and stage + 2 > _BASE:
                     cell, used = cell * _BASE + self._low.decide(int(words[used]), bits), used + 1
                 if cell <= stage + 1:

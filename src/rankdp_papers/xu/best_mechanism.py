@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from rankdp.mechanisms.rankings.estimators import pair_estimator
-from rankdp.mechanisms.rankings.rank_laplace import RankLaplace
+from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
+from rankdp.theory.estimators import pair_estimator
 from rankdp_papers.experiment import Cell, Row
 from rankdp_papers.xu.rivals import (
     ENUMERATED_UP_TO,

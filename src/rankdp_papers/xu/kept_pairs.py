@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
-from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, moves
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
+from rankdp.theory.permutations import moves
 from rankdp_papers.experiment import Cell, Row, mean_row
 from rankdp_papers.xu.rivals import built, realised_epsilon, rivals
 

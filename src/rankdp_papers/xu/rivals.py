@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.audit.laws import neighbour_places
-from rankdp.mechanisms.rankings.contract import RankingMechanism, all_permutations
+from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO
 from rankdp.mechanisms.registry import mechanism
+from rankdp.theory.permutations import all_permutations
 
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""

@@ -7,9 +7,11 @@ c moves one element, and eps-ranking DP (Xu, Definition 3) says
 
     P(s) <= e^eps P(c s)    for every permutation s and every move c.
 
-To write a new one, copy the skeleton in CONTRIBUTING.md: a subclass states its law in ``_draw`` and
-``_log_prob``, the public numbers in ``position_matrix`` and ``keep_probability``, its proof in the docstring,
-and is entered in ``MECHANISMS``. The tests in ``tests/contracts`` then run on it without further ado.
+To write a new one, copy the skeleton in CONTRIBUTING.md. One method is enough for short rankings: a ``TableMechanism``
+says the weight of every output in ``exact_law`` and all else follows. For long rankings a ``RankingMechanism`` says how
+it draws and how likely an output is (``_draw``, ``_log_prob``). The rest has defaults by enumeration, to be overridden
+where a closed form is known. ``register`` makes the name known to the command line, the planner, the audits and the
+figures, and the tests in ``tests/contracts`` run on everything that is registered.
 """
 
 from __future__ import annotations
@@ -18,28 +20,38 @@ import itertools
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import Bits, SecureBits
-from rankdp.privacy.cut_tables import CutTable
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.cut_tables import CutTable, Weights
+from rankdp.privacy.exact import Real, positive, upwards
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.theory.pair_laws import Moments, PairLaw, of_permutations
+from rankdp.theory.permutations import all_permutations, places
 
 Orders = NDArray[np.int32]
+Floats = NDArray[np.float64]
+#: for every relative order in lexicographic order a lower and an upper bound of its weight
+EnclosedLaw: TypeAlias = Sequence[tuple[Fraction | int, Fraction | int]]
 
-_SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold what follows from it
+ENUMERATED_UP_TO = 8  # items of which all m! outputs are listed
 TABLE_UP_TO = 5  # items up to which a table of all outputs is faster than any other way to draw one
 FEW_CELLS = 1 << 15  # not worth the second that loading compiled code takes
+_SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold what follows from it
 _CELLS_PER_CHUNK = 1 << 16  # one worker's share at a time: small enough for its words and draws to stay in cache
+_LAW_UP_TO = 6  # items of which the enclosed law is read for ``local_epsilon``
+MOST_BITS = 1 << 16
+_LOG2_E = 1.4427
+_SHARP = 40  # bits that a weight must be good to before its logarithm is stated
 
 
 class RankingMechanism(ABC):
@@ -47,12 +59,21 @@ class RankingMechanism(ABC):
 
     #: the name in the registry
     name: ClassVar[str]
+    #: what figures call it (its name if empty), and their colour for it
+    label: ClassVar[str] = ""
+    colour: ClassVar[str] = "#5B5B5B"
     #: the longest ranking it can release, None for any
     most_items: ClassVar[int | None] = None
+    #: the longest ranking for which ``auto`` and plans compare it with the others (its public numbers are exact)
+    compared_up_to: ClassVar[int | None] = None
     #: the longest ranking whose ``position_matrix`` is exact and in reach, None for any
     position_law_up_to: ClassVar[int | None] = None
     #: the longest ranking whose ``pair_law`` is in reach; without a method of its own, that of all m! outputs
     pair_law_up_to: ClassVar[int] = 7
+    #: by the name of a measure of a plan, the longest ranking for which it is quick enough to be asked
+    planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    #: whether building it takes long, so that a plan tries few epsilons
+    slow: ClassVar[bool] = False
 
     def __init__(self, items: int, epsilon: Real) -> None:
         if isinstance(items, bool) or not isinstance(items, (int, np.integer)) or items < 2:
@@ -63,6 +84,11 @@ class RankingMechanism(ABC):
         self.epsilon = positive(epsilon)
         if not _SMALLEST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
             raise InputError(f"epsilon must be between 1e-100 and 1e100, got {epsilon!s}")
+
+    @classmethod
+    def serves(cls, items: int) -> bool:
+        """Whether ``auto`` and plans consider it for rankings of this length."""
+        return all(most is None or items <= most for most in (cls.most_items, cls.compared_up_to))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(items={self.items}, epsilon={self.epsilon})"
@@ -75,9 +101,34 @@ class RankingMechanism(ABC):
         """eps-ranking DP, and the classical local-DP epsilon that comes with it."""
         return Guarantee(ITEM_POSITION, self.epsilon, whole_ranking_epsilon=self.local_epsilon())
 
-    @abstractmethod
     def local_epsilon(self) -> Fraction | float:
-        """The worst log-ratio over *any* two rankings: log P(most likely s) - log P(least likely s)."""
+        """The worst log-ratio over *any* two rankings: log P(most likely s) - log P(least likely s), or a bound of it.
+
+        By default from the enclosed law, rounded up. Where that is not known it is (m-1) eps, since at most m-1 moves
+        lead from any ranking to any other.
+        """
+        bound = (self.items - 1) * self.epsilon
+        law = self.exact_law(self.bits_for(2 * _SHARP)) if self.items <= _LAW_UP_TO else None
+        smallest = min(low for low, _ in law) if law else 0
+        if not law or smallest == 0:
+            return bound
+        spread = max(high for _, high in law) - smallest
+        if spread < smallest * 2**64:  # log1p is exact to rounding also where the weights are nearly equal
+            return min(bound, upwards(math.log1p(spread / smallest)))
+        return min(bound, upwards(_log(smallest + spread) - _log(smallest)))
+
+    def exact_law(self, bits: int) -> EnclosedLaw | None:
+        """What the sampler draws from, for the exact audit: bounds of the weight of every relative order.
+
+        In lexicographic order of s, ``output[j] = input[s[j]]``, up to a common factor, and so sharp that no weight is
+        uncertain by more than about 2^-bits of the largest. They must be read off the very tables that ``_draw`` uses.
+        None where there are none: then the audit takes ``log_prob``, with a tolerance.
+        """
+        return None
+
+    def bits_for(self, good: int) -> int:
+        """What to ask ``exact_law`` for so that the smallest weight, e^-((m-1) eps) or more, has so many good bits."""
+        return min(MOST_BITS, good + math.ceil(_LOG2_E * self.epsilon * self.items))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -119,9 +170,20 @@ class RankingMechanism(ABC):
     def _permutations(self) -> Orders:
         return all_permutations(self.items)
 
-    def _draw_outputs(self, table: CutTable, orders: Orders, out: Orders, bits: Bits) -> None:
-        """Permute each row by a draw from a table whose cells are all permutations in lexicographic order."""
-        cells = table.sample(len(orders), bits)
+    @cached_property
+    def _outputs(self) -> CutTable:
+        """The law of the output itself, a cell for each permutation in lexicographic order."""
+
+        def weights(bits: int) -> Weights:
+            law = self.exact_law(bits)
+            assert law is not None
+            return Weights([int(low) for low, _ in law], [int(high) for _, high in law])
+
+        return CutTable(weights)
+
+    def _draw_outputs(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        """Permute each row by a draw from the table of all outputs."""
+        cells = self._outputs.sample(len(orders), bits)
         if orders.size < FEW_CELLS:
             out[:] = np.take_along_axis(orders, self._permutations[cells], axis=1)
             return
@@ -148,13 +210,35 @@ class RankingMechanism(ABC):
     # -- what can be said before any data are seen
     # -------------------------------------------------------------------
 
-    @abstractmethod
+    @cached_property
+    def _output_law(self) -> Floats:
+        """The probabilities of all m! outputs in lexicographic order."""
+        if self.items > ENUMERATED_UP_TO:
+            raise Unsupported(
+                f"the public numbers of the {self.name} mechanism are enumerated for up to {ENUMERATED_UP_TO} items, "
+                f"got {self.items}"
+            )
+        return np.exp(self._log_prob(self._permutations))
+
     def keep_probability(self, i: int, j: int) -> float:
         """The probability that the items at original positions i < j (from 0) keep their order."""
+        if not (isinstance(i, (int, np.integer)) and isinstance(j, (int, np.integer)) and 0 <= i < j < self.items):
+            raise InputError(f"positions must be integers with 0 <= i < j < {self.items}, got {i!r} and {j!r}")
+        return self._keep(int(i), int(j))
 
-    @abstractmethod
-    def position_matrix(self) -> NDArray[np.float64]:
-        """M[a, b] = P(the item at original position a lands at position b), both from 0."""
+    def _keep(self, i: int, j: int) -> float:
+        """The same for positions that were checked, by default from the probabilities of all m! outputs."""
+        return float(self._output_law @ (self._landing[:, i] < self._landing[:, j]))
+
+    @cached_property
+    def _landing(self) -> NDArray[np.int64]:
+        """Row s: where each original position lands."""
+        return np.argsort(self._permutations, axis=1)
+
+    def position_matrix(self) -> Floats:
+        """M[a, b] = P(the item at original position a lands at position b), both from 0; by default from all outputs."""
+        columns = [np.bincount(column, self._output_law, self.items) for column in self._permutations.T]
+        return np.stack(columns, axis=1)
 
     def top_block(self, k: int) -> NDArray[np.float64]:
         """The corner of ``position_matrix`` for the first k positions: which of the top k stay there."""
@@ -175,11 +259,7 @@ class RankingMechanism(ABC):
 
     def _pair_law(self) -> PairLaw:
         """From the probabilities of all m! outputs."""
-        return of_permutations(all_permutations(self.items), np.exp(self._log_prob(all_permutations(self.items))))
-
-    def pair_matrix(self) -> NDArray[np.float64]:
-        """P((a1, a2) lands on (b1, b2)), m(m-1) x m(m-1): first the pairs with a1 < a2 in order, then those turned."""
-        return self.pair_law().matrix()
+        return of_permutations(self._permutations, self._output_law)
 
     def unbiased_pairs(self) -> Moments | None:
         """The unbiased estimate of "the first stands before the second" in closed form, None where none is known."""
@@ -189,16 +269,53 @@ class RankingMechanism(ABC):
         """The unbiased estimate of a rank in closed form, None where none is known."""
         return None
 
+    def disagreement_cost(self) -> float | None:
+        """How much each discordant pair takes off log P(s), where that alone decides it; None for other laws."""
+        return None
+
     def expected_concordance(self) -> float:
         """The expected share of pairs that keep their order: 1 is perfect, 1/2 is noise."""
         pairs = itertools.combinations(range(self.items), 2)
-        return math.fsum(self.keep_probability(i, j) for i, j in pairs) / math.comb(self.items, 2)
+        return math.fsum(self._keep(i, j) for i, j in pairs) / math.comb(self.items, 2)
 
-    def _positions(self, i: int, j: int) -> tuple[int, int]:
-        """Check a pair of positions."""
-        if not (isinstance(i, (int, np.integer)) and isinstance(j, (int, np.integer)) and 0 <= i < j < self.items):
-            raise InputError(f"positions must be integers with 0 <= i < j < {self.items}, got {i!r} and {j!r}")
-        return int(i), int(j)
+
+class TableMechanism(RankingMechanism):
+    """A mechanism for short rankings that ``exact_law`` alone defines: it is drawn from a table of all its outputs."""
+
+    most_items: ClassVar[int | None] = 6
+
+    @abstractmethod
+    def exact_law(self, bits: int) -> EnclosedLaw:
+        """Whole numbers around the weight of every relative order: see ``RankingMechanism.exact_law``."""
+
+    def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        self._draw_outputs(orders, out, bits)
+
+    @cached_property
+    def _output_law(self) -> Floats:
+        law = self.exact_law(2 * _SHARP)
+        total = sum(low + high for low, high in law)
+        return np.array([float((low + high) / total) for low, high in law])
+
+    def _log_prob(self, relative: Orders) -> Floats:
+        return self._output_logs[places(relative)]
+
+    @cached_property
+    def _output_logs(self) -> Floats:
+        law = self.exact_law(self.bits_for(2 * _SHARP))
+        if any(high - low > low / (1 << _SHARP) or low == 0 for low, high in law):
+            raise Unsupported(
+                f"probabilities of the {self.name} mechanism are computed for a smaller epsilon than "
+                f"{float(self.epsilon):g}: some are below 2^-{MOST_BITS}"
+            )
+        total = _log(sum(low for low, _ in law))
+        return np.array([_log(low) - total for low, _ in law])
+
+
+def _log(weight: Fraction | int) -> float:
+    """log of a number that may be too large or too small for a float."""
+    exact = Fraction(weight)
+    return math.log(exact.numerator) - math.log(exact.denominator)
 
 
 def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:
@@ -252,18 +369,3 @@ def rows_from_halves(
         halves = np.concatenate([halves, fresh]) if len(halves) else fresh
         rows, used = kernel(orders[done:], given[done:], halves, out[done:], *tables)
         done, halves = done + rows, halves[used:]
-
-
-def all_permutations(items: int) -> Orders:
-    """All permutations of 0..m-1 in lexicographic order, one a row."""
-    return np.array(list(itertools.permutations(range(items))), dtype=np.int32)
-
-
-def moves(items: int) -> Orders:
-    """The (m-1)^2 permutations that move one element: what a neighbour does to a ranking."""
-    identity = list(range(items))
-    found = set()
-    for taken in range(items):
-        rest = identity[:taken] + identity[taken + 1 :]
-        found |= {(*rest[:place], taken, *rest[place:]) for place in range(items)}
-    return np.array(sorted(found - {tuple(identity)}), dtype=np.int32)

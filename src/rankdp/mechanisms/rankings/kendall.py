@@ -9,6 +9,8 @@ differ in at most m(m-1)/2 pairs: eps m/2 in classical local DP, attained by a r
 
 from __future__ import annotations
 
+import itertools
+import math
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -16,17 +18,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
+from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.noise import TruncatedGeometrics
 from rankdp.theory import kendall as theory
 from rankdp.theory.pair_laws import PairLaw, kendall_pair_law
+from rankdp.theory.permutations import places
 
 
 class Kendall(RankingMechanism):
     """Insert the items one by one, from best to worst, each a geometric number of places too early."""
 
     name: ClassVar[str] = "kendall"
+    colour: ClassVar[str] = "#009E73"
     position_law_up_to: ClassVar[int | None] = 1000
     pair_law_up_to: ClassVar[int] = 50
 
@@ -46,19 +50,38 @@ class Kendall(RankingMechanism):
             kernel = kernels.insert_long
         kernel(orders, self._stages.sample(len(orders), bits), out)
 
+    def exact_law(self, bits: int) -> EnclosedLaw:
+        """A row of cells, one for each stage: the sampler's own kernel turns it into a ranking, each into another."""
+        from rankdp.mechanisms.rankings.sampling_kernels import insert_short
+
+        m = self.items
+        stages = [table.weights(bits) for table in self._stages.tables]
+        cells = np.array(list(itertools.product(*[range(stage + 1) for stage in range(1, m)])), dtype=np.int32)
+        out = np.empty((len(cells), m), dtype=np.int32)
+        insert_short(np.tile(np.arange(m, dtype=np.int32), (len(cells), 1)), cells, out)
+        law = [(0, 0)] * len(cells)
+        for place, row in zip(places(out).tolist(), cells.tolist(), strict=True):
+            low = math.prod(stage.low[cell] for stage, cell in zip(stages, row, strict=True))
+            high = math.prod(stage.high[cell] for stage, cell in zip(stages, row, strict=True))
+            law[place] = law[place][0] + low, law[place][1] + high
+        return law
+
+    def disagreement_cost(self) -> float:
+        """eps/(m-1)."""
+        return theory.rate(self.items, float(self.epsilon))
+
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.rankings.sampling_kernels import count_inversions
 
-        cost = count_inversions(relative) * theory.rate(self.items, float(self.epsilon))
+        cost = count_inversions(relative) * self.disagreement_cost()
         return np.asarray(self.log_prob_of_no_change() - cost)
 
     def log_prob_of_no_change(self) -> float:
         """-log of the normaliser."""
         return -theory.log_normaliser(self.items, float(self.epsilon))
 
-    def keep_probability(self, i: int, j: int) -> float:
+    def _keep(self, i: int, j: int) -> float:
         """By gap: h(g+1) - h(g) with h(k) = k/(1 - r^k)."""
-        i, j = self._positions(i, j)
         return theory.keep_probability(self.items, float(self.epsilon), j - i)
 
     def position_matrix(self) -> NDArray[np.float64]:

@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, moves
-from rankdp.privacy.bits import Bits
-from rankdp.privacy.cut_tables import CutTable, integer_weights
-from rankdp.privacy.exact import exp_bounds, upwards
+from rankdp.mechanisms.rankings.contract import EnclosedLaw, TableMechanism
+from rankdp.privacy.exact import exp_bounds
+from rankdp.theory.permutations import concordance, neighbour_places, places
 
 # Raising the weights from the identity alone gives the Ulam law, the optimum for large eps (equal to the
 # programme's to 7 digits at eps = 10); there the programme's coefficients e^eps outgrow what a floating-point
@@ -37,22 +36,12 @@ _ULAM_FROM = 10
 _EPSILON_USED = Fraction(200)
 
 
-class Optimal(RankingMechanism):
+class Optimal(TableMechanism):
     """The best possible expected concordance, for rankings of up to six items."""
 
     name: ClassVar[str] = "optimal"
-    most_items: ClassVar[int | None] = 6
-
-    @cached_property
-    def _neighbours(self) -> NDArray[np.int64]:
-        """Row s lists the indices of c s for every move c."""
-        table = np.stack([move[self._permutations] for move in moves(self.items)], axis=1)
-        return self._index(table.reshape(-1, self.items)).reshape(table.shape[:2])
-
-    def _index(self, relative: Orders) -> NDArray[np.int64]:
-        """The place of each permutation in lexicographic order."""
-        digits = self.items ** np.arange(self.items - 1, -1, -1)
-        return np.searchsorted(self._permutations @ digits, relative @ digits)
+    colour: ClassVar[str] = "#000000"
+    slow: ClassVar[bool] = True  # a linear programme for each epsilon
 
     @cached_property
     def weights(self) -> list[int]:
@@ -63,7 +52,7 @@ class Optimal(RankingMechanism):
         weights = [max(int(math.ldexp(max(p, 0.0), 60)) << (scale - 60), 0) for p in solved.tolist()]
         weights[0] = max(weights[0], 1)
         _, shrink = exp_bounds(epsilon, scale)
-        neighbours = self._neighbours.tolist()
+        neighbours = neighbour_places(self.items).tolist()
         waiting = list(range(len(weights)))
         while waiting:  # raise what is too low, then look at the neighbours of what was raised
             raised = set()
@@ -82,11 +71,12 @@ class Optimal(RankingMechanism):
 
         if self.epsilon > _ULAM_FROM:
             return np.eye(1, len(self._permutations)).ravel()
-        count, degree = self._neighbours.shape
+        neighbours = neighbour_places(self.items)
+        count, degree = neighbours.shape
         # Turning a ranking and its copy upside down changes nothing, so mirror images share a variable.
-        mirror = self._index((self.items - 1 - self._permutations)[:, ::-1])
+        mirror = places((self.items - 1 - self._permutations)[:, ::-1])
         variable, of = np.unique(np.minimum(mirror, np.arange(count)), return_inverse=True)
-        left, right = np.repeat(of, degree), of[self._neighbours.ravel()]
+        left, right = np.repeat(of, degree), of[neighbours.ravel()]
         pairs = np.unique(np.stack([left, right], axis=1)[left != right], axis=0)
         rows = np.arange(len(pairs))
         entries = np.concatenate([np.ones(len(pairs)), np.full(len(pairs), -math.exp(float(self.epsilon)))])
@@ -95,7 +85,7 @@ class Optimal(RankingMechanism):
             shape=(len(pairs), len(variable)),
         )
         size = np.bincount(of)
-        gain = np.bincount(of, weights=_concordance(self._permutations))
+        gain = np.bincount(of, weights=concordance(self._permutations))
         result = linprog(
             -gain,
             A_ub=constraint.tocsr(),
@@ -110,50 +100,6 @@ class Optimal(RankingMechanism):
             )
         return np.asarray(result.x)[of]
 
-    @cached_property
-    def _law(self) -> NDArray[np.float64]:
-        total = sum(self.weights)
-        return np.array([weight / total for weight in self.weights])
-
-    @cached_property
-    def _outputs(self) -> CutTable:
-        return CutTable(integer_weights(self.weights))
-
-    def local_epsilon(self) -> float:
-        """log of the largest over the smallest weight, rounded up."""
-        smallest, spread = min(self.weights), max(self.weights) - min(self.weights)
-        if spread < smallest << 64:  # log1p is exact to rounding also where the weights are nearly equal
-            return upwards(math.log1p(spread / smallest))
-        return upwards(math.log(smallest + spread) - math.log(smallest))
-
-    def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
-        self._draw_outputs(self._outputs, orders, out, bits)
-
-    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
-        log_total = math.log(sum(self.weights))
-        logs = np.array([math.log(weight) - log_total for weight in self.weights])
-        return logs[self._index(relative)]
-
-    def keep_probability(self, i: int, j: int) -> float:
-        """From the law itself."""
-        i, j = self._positions(i, j)
-        place = np.argsort(self._permutations, axis=1)
-        return float(self._law @ (place[:, i] < place[:, j]))
-
-    def position_matrix(self) -> NDArray[np.float64]:
-        """From the law itself."""
-        matrix = np.zeros((self.items, self.items))
-        for b in range(self.items):
-            matrix[:, b] = np.bincount(self._permutations[:, b], weights=self._law, minlength=self.items)
-        return matrix
-
-    def expected_concordance(self) -> float:
-        """From the law itself."""
-        return float(self._law @ _concordance(self._permutations))
-
-
-def _concordance(permutations: Orders) -> NDArray[np.float64]:
-    """The share of pairs in order of each permutation."""
-    items = permutations.shape[1]
-    first, second = np.triu_indices(items, 1)
-    return np.asarray((permutations[:, first] < permutations[:, second]).mean(axis=1))
+    def exact_law(self, bits: int) -> EnclosedLaw:
+        """The weights themselves."""
+        return [(weight, weight) for weight in self.weights]

@@ -20,23 +20,26 @@ from __future__ import annotations
 import decimal
 import math
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, Orders, RankingMechanism, rows_from_halves
+from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, EnclosedLaw, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.theory import concordance, pair_laws
+from rankdp.theory.permutations import increasing_subsequences
 
 
 class Reinsertion(RankingMechanism):
     """Take a random number of random items out, put them back anywhere. O(m) per ranking for every m."""
 
     name: ClassVar[str] = "reinsertion"
+    colour: ClassVar[str] = "#D55E00"
     position_law_up_to: ClassVar[int | None] = 1000
     pair_law_up_to: ClassVar[int] = 50
 
@@ -92,27 +95,37 @@ class Reinsertion(RankingMechanism):
 
         return CutTable(weights)
 
-    @cached_property
-    def _outputs(self) -> CutTable:
-        """The law of the output itself, for very short rankings: sum over j of N_j(s) (1-r)^j r^(m-j), r = e^-eps."""
-        m = self.items
-        counts = [_increasing_subsequences(s) for s in self._permutations.tolist()]
+    def exact_law(self, bits: int) -> EnclosedLaw:
+        """The sum over d of P(d) N(s, m-d) (m-d)!/m! / C(m, d), N the number of increasing subsequences of that length.
 
-        def weights(bits: int) -> Weights:
+        Very short rankings have a cell each: the same as sum over j of N(s, j) (1-r)^j r^(m-j), r = e^-eps.
+        """
+        m = self.items
+        if m <= TABLE_UP_TO:
             scale = bits + 64 + m * max(0, (1 / self.epsilon).__ceil__().bit_length())
             low, high = exp_bounds(self.epsilon, scale)
             one = 1 << scale
-            terms = [((one - high) ** j * low ** (m - j), (one - low) ** j * high ** (m - j)) for j in range(m + 1)]
-            lows, highs = (
-                [sum(map(int.__mul__, count, side)) for count in counts] for side in zip(*terms, strict=True)
+            least = [(one - high) ** j * low ** (m - j) for j in range(m + 1)]
+            most = [(one - low) ** j * high ** (m - j) for j in range(m + 1)]
+            counts = map(increasing_subsequences, self._permutations.tolist())
+            return [(sum(map(int.__mul__, count, least)), sum(map(int.__mul__, count, most))) for count in counts]
+        taken = self._taken.weights(bits)
+        share = [Fraction(math.factorial(m - d), math.factorial(m) * math.comb(m, d)) for d in range(m + 1)]
+        lows, highs = [Fraction(0)] * (m + 1), [Fraction(taken.below + taken.above)] * (m + 1)
+        for d, (low, high) in enumerate(zip(taken.low, taken.high, strict=True), taken.first):
+            lows[d], highs[d] = Fraction(low), Fraction(high)
+        law = []
+        for s in self._permutations.tolist():
+            kept = increasing_subsequences(s)[::-1]
+            low_sum, high_sum = (
+                sum((side[d] * kept[d] * share[d] for d in range(m + 1)), Fraction(0)) for side in (lows, highs)
             )
-            return Weights(lows, highs)
-
-        return CutTable(weights)
+            law.append((low_sum, high_sum))
+        return law
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         if self.items <= TABLE_UP_TO:
-            self._draw_outputs(self._outputs, orders, out, bits)
+            self._draw_outputs(orders, out, bits)
             return
         from rankdp.mechanisms.rankings.sampling_kernels import reinsert, reinsert_short
 
@@ -141,9 +154,8 @@ class Reinsertion(RankingMechanism):
     def _law(self) -> NDArray[np.float64]:
         return np.exp(concordance.reinsertion_log_law(self.items, self._log_weight))
 
-    def keep_probability(self, i: int, j: int) -> float:
+    def _keep(self, i: int, j: int) -> float:
         """By gap, from how many of the pair were taken out."""
-        i, j = self._positions(i, j)
         return float(concordance.reinsertion_keep(np.array([j - i]), self.items, self._law)[0])
 
     def expected_concordance(self) -> float:
@@ -187,17 +199,6 @@ def _sequences(items: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     listed = np.argsort(inside[order], axis=1, kind="stable").astype(np.uint64)
     words = (listed << np.arange(0, 4 * items, 4, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
     return words, np.searchsorted(sizes[order], np.arange(items + 2))
-
-
-def _increasing_subsequences(s: list[int]) -> list[int]:
-    """How many increasing subsequences of each length 0..m a permutation has."""
-    ending = [[0] * (len(s) + 1) for _ in s]
-    for j, value in enumerate(s):
-        ending[j][1] = 1
-        for i in range(j):
-            if s[i] < value:
-                ending[j] = [old + (ending[i][k - 1] if k else 0) for k, old in enumerate(ending[j])]
-    return [1] + [sum(row[k] for row in ending) for k in range(1, len(s) + 1)]
 
 
 def _geometric_rest(last: int, top: int, bottom: int) -> int:

@@ -386,7 +386,7 @@ def count_inversions(relative: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 @kernel
-def longest_increasing(relative: NDArray[np.int32]) -> NDArray[np.int64]:
+def longest_increasing_lengths(relative: NDArray[np.int32]) -> NDArray[np.int64]:
     """Length of the longest increasing subsequence of each permutation (patience sorting)."""
     rows, items = relative.shape
     lengths = np.zeros(rows, dtype=np.int64)

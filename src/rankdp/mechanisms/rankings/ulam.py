@@ -17,7 +17,6 @@ the correspondence. Up to 5 items a table of all outputs is faster.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -26,12 +25,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, Orders, RankingMechanism, rows_from_halves
+from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, EnclosedLaw, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.cut_tables import CutTable, Weights, integer_weights
 from rankdp.privacy.exact import exp_bounds
 from rankdp.theory import increasing
 from rankdp.theory.pair_laws import PairLaw, from_cells
+from rankdp.theory.permutations import longest_increasing, tableau_shape
 
 EXACT_UP_TO = 10
 _SIMULATED_ROWS = 1 << 17
@@ -46,7 +46,9 @@ class Ulam(RankingMechanism):
     """
 
     name: ClassVar[str] = "ulam"
+    colour: ClassVar[str] = "#0072B2"
     most_items: ClassVar[int | None] = 60
+    compared_up_to: ClassVar[int | None] = EXACT_UP_TO
     position_law_up_to: ClassVar[int | None] = EXACT_UP_TO
     pair_law_up_to: ClassVar[int] = EXACT_UP_TO
 
@@ -59,16 +61,27 @@ class Ulam(RankingMechanism):
         scale = bits + math.factorial(self.items).bit_length() + 8
         return [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
 
-    @cached_property
-    def _outputs(self) -> CutTable:
-        """The law of the output itself, for very short rankings: weights e^(-eps (m - L))."""
-        moved = [self.items - _longest_increasing(s) for s in self._permutations.tolist()]
+    def exact_law(self, bits: int) -> EnclosedLaw:
+        """Very short rankings have a cell each, of weight e^(-eps (m - L)).
 
-        def weights(bits: int) -> Weights:
+        Others are drawn by m - L, then by shape, and a pair of tableaux of a shape is even among f^2: the hook walk is a
+        theorem. The shape of a ranking is found here by Robinson-Schensted insertion.
+        """
+        m = self.items
+        if m <= TABLE_UP_TO:
             bounds = self._shrinking(bits)
-            return Weights([bounds[j][0] for j in moved], [bounds[j][1] for j in moved])
-
-        return CutTable(weights)
+            return [bounds[m - longest_increasing(s)] for s in self._permutations.tolist()]
+        moved = self._moved.weights(bits)
+        law = []
+        for s in self._permutations.tolist():
+            shape = tableau_shape(s)
+            family = _Shapes.of(m, shape[0])
+            shapes = family.table.weights(bits)
+            cell, even = family.parts.index(shape), _tableaux(shape) ** 2
+            low = Fraction(moved.low[m - shape[0]] * shapes.low[cell], sum(shapes.high) * even)
+            high = Fraction(moved.high[m - shape[0]] * shapes.high[cell], sum(shapes.low) * even)
+            law.append((low, high))
+        return law
 
     @cached_property
     def _moved(self) -> CutTable:
@@ -86,7 +99,7 @@ class Ulam(RankingMechanism):
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         if self.items <= TABLE_UP_TO:
-            self._draw_outputs(self._outputs, orders, out, bits)
+            self._draw_outputs(orders, out, bits)
             return
         from rankdp.mechanisms.rankings.sampling_kernels import permutations_of_shapes
 
@@ -99,9 +112,9 @@ class Ulam(RankingMechanism):
         rows_from_halves(permutations_of_shapes, orders, shapes, out, bits, 3 * self.items)
 
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
-        from rankdp.mechanisms.rankings.sampling_kernels import longest_increasing
+        from rankdp.mechanisms.rankings.sampling_kernels import longest_increasing_lengths
 
-        moved = self.items - longest_increasing(relative)
+        moved = self.items - longest_increasing_lengths(relative)
         return np.asarray(self.log_prob_of_no_change() - float(self.epsilon) * moved, dtype=np.float64)
 
     def log_prob_of_no_change(self) -> float:
@@ -122,9 +135,8 @@ class Ulam(RankingMechanism):
         share = weights / np.dot(weights, landed[1:, 0].sum(axis=1))
         return np.tensordot(share, landed[1:], 1), np.tensordot(share, kept[1:], 1)
 
-    def keep_probability(self, i: int, j: int) -> float:
+    def _keep(self, i: int, j: int) -> float:
         """Depends on both positions, not only on the gap."""
-        i, j = self._positions(i, j)
         return float(self._public[1][i, j])
 
     def position_matrix(self) -> NDArray[np.float64]:
@@ -167,15 +179,6 @@ class _Shapes:
     @cached_property
     def table(self) -> CutTable:
         return CutTable(integer_weights(self._squares))
-
-
-def _longest_increasing(s: list[int]) -> int:
-    """By patience sorting; the compiled loop is not worth loading for a few short rankings."""
-    tops: list[int] = []
-    for value in s:
-        place = bisect_left(tops, value)
-        tops[place : place + 1] = [value]
-    return len(tops)
 
 
 def _partitions(total: int, first: int) -> Iterator[tuple[int, ...]]:

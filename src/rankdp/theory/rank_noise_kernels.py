@@ -1,4 +1,4 @@
-"""Compiled loops of the position matrix under noise on ranks (see ``noisy_positions``)."""
+"""Compiled loops of the position matrix under noise on ranks (see ``rank_noise``)."""
 
 from __future__ import annotations
 

@@ -23,19 +23,47 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.theory.pair_laws import Floats, Moments, pairs
+from rankdp.theory.pair_laws import Floats, Moments, PairLaw, pairs
 
 _EXACT_CONDITION = 1e12  # above, an exact solution would be rounding errors
 _NO_BIAS = 1e-8  # what "unbiased" means there, for a target of size 1
 _LEAST_RIDGE, _SMALLEST_SCALE = 1e-32, 1e-200  # a ridge is next to a squared singular value
 _PAIRS_UP_TO = 1000  # tables of m x m numbers
+
+
+class PublicLaw(Protocol):
+    """What is public of a ranking mechanism."""
+
+    items: int
+    epsilon: Fraction
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+
+    @property
+    def position_law_up_to(self) -> int | None:
+        """The longest ranking whose position matrix is exact and in reach."""
+
+    def position_matrix(self) -> Floats:
+        """P(the item at original position a lands at b)."""
+
+    def pair_law(self) -> PairLaw:
+        """The same for two positions; refused where it is out of reach."""
+
+    def unbiased_pairs(self) -> Moments | None:
+        """A closed form, if one is known."""
+
+    def unbiased_ranks(self) -> Moments | None:
+        """A closed form, if one is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +91,7 @@ class Estimator:
 
 
 @lru_cache(maxsize=256)
-def pair_estimator(mechanism: RankingMechanism, bias: float = 0.0) -> Estimator:
+def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     """h(b1, b2) for "the first is preferred to the second", as an m x m table (1/2 on the diagonal).
 
     ``bias`` is the largest bias that is allowed, in exchange for variance; a closed form has none.
@@ -90,7 +118,7 @@ def pair_estimator(mechanism: RankingMechanism, bias: float = 0.0) -> Estimator:
 
 
 @lru_cache(maxsize=256)
-def rank_estimator(mechanism: RankingMechanism, bias: float = 0.0) -> Estimator:
+def rank_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     """h(b) for the rank, 1 for the best; ``bias`` is a share of the ranks' range m - 1."""
     m, bias = mechanism.items, _checked(bias)
     with np.errstate(all="ignore"):
@@ -106,7 +134,7 @@ def rank_estimator(mechanism: RankingMechanism, bias: float = 0.0) -> Estimator:
 
 
 @lru_cache(maxsize=64)
-def share_estimator(mechanism: RankingMechanism, bias: float = 0.0) -> Estimator:
+def share_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     """h(b, p) for "stands at position p", one column each: the inverse of the position matrix, if it has one."""
     m, law, bias = mechanism.items, _position_law(mechanism), _checked(bias)
     found = _solve(_Fold.none(law), np.eye(m), bias, mechanism, exact=bias == 0)
@@ -120,7 +148,7 @@ def _checked(bias: float) -> float:
     return float(bias)
 
 
-def _position_law(mechanism: RankingMechanism) -> Floats:
+def _position_law(mechanism: PublicLaw) -> Floats:
     most = mechanism.position_law_up_to
     if most is not None and mechanism.items > most:
         raise Unsupported(
@@ -130,13 +158,13 @@ def _position_law(mechanism: RankingMechanism) -> Floats:
     return mechanism.position_matrix()
 
 
-def _closed(mechanism: RankingMechanism, found: Moments) -> Estimator:
+def _closed(mechanism: PublicLaw, found: Moments) -> Estimator:
     if not (np.isfinite(found.values).all() and np.isfinite(found.variances).all()):
         raise _hopeless(mechanism)
     return Estimator(found.values, found.variances, 0.0, 1.0)
 
 
-def _hopeless(mechanism: RankingMechanism) -> Unsupported:
+def _hopeless(mechanism: PublicLaw) -> Unsupported:
     return Unsupported(
         f"the noise of the {mechanism.name} mechanism on {mechanism.items} items at epsilon "
         f"{float(mechanism.epsilon):g} cannot be undone: no function of synthetic positions has the right mean"
@@ -191,7 +219,7 @@ class _Solved:
     condition: float
 
 
-def _solve(fold: _Fold, target: Floats, bias: float, mechanism: RankingMechanism, *, exact: bool = False) -> _Solved:
+def _solve(fold: _Fold, target: Floats, bias: float, mechanism: PublicLaw, *, exact: bool = False) -> _Solved:
     """The smallest solution whose every bias is within the limit, column by column with one ridge."""
     left, sizes, right = np.linalg.svd(fold.matrix)
     condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0 else math.inf
@@ -217,7 +245,7 @@ def _solve(fold: _Fold, target: Floats, bias: float, mechanism: RankingMechanism
     return _Solved(fold.up(solution), worst(solution), condition)
 
 
-def _largest(fits: Callable[[float], bool], scale: float, mechanism: RankingMechanism) -> float:
+def _largest(fits: Callable[[float], bool], scale: float, mechanism: PublicLaw) -> float:
     """The largest ridge that fits, by halving its logarithm; the bias grows with the ridge."""
     if scale < _SMALLEST_SCALE or not fits(scale * _LEAST_RIDGE):
         raise _hopeless(mechanism)

@@ -1,4 +1,6 @@
-"""Where items land when Laplace noise is added to their ranks: M[a, b] = P(item a is the b-th, both from 0).
+"""The law of rankings whose ranks carry independent Laplace noise of scale b: whole orders, and where items land.
+
+``log_probabilities`` integrates item after item, ``position_matrix`` gives M[a, b] = P(item a is the b-th, both from 0):
 
     M[a, b] = integral of f_a(x) P(b of the others lie below x) dx
 
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_INTEGRATED = 24  # Chebyshev nodes on a stretch no longer than the scale: full double precision
 _ERROR = 1e-13
 _RELATIVE_UP_TO = 50  # items
 # In short rankings and in long ones, counts less likely than d are left out, and an item farther from x than so many
@@ -34,9 +37,37 @@ _NEVER = 1e-300, 1e-30
 _FAR = 344.0, 33.5
 
 
+def log_probabilities(relative: NDArray[np.int32], scale: float, stretches: int) -> Floats:
+    """log P(X_s[0] < X_s[1] < …) for each row s, with independent Laplace X_i around i.
+
+    H_k(x) = P(the first k are in order and below x) obeys H_k' = f_k H_(k-1). All densities are
+    exponentials outside [0, m-1], where the integrals are elementary; inside, between breakpoints, they
+    are smooth and Chebyshev integration is exact to rounding.
+    """
+    rows, m = relative.shape
+    node, integrate = _chebyshev_integration(_INTEGRATED)
+    order = np.arange(m + 1)
+    log_factorial = np.array([math.lgamma(k + 1) for k in order])
+    below = np.concatenate([np.zeros((rows, 1)), np.cumsum(math.log(0.5) - relative / scale, axis=1)], axis=1)
+    reached = np.exp(below - log_factorial)  # H_k(0)
+    for start in np.arange((m - 1) * stretches) / stretches:
+        x = start + (node + 1) / (2 * stretches)
+        previous = np.ones((rows, _INTEGRATED))
+        ahead = np.empty_like(reached)
+        ahead[:, 0] = 1
+        for k in range(1, m + 1):
+            density = np.exp(-np.abs(x - relative[:, k - 1 : k]) / scale) / (2 * scale)
+            previous = reached[:, k : k + 1] + (density * previous) @ integrate.T / (2 * stretches)
+            ahead[:, k] = previous[:, -1]
+        reached = ahead
+    tail = np.cumsum((math.log(0.5) - (m - 1 - relative) / scale)[:, ::-1], axis=1)[:, ::-1]
+    above = np.concatenate([tail, np.zeros((rows, 1))], axis=1) - log_factorial[::-1]
+    return np.asarray(np.log(np.sum(reached * np.exp(above), axis=1)))
+
+
 def position_matrix(items: int, scale: float, stretches: int) -> Floats:
     """The m x m matrix; the space between two ranks is cut into ``stretches`` parts."""
-    from rankdp.mechanisms.rankings.noisy_position_kernels import landed
+    from rankdp.theory.rank_noise_kernels import landed
 
     long = items > _RELATIVE_UP_TO
     x, weight = _quadrature(items, scale, stretches, (items - 1) / 2)
@@ -47,7 +78,7 @@ def position_matrix(items: int, scale: float, stretches: int) -> Floats:
 def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
     """The corner of the first k positions, for few of them: only counts below k matter, at all nodes side by side.
 
-    Nothing is undone: the items after the k are counted once, the k-1 others anew for each of the k. Noise of ``_FAR``
+    Nothing is undone: the items after the k are counted once, the k-1 others again for each of the k. Noise of ``_FAR``
     scales is less likely than 1e-14, so neither nodes nor items farther away than that take part.
     """
     far = _FAR[True] * scale
@@ -90,3 +121,13 @@ def _nodes(items: int, stretch: float, scale: float) -> int:
     else:
         growth = items * (reach + 1 / (2 * stretch))  # and it may be as much smaller at the ends as in the middle
     return math.ceil(float(np.min((growth + np.log(64 / 15 / _ERROR / (1 - r**-2.0))) / (2 * np.log(r)))))
+
+
+def _chebyshev_integration(count: int) -> tuple[Floats, Floats]:
+    """Nodes on [-1, 1] (the last is 1) and the matrix that maps values there to integrals from -1 to each node."""
+    from numpy.polynomial import chebyshev
+
+    node = -np.cos(np.pi * np.arange(count) / (count - 1))
+    coefficients = np.linalg.inv(chebyshev.chebvander(node, count - 1))
+    integrals = chebyshev.chebint(coefficients, lbnd=-1, axis=0)
+    return np.asarray(node), np.asarray(chebyshev.chebvander(node, count) @ integrals, dtype=np.float64)
