@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from rankdp.mechanisms import RankingMechanism
-from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
+from rankdp.mechanisms import RankingMechanism, registry
 from rankdp.privacy.bits import Bits, SeededBits
-from rankdp.theory.permutations import all_permutations, moves
+from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
 
 #: the one significance level of every statistical test; the seeds are fixed, so a test that passes stays passed
 LEVEL = 1e-4
@@ -99,19 +102,6 @@ def decimal_exp(x: Fraction, digits: int = 80) -> Decimal:
         return (Decimal(x.numerator) / Decimal(x.denominator)).exp()
 
 
-def indices(permutations: np.ndarray) -> np.ndarray:
-    """The place of each permutation in lexicographic order."""
-    items = permutations.shape[1]
-    digits = items ** np.arange(items - 1, -1, -1)
-    return np.searchsorted(all_permutations(items) @ digits, permutations @ digits)
-
-
-def neighbours(items: int) -> np.ndarray:
-    """Row s: where c s stands in lexicographic order, for every move c."""
-    table = np.stack([move[all_permutations(items)] for move in moves(items)], axis=1)
-    return indices(table.reshape(-1, items)).reshape(table.shape[:2])
-
-
 def inversions(s: Sequence[int]) -> int:
     return sum(a > b for a, b in itertools.combinations(s, 2))
 
@@ -138,64 +128,57 @@ def keeps(permutations: np.ndarray, i: int, j: int) -> np.ndarray:
     return places[:, i] < places[:, j]
 
 
+# -- a mechanism of one's own -------------------------------------------------------------------------------------
+
+
+def skeleton() -> type[RankingMechanism]:
+    """The class of the skeleton in CONTRIBUTING.md, as somebody would copy it; it is not registered."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+    copied: dict[str, Any] = {"__name__": "copied"}
+    exec(code.replace("@register\n", ""), copied)
+    (kind,) = [
+        value
+        for value in copied.values()
+        if isinstance(value, type) and issubclass(value, RankingMechanism) and value.__module__ == "copied"
+    ]
+    return kind
+
+
+@contextmanager
+def registered(kind: type[RankingMechanism]) -> Iterator[type[RankingMechanism]]:
+    """A mechanism that is known for a while."""
+    registry.register(kind)
+    try:
+        yield kind
+    finally:
+        del registry._registered[kind.name]
+        registry._build.cache_clear()
+
+
 # -- audits ------------------------------------------------------------------------------------------------------
 
 
-def sampled_weights(mechanism: RankingMechanism) -> list[tuple[int, int]]:
-    """Enclosures of the weights of all outputs, from the very tables and kernels that the sampler reads."""
-    return _WEIGHTS[mechanism.name](mechanism)
-
-
-def _from_outputs(mechanism):
-    weights = mechanism._outputs._weights(PRECISION)
-    assert weights.first == weights.below == weights.above == 0
-    assert len(weights.low) == math.factorial(mechanism.items)
-    return list(zip(weights.low, weights.high, strict=True))
-
-
-def _kendall_weights(mechanism):
-    from rankdp.mechanisms.rankings.sampling_kernels import insert_short
-
-    m = mechanism.items
-    stages = [table._weights(PRECISION) for table in mechanism._stages._tables]
-    behind = np.array(list(itertools.product(*[range(t + 1) for t in range(1, m)])), dtype=np.int32)
-    orders = np.tile(np.arange(m, dtype=np.int32), (len(behind), 1))
-    out = np.empty_like(orders)
-    insert_short(orders, behind, out)
-    found: dict[int, tuple[int, int]] = {}
-    for index, row in zip(indices(out).tolist(), behind.tolist(), strict=True):
-        assert index not in found
-        found[index] = (
-            math.prod(stage.low[k] for stage, k in zip(stages, row, strict=True)),
-            math.prod(stage.high[k] for stage, k in zip(stages, row, strict=True)),
-        )
-    return [found[index] for index in range(math.factorial(m))]
-
-
-_WEIGHTS = {
-    "kendall": _kendall_weights,
-    "ulam": _from_outputs,
-    "reinsertion": _from_outputs,
-    "optimal": _from_outputs,
-}
+def sampled_weights(mechanism: RankingMechanism) -> list[tuple[Fraction, Fraction]] | None:
+    """Enclosures of the weights of all outputs, from the very tables that the sampler reads, if it has them."""
+    law = mechanism.exact_law(mechanism.bits_for(PRECISION))
+    return None if law is None else [(Fraction(low), Fraction(high)) for low, high in law]
 
 
 def exact_audit(mechanism: RankingMechanism) -> None:
-    """Fail unless the law that the sampler draws from keeps what ``mechanism.guarantee`` promises to neighbours."""
+    """Fail unless the law that the sampler draws from keeps what ``mechanism.guarantee`` promises to neighbours.
+
+    Without tables to read, the stated log-probabilities must keep it.
+    """
     promised = mechanism.guarantee.epsilon
-    if isinstance(mechanism, RankLaplace):  # exact in integers: discrete Laplace noise, then sorting, blind to shifts
-        identity = np.arange(mechanism.items)
-        farthest = max(
-            min(int(np.abs(np.argsort(move) - identity - shift).sum()) for shift in range(-1, 2))
-            for move in moves(mechanism.items)
-        )
-        assert Fraction(farthest) / mechanism.scale <= promised
-        logs = mechanism.log_prob(all_permutations(mechanism.items), identity)
-        assert (logs[:, None] - logs[neighbours(mechanism.items)]).max() <= promised + 1e-9
-        return
     weights = sampled_weights(mechanism)
+    if weights is None:
+        logs = mechanism.log_prob(all_permutations(mechanism.items), np.arange(mechanism.items))
+        assert (logs[:, None] - logs[neighbour_places(mechanism.items)]).max() <= promised + 1e-9
+        return
+    assert len(weights) == math.factorial(mechanism.items)
     ceiling = Fraction(decimal_exp(promised, 160)) * (1 + SLACK)
-    for (_, high), others in zip(weights, neighbours(mechanism.items).tolist(), strict=True):
+    for (_, high), others in zip(weights, neighbour_places(mechanism.items).tolist(), strict=True):
         least = min(weights[other][0] for other in others)
         assert high <= ceiling * least, "two neighbours differ by more than e^epsilon"
 
@@ -225,7 +208,7 @@ def statistical_audit(mechanism: RankingMechanism, draws: int, bits: Bits) -> fl
     m = mechanism.items
     neighbour, event = worst_event(mechanism)
     hits = [
-        int(np.isin(indices(mechanism.sample(np.tile(order, (draws, 1)), bits)), event).sum())
+        int(np.isin(places(mechanism.sample(np.tile(order, (draws, 1)), bits)), event).sum())
         for order in (np.arange(m), neighbour)
     ]
     low = stats.beta.ppf(LEVEL / 2, hits[0], draws - hits[0] + 1) if hits[0] else 0.0

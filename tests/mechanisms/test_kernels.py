@@ -6,13 +6,14 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from support import LEVEL, Scripted, assert_law, generator, indices, inversions, longest_increasing, seeded
+from support import LEVEL, Scripted, assert_law, generator, inversions, longest_increasing, seeded
 
 from rankdp.mechanisms.rankings import sampling_kernels as kernels
 from rankdp.mechanisms.rankings.contract import rows_from_halves
 from rankdp.mechanisms.rankings.reinsertion import _sequences
 from rankdp.mechanisms.rankings.ulam import _partitions, _Shapes, _tableaux
 from rankdp.theory.permutations import all_permutations
+from rankdp.theory.permutations import places as lexicographic_places
 
 
 def insert_plainly(orders, behind):
@@ -70,7 +71,7 @@ def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_invers
     orders = np.tile(np.arange(items, dtype=np.int32), (len(behind), 1))
     out = np.empty_like(orders)
     kernels.insert_short(orders, behind, out)
-    assert len(np.unique(indices(out))) == len(out) == math.factorial(items)
+    assert len(np.unique(lexicographic_places(out))) == len(out) == math.factorial(items)
     assert [inversions(row) for row in out.tolist()] == behind.sum(axis=1).tolist()
     assert kernels.count_inversions(out).tolist() == behind.sum(axis=1).tolist()
 
@@ -81,7 +82,7 @@ def test_counting_kernels(items, request):
     rows = np.array([rng.permutation(items) for _ in range(50)], dtype=np.int32)
     rows[0], rows[1] = np.arange(items), np.arange(items)[::-1]
     assert kernels.count_inversions(rows).tolist() == [inversions(row) for row in rows.tolist()]
-    assert kernels.longest_increasing(rows).tolist() == [longest_increasing(row) for row in rows.tolist()]
+    assert kernels.longest_increasing_lengths(rows).tolist() == [longest_increasing(row) for row in rows.tolist()]
 
 
 @pytest.mark.parametrize("weight", [1e-6, 0.3, 1.0, 20.0, 1e8])
@@ -223,7 +224,7 @@ def reinsertion_law(items, removed):
         for places in itertools.combinations(range(items), removed):
             returning, staying = iter(out), iter(stays)
             s = [next(returning) if j in places else next(staying) for j in range(items)]
-            law[indices(np.array([s]))[0]] += 1
+            law[lexicographic_places(np.array([s]))[0]] += 1
     return law / law.sum()
 
 
@@ -238,7 +239,7 @@ def test_reinsertion_kernels_put_back_anywhere(name, removed, request):
     if removed == 0:
         assert np.array_equal(out, orders)
     else:
-        assert_law(indices(out), reinsertion_law(items, removed))
+        assert_law(lexicographic_places(out), reinsertion_law(items, removed))
 
 
 @pytest.mark.slow
@@ -255,7 +256,7 @@ def test_both_reinsertion_kernels_have_the_same_law_for_sixteen_items(removed, r
         table = np.stack([np.bincount(statistic(part), minlength=16) for part in (short, general)])
         table = table[:, table.sum(axis=0) > 0]
         assert stats.chi2_contingency(table).pvalue > LEVEL
-    lengths = [kernels.longest_increasing(part) for part in (short, general)]
+    lengths = [kernels.longest_increasing_lengths(part) for part in (short, general)]
     table = np.stack([np.bincount(part, minlength=17) for part in lengths])
     table = table[:, table.sum(axis=0) > 50]
     if table.shape[1] > 1:
@@ -292,7 +293,7 @@ def test_permutations_of_a_shape_are_uniform(items, request):
         orders = np.tile(np.arange(items, dtype=np.int32), (rows, 1))
         out = np.empty_like(orders)
         rows_from_halves(kernels.permutations_of_shapes, orders, given, out, bits, 3 * items)
-        drawn = indices(out)
+        drawn = lexicographic_places(out)
         assert set(drawn.tolist()) == set(members)
         if len(members) > 1:
             assert_law(np.searchsorted(members, drawn), np.full(len(members), 1 / len(members)))

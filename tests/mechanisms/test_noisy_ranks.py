@@ -6,17 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import assert_law, indices, neighbours, seeded
+from support import assert_law, seeded
 
 import rankdp
 from rankdp.audit import audit_exact
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks
-from rankdp.theory.permutations import all_permutations, moves
+from rankdp.theory.permutations import all_permutations, moves, neighbour_places
+from rankdp.theory.permutations import places as lexicographic_places
 from rankdp.theory.rank_noise import position_matrix, top_block
 
 
 def worst_over_neighbours(logs, items):
-    return float((logs[:, None] - logs[neighbours(items)]).max())
+    return float((logs[:, None] - logs[neighbour_places(items)]).max())
 
 
 # -- the guarantee -----------------------------------------------------------------------------------------------
@@ -78,11 +79,11 @@ def test_eps_is_exact_on_the_coarsest_grids(epsilon, steps):
 
 
 def test_the_noise_is_asked_for_in_exact_numbers(monkeypatch):
-    from rankdp.mechanisms.rankings import rank_laplace
+    from rankdp.mechanisms.rankings import noisy_ranks
 
     asked = []
     monkeypatch.setattr(
-        rank_laplace, "discrete_laplace", lambda scale, count, bits: asked.append(scale) or np.zeros(count, np.int64)
+        noisy_ranks, "discrete_laplace", lambda scale, count, bits: asked.append(scale) or np.zeros(count, np.int64)
     )
     for items, epsilon in itertools.product((2, 5, 100), ("0.1", "1/3", "7")):
         NoisyRanks(items, epsilon).sample([list(range(items))])
@@ -169,7 +170,7 @@ def test_draws_land_where_they_should(request):
     for a in (0, 50):
         assert_law(np.argsort(drawn, axis=1)[:, a], mechanism.position_matrix()[a])
     short = NoisyRanks(4, 3).sample(np.tile(np.arange(4), (20_000, 1)), seeded(request))
-    assert_law(indices(short), np.exp(NoisyRanks(4, 3).log_prob(all_permutations(4), np.arange(4))))
+    assert_law(lexicographic_places(short), np.exp(NoisyRanks(4, 3).log_prob(all_permutations(4), np.arange(4))))
 
 
 # -- what it is good for -----------------------------------------------------------------------------------------

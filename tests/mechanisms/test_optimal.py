@@ -5,18 +5,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import decimal_exp, neighbours
+from support import decimal_exp
 
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.optimal import Optimal, _concordance
+from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.ulam import Ulam
-from rankdp.theory.permutations import all_permutations
+from rankdp.theory.permutations import all_permutations, concordance, neighbour_places
 
 
 def certify(mechanism):
     below = Fraction(decimal_exp(min(mechanism.epsilon, Fraction(250)), 400)) * (1 - Fraction(1, 10**390))
     weights = mechanism.weights
-    for s, others in enumerate(neighbours(mechanism.items).tolist()):
+    for s, others in enumerate(neighbour_places(mechanism.items).tolist()):
         assert weights[s] <= below * min(weights[other] for other in others)
 
 
@@ -38,7 +38,7 @@ def test_any_answer_of_the_solver_is_made_private(answer, epsilon, monkeypatch):
     certify(mechanism)
     assert min(mechanism.weights) > 0
     assert mechanism.expected_concordance() == pytest.approx(
-        float(np.array(mechanism._law) @ _concordance(all_permutations(4))), rel=1e-12
+        float(np.array(mechanism._output_law) @ concordance(all_permutations(4))), rel=1e-12
     )
 
 
@@ -53,7 +53,7 @@ def test_tiny_and_huge_epsilons_end_and_are_private(items, epsilon):
 def test_certifying_costs_less_than_the_sixth_digit(items, epsilon):
     mechanism = Optimal(items, epsilon)
     solved = mechanism._solve()
-    promised = float(solved @ _concordance(all_permutations(items)))
+    promised = float(solved @ concordance(all_permutations(items)))
     assert mechanism.expected_concordance() == pytest.approx(promised, abs=1e-6)
     assert mechanism.expected_concordance() <= promised + 1e-7
 

@@ -11,8 +11,8 @@ from support import Scripted, assert_law, precise, seeded
 
 import rankdp
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace, _shuffle_ties
-from rankdp.theory.permutations import all_permutations
+from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace, _shuffle_ties
+from rankdp.theory.permutations import all_permutations, moves, neighbour_places
 
 
 def integrate(terms, b, start):
@@ -122,14 +122,12 @@ def test_slack_of_the_baseline():
     """0.57 eps for three items, as its docstring says."""
     mechanism = RankLaplace(3, 1)
     logs = mechanism.log_prob(all_permutations(3), np.arange(3))
-    from support import neighbours
-
-    assert (logs[:, None] - logs[neighbours(3)]).max() == pytest.approx(0.57, abs=0.005)
+    assert (logs[:, None] - logs[neighbour_places(3)]).max() == pytest.approx(0.57, abs=0.005)
 
 
 def test_noise_is_on_a_grid_of_integers_with_exactly_the_scale(monkeypatch):
     """2(m-1)/eps in rational arithmetic, times the steps: what discrete_laplace is asked for."""
-    from rankdp.mechanisms.rankings import rank_laplace
+    from rankdp.mechanisms.rankings import noisy_ranks
 
     asked = []
 
@@ -137,7 +135,7 @@ def test_noise_is_on_a_grid_of_integers_with_exactly_the_scale(monkeypatch):
         asked.append(scale)
         return np.zeros(count, dtype=np.int64)
 
-    monkeypatch.setattr(rank_laplace, "discrete_laplace", record)
+    monkeypatch.setattr(noisy_ranks, "discrete_laplace", record)
     for epsilon in ("0.1", "1/3", "1e-9", "1e-12"):
         RankLaplace(4, epsilon).sample([[0, 1, 2, 3]])
         assert isinstance(asked[-1], Fraction)
@@ -162,10 +160,10 @@ def test_ties_are_broken_by_fair_draws(request):
 
 def test_a_tie_never_follows_the_input(monkeypatch):
     """All noise equal and ranks one step apart undone: every order is equally likely, not the input's."""
-    from rankdp.mechanisms.rankings import rank_laplace
+    from rankdp.mechanisms.rankings import noisy_ranks
 
     monkeypatch.setattr(
-        rank_laplace, "discrete_laplace", lambda scale, count, bits: -np.tile(np.arange(3) << 24, count // 3)
+        noisy_ranks, "discrete_laplace", lambda scale, count, bits: -np.tile(np.arange(3) << 24, count // 3)
     )
     mechanism = RankLaplace(3, 1)
     out = mechanism.sample(np.tile(np.arange(3), (6000, 1)), rankdp.SeededBits(1))
@@ -182,3 +180,14 @@ def test_what_cannot_be_computed_is_refused():
         ):
             call()
     assert mechanism.keep_probability(0, 1) == 1
+
+
+@pytest.mark.parametrize("kind", [RankLaplace, NoisyRanks])
+@pytest.mark.parametrize("items", [2, 3, 5, 9])
+def test_the_scale_covers_every_neighbour(kind, items):
+    """Exactly, in integers: the l1 distance of neighbouring ranks, less common shifts, over the scale."""
+    mechanism, identity = kind(items, 1), np.arange(items)
+    farthest = max(
+        min(int(np.abs(np.argsort(move) - identity - shift).sum()) for shift in range(-1, 2)) for move in moves(items)
+    )
+    assert farthest / mechanism.scale <= mechanism.guarantee.epsilon

@@ -54,10 +54,11 @@ def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
     if not len(orders):
         raise InputError("releases must hold at least one ranking, got none")
     seen, counts = np.unique(orders, axis=0, return_counts=True)
-    if mechanism.name == "kendall" or mechanism.items > EXACT_UP_TO:
+    cost = mechanism.disagreement_cost()
+    if cost is not None or mechanism.items > EXACT_UP_TO:
         start = kemeny(_preferences(orders))
-        if mechanism.name == "kendall":
-            gap = 0.0 if start.exact else float(start.gap) * rate(mechanism.items, float(mechanism.epsilon))
+        if cost is not None:
+            gap = 0.0 if start.exact else float(start.gap) * cost
             return Inference(start.order, _likelihood(mechanism, seen, counts, start.order), start.exact, gap)
         return _climb(mechanism, seen, counts, start.order)
     candidates = all_permutations(mechanism.items)
@@ -129,7 +130,7 @@ def success_probability(
         hits += float((top[:, 0] / top.sum(axis=1)).sum())
         done += some
     low, high = _wilson(hits / repetitions, repetitions, level)
-    known = mechanism.name == "kendall"
+    known = mechanism.disagreement_cost() == rate(m, float(mechanism.epsilon))  # the law that Theorem 2 is about
     eps = float(mechanism.epsilon)
     return Success(
         releases,

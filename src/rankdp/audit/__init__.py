@@ -14,7 +14,8 @@ from rankdp.audit.audit_report import AuditReport, audit_mechanism, mutant_table
 from rankdp.audit.boards import audit_board
 from rankdp.audit.bounds import epsilon_bound, equation_8
 from rankdp.audit.commands import CommandSampler, audit_command
-from rankdp.audit.enumeration import ExactAudit, audit_exact
+from rankdp.audit.enumeration import audit_exact
+from rankdp.audit.exact_audit import ExactAudit
 from rankdp.audit.independence import IndependenceAudit, audit_independence
 from rankdp.audit.statistical import (
     EventBound,

@@ -13,10 +13,9 @@ from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rankdp.audit.enumeration import ExactAudit, audit_exact, claim_of
+from rankdp.audit.enumeration import MOST_ITEMS, audit_exact, claim_of
+from rankdp.audit.exact_audit import ExactAudit, show
 from rankdp.audit.independence import IndependenceAudit, audit_independence
-from rankdp.audit.laws import MOST_ITEMS
-from rankdp.audit.rationals import show
 from rankdp.audit.statistical import StatisticalAudit, audit_samples, ranking_neighbours, ranking_sampler
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits

@@ -4,7 +4,10 @@ For a ranking mechanism of m <= 6 items every output s and every move c is tried
 
     eps = max over s and c of log P(s)/P(c s),
 
-with P between rationals that are read off the sampler's own tables (see ``laws``). For noise on integers with
+with P between rationals that the mechanism reads off its sampler's own tables (``exact_law``): a table of cut points
+decides a draw by enclosures of the weights of its cells, as sharp as is asked for, so the enclosures *are* the sampler.
+A mechanism of one's own offers the same by a method ``exact_law(bits)``: a pair (low, high) of rationals for every
+relative order s in lexicographic order, ``output[j] = input[s[j]]``, up to a common factor. For noise on integers with
 sensitivity K it is the largest ``x(j + t) - x(j)`` over ``|t| <= K``, where exp(-x) is the law; where a delta is
 claimed, the delta realised at the claimed epsilon, sum over j of max(0, P(j) - e^eps P(j + t)), is enclosed instead.
 
@@ -17,113 +20,24 @@ draws: a mechanism whose tables are right and whose draws are not is caught ther
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.audit.laws import MOST_ITEMS, EnclosedLaw, neighbour_places, places, sampler_law
-from rankdp.audit.rationals import log_bounds, show
-from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import RankingMechanism, relative_orders
+from rankdp.audit.exact_audit import ExactAudit, chi_squared, log_bounds
+from rankdp.audit.noise_laws import audit_noise
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.rankings.contract import MOST_BITS, EnclosedLaw, RankingMechanism, relative_orders
 from rankdp.mechanisms.scores.grid import ScoreMechanism
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
-from rankdp.theory.permutations import all_permutations, moves
+from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
 
+MOST_ITEMS = 6
 _BITS = 512
-_SAMPLER_LEVEL = 1e-6  # a false alarm of the sampler's chi-squared test
-_INFINITE = math.inf
-_FEWEST_EXPECTED = 5
-
-
-@dataclass(frozen=True)
-class ExactAudit:
-    """What enumeration found: the realised epsilon lies between ``epsilon_low`` and ``epsilon_high``."""
-
-    subject: str
-    claimed: Fraction
-    epsilon_low: Fraction | float
-    epsilon_high: Fraction | float
-    worst: str
-    basis: str
-    cases: int
-    tolerance: float = 0.0
-    delta: Fraction = Fraction(0)
-    delta_low: Fraction | None = None
-    delta_high: Fraction | None = None
-    sampler_p_value: float | None = None
-
-    kind = "exact"
-
-    @property
-    def sampler_agrees(self) -> bool:
-        """Whether fresh draws follow the enumerated law, as far as they can tell."""
-        return self.sampler_p_value is None or self.sampler_p_value >= _SAMPLER_LEVEL
-
-    @property
-    def law_holds(self) -> bool:
-        """False where the law provably breaks the claim."""
-        if self.delta_low is not None:
-            return self.delta_low <= self.delta
-        return self.epsilon_low <= self.claimed
-
-    @property
-    def holds(self) -> bool:
-        """Whether neither the law nor the sampler breaks the claim."""
-        return self.law_holds and self.sampler_agrees
-
-    def explain(self) -> str:
-        """The verdict in plain words."""
-        words = [self._verdict()]
-        if self.sampler_p_value is not None and not self.sampler_agrees:
-            words.append(
-                f"VIOLATION: the sampler does not draw the law that was enumerated (chi-squared p = "
-                f"{self.sampler_p_value:.2g})."
-            )
-        elif self.sampler_p_value is not None:
-            words.append(f"The sampler's draws agree with that law (chi-squared p = {self.sampler_p_value:.2g}).")
-        return " ".join(words)
-
-    def _verdict(self) -> str:
-        start = ("Holds" if self.tolerance else "Holds exactly") if self.law_holds else "VIOLATION"
-        if self.delta_low is not None and self.delta_high is not None:
-            return (
-                f"{start}: at epsilon {show(self.claimed)} the realised delta of {self.subject} is between "
-                f"{show(self.delta_low, 6)} and {show(self.delta_high, 6)}; claimed {show(self.delta)}. Worst: "
-                f"{self.worst} ({self.cases:,} cases, from {self.basis})."
-            )
-        low, high = show(self.epsilon_low, 6), show(self.epsilon_high, 6)
-        range_ = low if low == high else f"between {low} and {high}"
-        return (
-            f"{start}: the realised epsilon of {self.subject} is {range_}; claimed {show(self.claimed)}. Worst: "
-            f"{self.worst} ({self.cases:,} cases, from {self.basis})."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: rationals as text."""
-        return {
-            "kind": self.kind,
-            "subject": self.subject,
-            "claimed_epsilon": str(self.claimed),
-            "epsilon_low": floor_float(self.epsilon_low),
-            "epsilon_high": ceil_float(self.epsilon_high),
-            "epsilon_low_exact": str(self.epsilon_low),
-            "epsilon_high_exact": str(self.epsilon_high),
-            "delta": str(self.delta),
-            "delta_low": None if self.delta_low is None else floor_float(self.delta_low),
-            "delta_high": None if self.delta_high is None else ceil_float(self.delta_high),
-            "worst": self.worst,
-            "basis": self.basis,
-            "cases": self.cases,
-            "tolerance": self.tolerance,
-            "sampler_p_value": self.sampler_p_value,
-            "holds": self.holds,
-            "explanation": self.explain(),
-        }
 
 
 def audit_exact(
@@ -148,8 +62,6 @@ def audit_exact(
     claimed = claim_of(mechanism, claimed_epsilon)
     source = bits or SecureBits()
     if isinstance(mechanism, (ScoreMechanism, NoisyWins)):
-        from rankdp.audit.noise_laws import audit_noise
-
         return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
     count = getattr(mechanism, "items", None) if items is None else items
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= MOST_ITEMS:
@@ -167,15 +79,35 @@ def claim_of(mechanism: Any, claimed_epsilon: Real | None) -> Fraction:
     return Fraction(guarantee.epsilon)
 
 
+def sampler_law(mechanism: Any, items: int) -> EnclosedLaw | None:
+    """The enclosed law of a right-invariant mechanism, sharp for its smallest weight; None where there is none."""
+    if not hasattr(mechanism, "exact_law"):
+        return None
+    bits = _BITS
+    if isinstance(mechanism, RankingMechanism) and (bits := mechanism.bits_for(_BITS)) == MOST_BITS:
+        raise Unsupported(
+            f"an exact audit reads tables of up to {MOST_BITS} bits, too few for epsilon {float(mechanism.epsilon):g} "
+            f"and {items} items"
+        )
+    law = mechanism.exact_law(bits)
+    if law is None:
+        return None
+    if len(law) != math.factorial(items) or any(not 0 <= low <= high for low, high in law):
+        raise InputError(
+            f"exact_law must give a pair 0 <= low <= high for each of {math.factorial(items)} orders, got {len(law)}"
+        )
+    return [(Fraction(low), Fraction(high)) for low, high in law]
+
+
 def _audit_rankings(
     mechanism: Any, items: int, claimed: Fraction, tolerance: float, draws: int, bits: Bits
 ) -> ExactAudit:
     orders, neighbours = all_permutations(items), neighbour_places(items)
-    cases, slack = len(neighbours) * len(neighbours[0]), 0.0
+    cases, slack = neighbours.size, 0.0
     low: Fraction | float
     high: Fraction | float
-    if (read := sampler_law(mechanism, items, _BITS)) is not None:
-        law, basis = read
+    if (law := sampler_law(mechanism, items)) is not None:
+        basis = "the exact law of its sampler"
         low, high, (output, other) = worst_ratio(law, neighbours)
         expected = _normalised(law)
         inputs = orders[0], _input_of(orders[output], orders[other])
@@ -207,12 +139,12 @@ def _input_of(output: NDArray[Any], relative: NDArray[Any]) -> NDArray[Any]:
 
 
 def worst_ratio(
-    law: EnclosedLaw, neighbours: tuple[tuple[int, ...], ...]
+    law: EnclosedLaw, neighbours: NDArray[np.int64]
 ) -> tuple[Fraction | float, Fraction | float, tuple[int, int]]:
     """Bounds of the largest log-ratio of neighbouring probabilities, and where it is."""
     least, most, where = Fraction(1), Fraction(1), (0, 0)
     proved_infinite = maybe_infinite = False
-    for s, others in enumerate(neighbours):
+    for s, others in enumerate(neighbours.tolist()):
         low, high = law[s]
         for other in others:
             other_low, other_high = law[other]
@@ -221,12 +153,12 @@ def worst_ratio(
             elif other_low == 0 and high > 0:
                 maybe_infinite = True
             if other_high > 0 and low > least * other_high:
-                least = low / other_high
+                least = Fraction(low) / other_high
                 where = where if proved_infinite else (s, other)
             if other_low > 0 and high > most * other_low:
-                most = high / other_low
-    low_end = _INFINITE if proved_infinite else log_bounds(least)[0] if least != 1 else Fraction(0)
-    high_end = _INFINITE if proved_infinite or maybe_infinite else log_bounds(most)[1] if most != 1 else Fraction(0)
+                most = Fraction(high) / other_low
+    low_end = math.inf if proved_infinite else log_bounds(least)[0] if least != 1 else Fraction(0)
+    high_end = math.inf if proved_infinite or maybe_infinite else log_bounds(most)[1] if most != 1 else Fraction(0)
     return low_end, high_end, where
 
 
@@ -247,7 +179,7 @@ def _worst_stated(logs: NDArray[np.float64], items: int) -> tuple[float, int, in
     orders = all_permutations(items)
     with np.errstate(invalid="ignore"):
         if len(logs) == 1:
-            table = np.array(neighbour_places(items))
+            table = neighbour_places(items)
             gaps = logs[0][:, None] - logs[0][table]
             output, move = _largest(gaps)
             return float(gaps[output, move]), 0, int(table[output, move]), output
@@ -272,25 +204,6 @@ def _normalised(law: EnclosedLaw) -> NDArray[np.float64]:
     return np.array([float((low + high) / total) for low, high in law])
 
 
-def _worst_words(items: int, given: int, output: int, other: int, relative: bool) -> str:
-    """Which output tells which two neighbours apart, from 1 for the best place of the first of them.
-
-    With a relative law, P(s)/P(c s) compares the input 1..m with the neighbour of which s is the order c s.
-    """
-    orders = all_permutations(items)
-    first, seen = orders[given], orders[output]
-    if relative or given == 0:
-        # seen[j] = neighbour[(c s)[j]], so the neighbour has seen[j] at place (c s)[j]
-        second = np.empty(items, dtype=np.int64)
-        second[orders[other]] = seen
-        if not relative and given == 0:
-            second = second if other < len(orders) else orders[other]
-    else:
-        second = orders[other]
-    names = [" ".join(str(item + 1) for item in order) for order in (first, second, seen)]
-    return f"inputs {names[0]} and {names[1]}, output {names[2]}"
-
-
 def _sampler_p_value(mechanism: Any, items: int, law: NDArray[np.float64], draws: int, bits: Bits) -> float:
     """Chi-squared of draws from two inputs against the law, the smaller p-value doubled."""
     found = []
@@ -301,43 +214,3 @@ def _sampler_p_value(mechanism: Any, items: int, law: NDArray[np.float64], draws
         cells = places(relative_orders(drawn.astype(np.int32), given.astype(np.int32)))
         found.append(chi_squared(np.bincount(cells, minlength=len(law)), law))
     return min(1.0, len(found) * min(found))
-
-
-def chi_squared(observed: NDArray[Any], law: NDArray[np.float64]) -> float:
-    """The p-value of counts against a law, rare cells pooled; 0 where something impossible was seen."""
-    from scipy.stats import chisquare
-
-    total = float(observed.sum())
-    expected = law * (total / law.sum())
-    if observed[law == 0].sum():
-        return 0.0
-    seen, due = [0.0], [0.0]
-    for cell in np.argsort(expected, kind="stable"):  # rare ones together until five are expected
-        if due[-1] >= _FEWEST_EXPECTED:
-            seen.append(0.0)
-            due.append(0.0)
-        seen[-1] += float(observed[cell])
-        due[-1] += float(expected[cell])
-    if len(due) > 1 and due[-1] < _FEWEST_EXPECTED:
-        last_seen, last_due = seen.pop(), due.pop()
-        seen[-1] += last_seen
-        due[-1] += last_due
-    if len(due) < 2:
-        return 1.0
-    return float(chisquare(seen, np.array(due) * (sum(seen) / sum(due))).pvalue)
-
-
-def floor_float(value: Fraction | float) -> float | None:
-    """A float at most ``value``; None for infinity, which JSON does not know."""
-    if math.isinf(value):
-        return None
-    number = float(value)
-    return number if number <= value else math.nextafter(number, -math.inf)
-
-
-def ceil_float(value: Fraction | float) -> float | None:
-    """A float at least ``value``; None for infinity."""
-    if math.isinf(value):
-        return None
-    number = float(value)
-    return number if number >= value else math.nextafter(number, math.inf)

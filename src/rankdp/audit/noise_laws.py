@@ -26,7 +26,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.audit.enumeration import ExactAudit, chi_squared
+from rankdp.audit.exact_audit import ExactAudit, chi_squared
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.scores.grid import ScoreMechanism

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.audit.bounds import epsilon_bound, equation_8
-from rankdp.audit.rationals import show
+from rankdp.audit.exact_audit import show
 from rankdp.audit.views import Counts, GivenViews, Together, Views, fitting_views
 from rankdp.errors import InputError
 from rankdp.privacy.exact import Real, rational
+from rankdp.theory.permutations import moves
 
 Sampler = Callable[[Any, int], Any]
 """sampler(input, count): that many independent outputs for one input."""
@@ -360,8 +361,6 @@ def _down(value: float) -> str:
 
 def ranking_neighbours(order: Iterable[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item."""
-    from rankdp.theory.permutations import moves
-
     given = np.asarray(list(order), dtype=np.int32)
     return [(given, given[move]) for move in moves(len(given))]
 

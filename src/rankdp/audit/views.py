@@ -15,6 +15,7 @@ Where the slices lie is learnt from search draws and then fixed: any fixed funct
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError
-from rankdp.theory.permutations import all_permutations
+from rankdp.theory.permutations import all_permutations, places
 
 Counts = NDArray[np.int64]
 
@@ -62,7 +63,7 @@ class RankingViews(Views):
         self.plain = bool(np.array_equal(self.labels, np.arange(m)))
         self.views = []
         if m <= _WHOLE_UP_TO:
-            self.views.append(View("ranking", len(all_permutations(m)) + 1, False, self._rankings))
+            self.views.append(View("ranking", math.factorial(m) + 1, False, self._rankings))
         for item in range(m):
             self.views.append(View(f"place of {self._name(item)}", m + 1, True, self._places(item)))
         if m <= _PAIRS_UP_TO:
@@ -86,15 +87,10 @@ class RankingViews(Views):
 
     def tally(self, outputs: Any) -> list[Counts]:
         """From one count of whole rankings where that is in reach."""
-        from rankdp.audit import tally_kernels as kernels
-
         orders, m = self._orders(outputs), self.items
         if m > _WHOLE_UP_TO:
-            counts = np.zeros((m, m + 1), dtype=np.int64)
-            kernels.count_places(orders, counts)
-            return list(counts)
-        whole = np.zeros(len(all_permutations(m)) + 1, dtype=np.int64)
-        kernels.count_rankings(orders, whole)
+            return count_places(orders)
+        whole = count_rankings(orders)
         return [
             whole,
             *(_regroup(whole, cell, view.cells) for cell, view in zip(_parts(m), self.views[1:], strict=True)),
@@ -108,6 +104,21 @@ class RankingViews(Views):
             found = np.minimum(np.searchsorted(self.labels, orders), self.items - 1)
             orders = np.where(self.labels[found] == orders, found, -1)
         return np.ascontiguousarray(orders, dtype=np.int32)
+
+
+def count_rankings(orders: NDArray[np.int32]) -> Counts:
+    """How often each permutation of 0..m-1 stands in a row, in lexicographic order, and in the end all other rows."""
+    items = orders.shape[1]
+    proper = (np.sort(orders, axis=1) == np.arange(items)).all(axis=1)
+    return np.append(np.bincount(places(orders[proper]), minlength=math.factorial(items)), len(orders) - proper.sum())
+
+
+def count_places(orders: NDArray[np.int32]) -> list[Counts]:
+    """For every item how often it stands at each place, and in the end how often it does not stand at all."""
+    rows, items = orders.shape
+    place = np.full((rows, items + 1), items)
+    np.put_along_axis(place, np.where((orders >= 0) & (orders < items), orders, items), np.arange(items)[None], axis=1)
+    return [np.bincount(place[:, item], minlength=items + 1) for item in range(items)]
 
 
 @lru_cache(maxsize=8)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_NAMES, items_file_option, outputs_option
+from rankdp.cli.options import MECHANISM, items_file_option, outputs_option
 from rankdp.cli.terminal import deliver
 
 
 @click.command()
 @click.argument("synthetic", metavar="SYNTHETIC", type=click.Path(path_type=Path))
-@click.option("--mechanism", type=click.Choice(MECHANISM_NAMES[1:]), help="What made the rankings, without a sidecar.")
+@click.option("--mechanism", type=MECHANISM, help="What made the rankings, without a sidecar.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="At which epsilon, without a sidecar.")
 @click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, without a sidecar.")
 @click.option(

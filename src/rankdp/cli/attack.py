@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_NAMES, outputs_option
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, outputs_option
 from rankdp.cli.terminal import deliver
 
 
@@ -19,7 +19,7 @@ def attack() -> None:
 @attack.command("inference")
 @click.option("--items", type=click.IntRange(2, 6), default=4, show_default=True)
 @click.option("--epsilon", "-e", default="1", show_default=True, help="A number, adaptive or adaptive-log.")
-@click.option("--mechanism", "mechanisms", multiple=True, type=click.Choice(MECHANISM_NAMES[1:]))
+@click.option("--mechanism", "mechanisms", multiple=True, type=MECHANISM)
 @click.option("--releases", default="1,3,10,30,100", show_default=True, metavar="N,N,…", help="Of the same ranking.")
 @click.option("--repetitions", type=int, default=1000, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -56,7 +56,7 @@ def attack_inference(
 @attack.command("position")
 @click.option("--items", type=int, default=6, show_default=True)
 @click.option("--epsilon", "-e", default="1", show_default=True)
-@click.option("--mechanism", type=click.Choice(MECHANISM_NAMES), default="auto", show_default=True)
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True)
 @click.option("--landed", type=int, default=1, show_default=True, help="Where the release shows the item.")
 @click.option("--prior", metavar="P,P,…", help="What was believed before, position by position; flat if not given.")
 @outputs_option("bars.html, .csv, .json, .png, .svg or .pdf")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from rankdp.cli.options import MECHANISM_NAMES, outputs_option
+from rankdp.cli.options import MECHANISM_OR_AUTO, outputs_option
 
 
 @click.command()
-@click.argument("mechanism", metavar="[MECHANISM]", type=click.Choice(MECHANISM_NAMES), required=False)
+@click.argument("mechanism", metavar="[MECHANISM]", type=MECHANISM_OR_AUTO, required=False)
 @click.option("--items", type=int, required=True, help="How many items are ranked.")
 @click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="The epsilon that is claimed.")
 @click.option("--exact", is_flag=True, help="Only enumerate all outputs and neighbours (up to 6 items).")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_NAMES
+from rankdp.cli.options import MECHANISM_OR_AUTO
 from rankdp.cli.terminal import say
 
 
@@ -21,7 +21,7 @@ from rankdp.cli.terminal import say
 )
 @click.option("--model", type=click.Choice(["linear", "two-tower"]), default="linear", show_default=True)
 @click.option("--loss", type=click.Choice(["logistic", "exponential", "psi"]), default="logistic", show_default=True)
-@click.option("--mechanism", type=click.Choice(MECHANISM_NAMES), help="What made RANKINGS, without a sidecar.")
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, help="What made RANKINGS, without a sidecar.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="With --mechanism: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="With --mechanism: the column with each user's own epsilon.")
 @click.option("--debias/--naive", default=True, show_default=True, help="Undo the mechanism's noise in the labels.")

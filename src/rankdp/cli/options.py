@@ -14,8 +14,38 @@ if TYPE_CHECKING:
 
 _opened: list[Ledger] = []  # by this run of the command line
 
-MECHANISM_NAMES = ("auto", "kendall", "ulam", "reinsertion", "noisy-ranks", "laplace", "optimal")
-NOISE_NAMES = ("laplace", "gaussian", "generalized-normal", "staircase", "ball")
+
+class RegisteredName(click.Choice[str]):
+    """One of the names that are registered when it is parsed: listing them must not slow down every other command."""
+
+    def __init__(self, load: Callable[[], tuple[str, ...]]) -> None:
+        self._load = load
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names."""
+        return self._load()
+
+    @choices.setter
+    def choices(self, given: tuple[str, ...]) -> None: ...
+
+
+def _mechanisms() -> tuple[str, ...]:
+    from rankdp.mechanisms.registry import MECHANISMS
+
+    return tuple(MECHANISMS)
+
+
+def _noises() -> tuple[str, ...]:
+    from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
+
+    return tuple(SCORE_MECHANISMS)
+
+
+MECHANISM = RegisteredName(_mechanisms)
+MECHANISM_OR_AUTO = RegisteredName(lambda: ("auto", *_mechanisms()))
+NOISE = RegisteredName(_noises)
 
 items_file_option = click.option(
     "--items", "items_file", type=click.Path(path_type=Path), help="File with the public item names, one a line."

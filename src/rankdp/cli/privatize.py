@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_NAMES, charged, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import MECHANISM_OR_AUTO, charged, items_file_option, open_ledger, rehearse
 from rankdp.cli.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
 @click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, instead of --epsilon.")
-@click.option("--mechanism", type=click.Choice(MECHANISM_NAMES), default="auto", show_default=True)
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True)
 @click.option(
     "--objective",
     type=click.Choice(["concordance", "aggregate"]),

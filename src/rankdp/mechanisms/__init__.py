@@ -1,7 +1,16 @@
 """The mechanisms: the only code that sees secrets and draws noise."""
 
-from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.contract import RankingMechanism, TableMechanism
 from rankdp.mechanisms.rankings.personal import Personal
-from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism, why
+from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism, register, why
 
-__all__ = ["MECHANISMS", "Personal", "RankingMechanism", "candidates", "mechanism", "why"]
+__all__ = [
+    "MECHANISMS",
+    "Personal",
+    "RankingMechanism",
+    "TableMechanism",
+    "candidates",
+    "mechanism",
+    "register",
+    "why",
+]

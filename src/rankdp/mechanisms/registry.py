@@ -1,20 +1,26 @@
-"""The one place where a mechanism is chosen: by name, or the best one for the public numbers (items, epsilon)."""
+"""The one place where mechanisms are known and chosen: by name, or the best one for the public numbers.
+
+What is entered here by ``register`` is known everywhere: to ``privatize``, the command line, the planner, the audits
+and the figures. The order is that of simplicity, which decides between equals.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Literal, cast, get_args
+from types import MappingProxyType
+from typing import Literal, TypeVar, cast, get_args
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.contract import RankingMechanism, check_items
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
-from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO, Ulam
+from rankdp.mechanisms.rankings.ulam import Ulam
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 
@@ -22,19 +28,60 @@ Objective = Literal["concordance", "aggregate"]
 """What the best mechanism is best at: keeping each ranking's order, or estimating what all rankings say together."""
 
 _PAIRS_UP_TO = 50  # items up to which mechanisms are compared by their win rates
+_registered: dict[str, type[RankingMechanism]] = {}
+MECHANISMS: Mapping[str, type[RankingMechanism]] = MappingProxyType(_registered)
+"""All ranking mechanisms by name, simple ones first."""
 
-MECHANISMS: Mapping[str, type[RankingMechanism]] = {
-    cls.name: cls for cls in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Optimal)
-}
+Kind = TypeVar("Kind", bound=type[RankingMechanism])
+
+
+def register(kind: Kind) -> Kind:
+    """Make a mechanism known by its name; also a decorator.
+
+    Parameters
+    ----------
+    kind
+        A subclass of ``RankingMechanism`` with a ``name`` of lower-case letters, digits and hyphens. A name is taken
+        once; only a later version of the same class (run again in a notebook) may replace it.
+
+    Returns
+    -------
+    type
+        The class itself.
+    """
+    name = getattr(kind, "name", None)
+    if not (isinstance(kind, type) and issubclass(kind, RankingMechanism)):
+        raise InputError(f"kind must be a subclass of RankingMechanism, got {kind!r}")
+    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9-]*", name) or name in ("auto", *get_args(Objective)):
+        raise InputError(f"name must be lower-case letters, digits and hyphens, and not auto, got {name!r}")
+    known = _registered.get(name, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise InputError(f"name must not be taken by another mechanism, got {name!r}, which is {known.__qualname__}")
+    _registered[name] = kind
+    _build.cache_clear()
+    return kind
 
 
 def mechanism(
     name: str, items: int, epsilon: Real | Iterable[Real], *, objective: Objective = "concordance"
 ) -> RankingMechanism | Personal:
-    """The mechanism called ``name`` (or the best one, for "auto") for rankings of ``items`` items at ``epsilon``.
+    """A ranking mechanism by name, or the best one.
 
-    One epsilon for everyone gives a ``RankingMechanism``. An array with each voter's own gives a ``Personal``
-    mechanism, whose rows are the voters in that order. ``objective`` says what "auto" is best at (see ``candidates``).
+    Parameters
+    ----------
+    name
+        One of ``MECHANISMS``, or "auto" for the best one.
+    items
+        How many items each ranking has.
+    epsilon
+        The privacy of one item's position in one ranking: a number for everyone, or one for each voter.
+    objective
+        What "auto" is best at: "concordance" or "aggregate" (see ``candidates``).
+
+    Returns
+    -------
+    RankingMechanism or Personal
+        ``Personal`` where every voter has an own epsilon; its rows are the voters in that order.
     """
     check_choice(name, objective)
     wanted = objective if name == "auto" else name
@@ -59,45 +106,51 @@ def _build(wanted: str, items: int, epsilon: Fraction) -> RankingMechanism:
 
 
 def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance") -> list[RankingMechanism]:
-    """The mechanisms that can serve (items, epsilon), the best first: public numbers only.
+    """The mechanisms that can serve rankings of this length, the best first. Uses public numbers only.
 
-    With ``objective="concordance"`` that is the one that keeps most pairs in order: noisy-ranks for long rankings at
-    small epsilon (up to 1 for 10 items, 2.2 for 20, 4.7 for 100), else optimal up to 6 items, ulam up to 10 and
-    reinsertion above. Those that agree to nine digits keep the order of the registry, simple ones first. Ulam takes
-    part up to 10 items, where its concordance is known exactly. There it leads reinsertion by 0.002; for 12 to 50 items
-    it was measured within 0.002 of it at eps = 4 and up to 0.008 behind it at eps = 1.
+    Parameters
+    ----------
+    items
+        How many items each ranking has.
+    epsilon
+        The privacy of one item's position in one ranking.
+    objective
+        "concordance" puts the one first that keeps most pairs in order: noisy-ranks for long rankings at small epsilon
+        (up to 1 for 10 items, 2.2 for 20, 4.7 for 100), else optimal up to 6 items, ulam up to 10 and reinsertion
+        above. Ulam takes part up to 10 items, where its concordance is known exactly. There it leads reinsertion by
+        0.002; for 12 to 50 items it was measured within 0.002 of it at eps = 4 and up to 0.008 behind it at eps = 1.
+        "aggregate" puts the one first whose unbiased win rates (above 50 items: mean ranks) have the smallest mean
+        variance, so that the fewest respondents are needed. Those whose noise cannot be undone are left out.
 
-    With ``objective="aggregate"`` it is the one whose unbiased win rates (above 50 items: mean ranks) have the
-    smallest mean variance, so that the fewest respondents are needed. Those whose noise cannot be undone are left out.
+    Returns
+    -------
+    list of RankingMechanism
+        Those that agree to nine digits keep the order of the registry.
     """
     _check_objective(objective)
     exact = positive(epsilon)
-    built = [_build(cls.name, items, exact) for cls in MECHANISMS.values() if _serves(cls, items)]
+    built = [_build(name, items, exact) for name in serving(items)]
     if objective == "concordance":
-        return sorted(built, key=lambda one: -round(one.expected_concordance(), 9))
-    cost = {one: found for one in built if (found := _variance(one)) is not None}
+        return sorted(built, key=lambda candidate: -round(candidate.expected_concordance(), 9))
+    cost = {candidate: variance for candidate in built if (variance := _variance(candidate)) is not None}
     if not cost:
         raise Unsupported(
             f"no mechanism for {items} items at epsilon {float(exact):g} has noise that an aggregate can undo"
         )
-    return sorted(cost, key=lambda one: cost[one])
+    return sorted(cost, key=lambda candidate: cost[candidate])
 
 
 def serving(items: int) -> tuple[str, ...]:
-    """The mechanisms that can serve rankings of this length, simple ones first."""
-    return tuple(cls.name for cls in MECHANISMS.values() if _serves(cls, items))
+    """The names of the mechanisms that can serve rankings of this length, simple ones first."""
+    length = check_items(items)
+    return tuple(name for name, kind in MECHANISMS.items() if kind.serves(length))
 
 
-def _serves(cls: type[RankingMechanism], items: int) -> bool:
-    most = EXACT_UP_TO if cls is Ulam else cls.most_items
-    return most is None or items <= most
-
-
-def _variance(one: RankingMechanism) -> float | None:
+def _variance(candidate: RankingMechanism) -> float | None:
     """The mean variance of one voter's unbiased estimate to nine digits, None where there is none."""
-    estimator = pair_estimator if one.items <= _PAIRS_UP_TO else rank_estimator
+    estimator = pair_estimator if candidate.items <= _PAIRS_UP_TO else rank_estimator
     try:
-        return float(f"{estimator(one).mean_variance:.9g}")
+        return float(f"{estimator(candidate).mean_variance:.9g}")
     except Unsupported:
         return None
 
@@ -108,18 +161,31 @@ def _check_objective(objective: str) -> None:
 
 
 def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
-    """One sentence: what the choice keeps of the order, or what it costs an aggregate, and what the others would."""
-    others = [one for one in candidates(chosen.items, chosen.epsilon, objective=objective) if one.name != chosen.name]
+    """One sentence: what the choice keeps of the order, or what it costs an aggregate, and what the others would.
+
+    Parameters
+    ----------
+    chosen
+        The mechanism that was chosen.
+    objective
+        What it was chosen for (see ``candidates``).
+    """
+    ranked = candidates(chosen.items, chosen.epsilon, objective=objective)
+    others = [other for other in ranked if other.name != chosen.name]
     if objective == "aggregate":
-        listed = ", ".join(f"{one.name} {_variance(one):.3g}" for one in others)
+        listed = ", ".join(f"{other.name} {_variance(other):.3g}" for other in others)
         what = "win rate" if chosen.items <= _PAIRS_UP_TO else "mean rank"
         return (
             f"{chosen.name} needs the fewest respondents for {chosen.items} items at epsilon "
             f"{float(chosen.epsilon):g}: one of them adds {_variance(chosen):.3g} to the variance of an unbiased "
             f"{what} ({listed})"
         )
-    listed = ", ".join(f"{one.name} {one.expected_concordance():.1%}" for one in others)
+    listed = ", ".join(f"{other.name} {other.expected_concordance():.1%}" for other in others)
     return (
         f"{chosen.name} keeps {chosen.expected_concordance():.1%} of all pairs in order on average for {chosen.items} "
         f"items at epsilon {float(chosen.epsilon):g} ({listed})"
     )
+
+
+for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Optimal):
+    register(_kind)

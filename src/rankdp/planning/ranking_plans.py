@@ -6,13 +6,11 @@ import math
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
-from rankdp.mechanisms.registry import mechanism, serving
+from rankdp.mechanisms.registry import MECHANISMS, mechanism, serving
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
 
 _MOST_ITEMS = 10_000
-_NOISE_ON_RANKS_UP_TO = {EXACT: 20, TOP: 200}  # probabilities are slow at large epsilon, positions take O(m^3)
 
 
 class OneRanking(Situation):
@@ -20,7 +18,6 @@ class OneRanking(Situation):
 
     measures = (PAIRS, EXACT, TOP)
     protects = ITEM_POSITION
-    slow = frozenset({"optimal"})  # a linear programme for each epsilon
 
     def __init__(self, items: int) -> None:
         if isinstance(items, bool) or not isinstance(items, int) or not 2 <= items <= _MOST_ITEMS:
@@ -28,6 +25,7 @@ class OneRanking(Situation):
         self.items = items
         self.subject = f"a ranking of {items} items"
         self.options = serving(items)
+        self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
@@ -36,7 +34,7 @@ class OneRanking(Situation):
         try:
             if measure is PAIRS:
                 return built.expected_concordance()
-            if isinstance(built, RankLaplace) and self.items > _NOISE_ON_RANKS_UP_TO[measure]:
+            if self.items > built.planned_up_to.get(measure.name, self.items):
                 return math.nan
             if measure is EXACT:
                 return math.exp(built.log_prob_of_no_change())

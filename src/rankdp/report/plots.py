@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankdp.errors import Unsupported
+from rankdp.mechanisms.registry import MECHANISMS
+from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = {
-    "optimal": "#000000",
-    "ulam": "#0072B2",
-    "reinsertion": "#D55E00",
-    "kendall": "#009E73",
-    "laplace": "#CC79A7",
-    "noisy-ranks": "#E69F00",
-    "staircase": "#0072B2",
-    "generalized-normal": "#D55E00",
-    "gaussian": "#E69F00",
-    "ball": "#56B4E9",
-    "bradley-terry": "#0072B2",
-    "copeland": "#D55E00",
-}
+_METHODS = {"bradley-terry": "#0072B2", "copeland": "#D55E00"}
+
+
+class _Colours(Mapping[str, str]):
+    """By name what mechanisms and noises say of themselves, read when it is asked for, and the colours of methods."""
+
+    def _all(self) -> dict[str, str]:
+        noises = {name: kind.colour for name, kind in SCORE_MECHANISMS.items()}
+        return {**noises, **{name: kind.colour for name, kind in MECHANISMS.items()}, **_METHODS}
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+COLOURS = _Colours()
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D", "#5B5B5B")
 
 

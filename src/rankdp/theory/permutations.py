@@ -20,8 +20,17 @@ def all_permutations(items: int) -> NDArray[np.int32]:
 def places(permutations: NDArray[Any]) -> NDArray[np.int64]:
     """Where each row stands among all permutations in lexicographic order."""
     items = permutations.shape[1]
-    digits = items ** np.arange(items - 1, -1, -1)
-    return np.asarray(np.searchsorted(all_permutations(items) @ digits, permutations @ digits), dtype=np.int64)
+    return np.asarray(np.searchsorted(_codes(items), permutations @ _digits(items)), dtype=np.int64)
+
+
+def _digits(items: int) -> NDArray[np.int64]:
+    return np.asarray(items ** np.arange(items - 1, -1, -1), dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def _codes(items: int) -> NDArray[np.int64]:
+    """All permutations as numbers to the base m, which rise."""
+    return np.asarray(all_permutations(items) @ _digits(items), dtype=np.int64)
 
 
 def moves(items: int) -> NDArray[np.int32]:

@@ -1,6 +1,6 @@
 """The law of rankings whose ranks carry independent Laplace noise of scale b: whole orders, and where items land.
 
-``log_probabilities`` integrates item after item, ``position_matrix`` gives M[a, b] = P(item a is the b-th, both from 0):
+``log_probabilities`` integrates item after item. ``position_matrix`` is M[a, b] = P(item a is the b-th, both from 0):
 
     M[a, b] = integral of f_a(x) P(b of the others lie below x) dx
 

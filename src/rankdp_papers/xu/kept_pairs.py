@@ -98,10 +98,10 @@ def _equation_8(one: RankingMechanism, draws: int, bits: Bits) -> tuple[float, f
 
 def _counts(one: RankingMechanism, order: Orders, draws: int, bits: Bits) -> NDArray[np.int64]:
     """How often each of the m! outputs came, in lexicographic order."""
-    from rankdp.audit.tally_kernels import count_rankings
+    from rankdp.audit.views import count_rankings
 
     counts = np.zeros(math.factorial(one.items) + 1, dtype=np.int64)
     for start in range(0, draws, _ROWS_AT_A_TIME):
         rows = np.broadcast_to(order, (min(_ROWS_AT_A_TIME, draws - start), one.items))
-        count_rankings(one.sample(rows, bits, workers=1), counts)
+        counts += count_rankings(one.sample(rows, bits, workers=1))
     return counts[:-1]

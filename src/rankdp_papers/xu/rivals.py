@@ -20,13 +20,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.audit.laws import neighbour_places
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO
 from rankdp.mechanisms.registry import mechanism
-from rankdp.theory.permutations import all_permutations
+from rankdp.theory.permutations import all_permutations, neighbour_places
 
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""
@@ -53,12 +51,7 @@ def rivals(items: int) -> list[str]:
 def realised_epsilon(one: RankingMechanism) -> float:
     """The largest log-ratio over every output and every neighbour, for short rankings."""
     logs = one.log_prob(all_permutations(one.items), np.arange(one.items))
-    return float((logs[:, None] - logs[_neighbours(one.items)]).max())
-
-
-@lru_cache(maxsize=8)
-def _neighbours(items: int) -> NDArray[np.int64]:
-    return np.array(neighbour_places(items))
+    return float((logs[:, None] - logs[neighbour_places(one.items)]).max())
 
 
 @lru_cache(maxsize=256)

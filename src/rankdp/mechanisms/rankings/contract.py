@@ -49,7 +49,8 @@ FEW_CELLS = 1 << 15  # not worth the second that loading compiled code takes
 _SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold what follows from it
 _CELLS_PER_CHUNK = 1 << 16  # one worker's share at a time: small enough for its words and draws to stay in cache
 _LAW_UP_TO = 6  # items of which the enclosed law is read for ``local_epsilon``
-MOST_BITS = 1 << 16
+MOST_BITS = 1 << 16  # of an enclosed law in an exact audit
+_LOG_BITS = 1 << 13  # and where it is quick enough for every mechanism that is built
 _LOG2_E = 1.4427
 _SHARP = 40  # bits that a weight must be good to before its logarithm is stated
 
@@ -59,8 +60,7 @@ class RankingMechanism(ABC):
 
     #: the name in the registry
     name: ClassVar[str]
-    #: what figures call it (its name if empty), and their colour for it
-    label: ClassVar[str] = ""
+    #: its colour in figures
     colour: ClassVar[str] = "#5B5B5B"
     #: the longest ranking it can release, None for any
     most_items: ClassVar[int | None] = None
@@ -76,11 +76,10 @@ class RankingMechanism(ABC):
     slow: ClassVar[bool] = False
 
     def __init__(self, items: int, epsilon: Real) -> None:
-        if isinstance(items, bool) or not isinstance(items, (int, np.integer)) or items < 2:
-            raise InputError(f"items must be an integer of at least 2, got {items!r}")
+        items = check_items(items)
         if self.most_items is not None and items > self.most_items:
             raise InputError(f"the {self.name} mechanism takes at most {self.most_items} items, got {items}")
-        self.items = int(items)
+        self.items = items
         self.epsilon = positive(epsilon)
         if not _SMALLEST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
             raise InputError(f"epsilon must be between 1e-100 and 1e100, got {epsilon!s}")
@@ -108,14 +107,16 @@ class RankingMechanism(ABC):
         lead from any ranking to any other.
         """
         bound = (self.items - 1) * self.epsilon
-        law = self.exact_law(self.bits_for(2 * _SHARP)) if self.items <= _LAW_UP_TO else None
+        law = self.exact_law(min(_LOG_BITS, self.bits_for(2 * _SHARP))) if self.items <= _LAW_UP_TO else None
         smallest = min(low for low, _ in law) if law else 0
         if not law or smallest == 0:
             return bound
         spread = max(high for _, high in law) - smallest
         if spread < smallest * 2**64:  # log1p is exact to rounding also where the weights are nearly equal
-            return min(bound, upwards(math.log1p(spread / smallest)))
-        return min(bound, upwards(_log(smallest + spread) - _log(smallest)))
+            computed = upwards(math.log1p(spread / smallest))
+        else:
+            computed = upwards(_log(smallest + spread) - _log(smallest))
+        return computed if computed < bound else bound
 
     def exact_law(self, bits: int) -> EnclosedLaw | None:
         """What the sampler draws from, for the exact audit: bounds of the weight of every relative order.
@@ -236,7 +237,7 @@ class RankingMechanism(ABC):
         return np.argsort(self._permutations, axis=1)
 
     def position_matrix(self) -> Floats:
-        """M[a, b] = P(the item at original position a lands at position b), both from 0; by default from all outputs."""
+        """M[a, b] = P(the item at original position a lands at position b), both from 0."""
         columns = [np.bincount(column, self._output_law, self.items) for column in self._permutations.T]
         return np.stack(columns, axis=1)
 
@@ -302,11 +303,11 @@ class TableMechanism(RankingMechanism):
 
     @cached_property
     def _output_logs(self) -> Floats:
-        law = self.exact_law(self.bits_for(2 * _SHARP))
-        if any(high - low > low / (1 << _SHARP) or low == 0 for low, high in law):
+        law = self.exact_law(min(_LOG_BITS, self.bits_for(2 * _SHARP)))
+        if any((high - low) * (1 << _SHARP) > low or low == 0 for low, high in law):
             raise Unsupported(
                 f"probabilities of the {self.name} mechanism are computed for a smaller epsilon than "
-                f"{float(self.epsilon):g}: some are below 2^-{MOST_BITS}"
+                f"{float(self.epsilon):g}: some are below 2^-{_LOG_BITS}"
             )
         total = _log(sum(low for low, _ in law))
         return np.array([_log(low) - total for low, _ in law])
@@ -316,6 +317,13 @@ def _log(weight: Fraction | int) -> float:
     """log of a number that may be too large or too small for a float."""
     exact = Fraction(weight)
     return math.log(exact.numerator) - math.log(exact.denominator)
+
+
+def check_items(items: int) -> int:
+    """A number of items that can be ranked."""
+    if isinstance(items, bool) or not isinstance(items, (int, np.integer)) or items < 2:
+        raise InputError(f"items must be an integer of at least 2, got {items!r}")
+    return int(items)
 
 
 def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:

@@ -64,8 +64,8 @@ class Ulam(RankingMechanism):
     def exact_law(self, bits: int) -> EnclosedLaw:
         """Very short rankings have a cell each, of weight e^(-eps (m - L)).
 
-        Others are drawn by m - L, then by shape, and a pair of tableaux of a shape is even among f^2: the hook walk is a
-        theorem. The shape of a ranking is found here by Robinson-Schensted insertion.
+        Others are drawn by m - L, then by shape, and every pair of tableaux of a shape is equally likely among f^2 (a
+        theorem on the hook walk). The shape of a ranking is found here by Robinson-Schensted insertion.
         """
         m = self.items
         if m <= TABLE_UP_TO:

@@ -136,6 +136,8 @@ class ScoreMechanism(ABC):
     asked: Asked
 
     name: ClassVar[str]
+    #: its colour in figures
+    colour: ClassVar[str] = "#5B5B5B"
     #: which of epsilon, delta, p, gamma and count this noise is asked for with
     takes: ClassVar[tuple[str, ...]]
 

@@ -53,6 +53,7 @@ class LaplaceScores(ScoreMechanism):
     """Discrete Laplace noise of scale K/eps."""
 
     name: ClassVar[str] = "laplace"
+    colour: ClassVar[str] = "#CC79A7"
     takes: ClassVar[tuple[str, ...]] = ("epsilon",)
 
     @classmethod
@@ -127,6 +128,7 @@ class GaussianScores(_PowerScores):
     """Discrete Gaussian noise with the smallest sigma that delta allows."""
 
     name: ClassVar[str] = "gaussian"
+    colour: ClassVar[str] = "#E69F00"
     takes: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
 
     @classmethod
@@ -180,6 +182,7 @@ class GeneralizedNormalScores(_PowerScores):
     """Generalised normal noise of shape p: pure eps-DP up to p = 1, (eps, delta)-DP above."""
 
     name: ClassVar[str] = "generalized-normal"
+    colour: ClassVar[str] = "#D55E00"
     takes: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "p")
 
     @classmethod
@@ -239,6 +242,7 @@ class StaircaseScores(ScoreMechanism):
     """Staircase noise: flat over steps of a stair, each e^-eps times as likely as the one before."""
 
     name: ClassVar[str] = "staircase"
+    colour: ClassVar[str] = "#0072B2"
     takes: ClassVar[tuple[str, ...]] = ("epsilon", "gamma")
 
     @classmethod
@@ -348,6 +352,7 @@ class BallScores(ScoreMechanism):
     """Noise spread evenly over a ball of l_p: no finite epsilon, but (0, delta)-DP."""
 
     name: ClassVar[str] = "ball"
+    colour: ClassVar[str] = "#56B4E9"
     takes: ClassVar[tuple[str, ...]] = ("delta", "p", "count")
 
     @classmethod
