@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdp.cli.options import MECHANISM_NAMES
+from rankdp.cli.options import MECHANISM_OR_AUTO
 from rankdp.mechanisms.registry import MECHANISMS
 
 pytestmark = pytest.mark.slow  # each test starts the command anew
@@ -100,7 +100,7 @@ def test_help_and_version(directory: Path) -> None:
 
 
 def test_the_choices_are_the_registry() -> None:
-    assert sorted(MECHANISM_NAMES) == sorted(["auto", *MECHANISMS])
+    assert MECHANISM_OR_AUTO.choices == ("auto", *MECHANISMS)
 
 
 def test_demo(directory: Path) -> None:

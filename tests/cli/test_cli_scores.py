@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdp.cli.options import NOISE_NAMES
+from rankdp.cli.options import NOISE
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
 pytestmark = pytest.mark.slow  # each test starts the command anew
@@ -39,13 +39,13 @@ def test_words_go_to_stderr_and_scores_to_the_file(directory: Path) -> None:
 
 
 def test_every_noise(directory: Path) -> None:
-    assert set(NOISE_NAMES) == set(SCORE_MECHANISMS)
+    assert NOISE.choices == tuple(SCORE_MECHANISMS)
     extra = {
         "gaussian": ["-e", "1", "--delta", "1e-6"],
         "generalized-normal": ["-e", "1", "--p", "0.5"],
         "ball": ["--delta", "0.1"],
     }
-    for noise in NOISE_NAMES:
+    for noise in SCORE_MECHANISMS:
         options = extra.get(noise, ["-e", "1"])
         run = scores(
             "grades.csv", "out.json", "--bounds", "-1", "6", "--noise", noise, *options, "--json", cwd=directory
