@@ -188,6 +188,20 @@ def test_an_older_copy_of_the_ledger_is_refused(setting, tmp_path):
     assert spent(restored) == 1
 
 
+def test_a_file_of_answers_without_events_is_charged_and_gets_them(setting, tmp_path):
+    store, ledger, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    first = store.answers(question, range(5), drawing(ORDERS, []), **pays)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "answers.db")) as file:  # as it was before files knew each other
+        file.executescript("DROP TABLE events; DROP TABLE head")
+    old = AnswerStore(tmp_path / "answers.db")
+    assert (old.answers(question, range(5), None, **pays) == first).all()
+    assert spent(ledger) == 2
+    old.answers(question, range(9), drawing(ORDERS, []), **pays)
+    assert spent(ledger) == 2
+
+
 def test_a_crash_between_the_answers_and_the_note_locks_nobody_out(setting, monkeypatch):
     store, ledger, pays = setting
     question = Question(1, "kendall", ITEMS)
