@@ -164,3 +164,22 @@ def test_an_interrupt_after_a_file_was_written_names_it(run, monkeypatch):
     assert run("scores", "out.csv")[1] == (
         "rankdp: interrupted; written: out.csv; epsilon 1 of data set 'poll' stays spent (entry 2)"
     )
+
+
+def test_answers_that_were_not_drawn_are_given_back_and_kept_ones_stay_spent(run, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Kendall, "sample", stopped)
+        assert run("privatize", "out.csv", "--answers", "answers.db")[1] == (
+            "rankdp: interrupted; nothing was written; epsilon 1 of data set 'poll' was given back (entry 2)"
+        )
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(atomic.NewFile, "keep", stopped)
+        monkeypatch.setattr(options, "_opened", [])
+        code, words = run("privatize", "out.csv", "--answers", "answers.db")
+    assert code == 1
+    assert words == "rankdp: interrupted; nothing was written; epsilon 1 of data set 'poll' stays spent (entry 4)"
+    assert run("privatize", "out.csv", "--answers", "answers.db")[0] == 0
+    assert [state for state, _ in spent()] == ["cancelled", "committed"]
