@@ -1,14 +1,17 @@
 """Reports on paper, and audits of commands."""
 
 import json
+import shlex
 import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support import half_noise, seeded
 
 import rankdp
 from rankdp.audit import CommandSampler, audit_command, audit_independence, audit_mechanism, write_audit
+from rankdp.cli import cli
 from rankdp.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -108,6 +111,18 @@ def test_a_command(program, shuffled, holds):
     found = audit_command([*program, shuffled], items=3, draws=6000, claimed_epsilon=1)
     assert found.holds is holds
     assert found.subject.endswith(f"{{in}} {{out}} {shuffled}")
+
+
+@pytest.mark.parametrize(("shuffled", "code"), [("1", 0), ("0.1", 1)])
+def test_the_exit_code_is_the_verdict(program, shuffled, code, tmp_path):
+    command = shlex.join([*program, shuffled])
+    out = tmp_path / "audit.json"
+    told = CliRunner().invoke(
+        cli, ["audit", "--items", "3", "-e", "1", "--draws", "6000", "--command", command, "-o", str(out)]
+    )
+    assert told.exit_code == code, told.output
+    assert ("Audit: violation" in told.stdout) == bool(code)
+    assert json.loads(out.read_text())["holds"] is not bool(code)
 
 
 def test_a_commands_rows_are_checked_for_independence(program):

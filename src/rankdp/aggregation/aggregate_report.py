@@ -60,7 +60,7 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
         tables=[_table(records, level)],
         warnings=[] if result.release else [_UNKNOWN],
         footer=[
-            origin_of(result, method),
+            _origin(result, method),
             "Unbiased: the public law of the noise is undone. The naive numbers count the synthetic rankings as if "
             "they were true. Aggregating costs no privacy.",
         ],
@@ -70,16 +70,8 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
     )
 
 
-def origin_of(result: Aggregate, method: str) -> str:
-    """One sentence: how many voters, what their rankings went through, what orders the items.
-
-    Parameters
-    ----------
-    result
-        The aggregate.
-    method
-        What orders the items.
-    """
+def _origin(result: Aggregate, method: str) -> str:
+    """One sentence: how many voters, what their rankings went through, what orders the items."""
     through = sorted({f"{made_by.name} at epsilon {float(made_by.epsilon):g}" for made_by in result.mechanisms})
     shown = ", ".join(through[:4]) + (f" and {len(through) - 4} more" if len(through) > 4 else "")
     return f"{result.voters:,} privatized rankings ({shown}); items ordered by {method}."

@@ -63,7 +63,7 @@ def position_report(attack: PositionAttack) -> Report:
         for place, (before, after) in enumerate(zip(attack.prior.tolist(), attack.posterior.tolist(), strict=True), 1)
     ]
     rows = [
-        [str(place), f"{before:.1%}", f"{after:.1%}", ("█" * round(40 * after)).ljust(40)]
+        [str(place), f"{before:.1%}", f"{after:.1%}", "█" * round(40 * after)]
         for place, before, after in (record.values() for record in records)
     ]
     return Report(
@@ -75,7 +75,7 @@ def position_report(attack: PositionAttack) -> Report:
             "landed": attack.landed,
             "odds_factor": attack.odds_factor,
         },
-        tables=[Table(["position", "before", "after", ""], rows, texts=0)],
+        tables=[Table(["position", "before", "after", ""], rows, texts=4)],
         words=[attack.explain()],
         figure=_figure(attack.draw),
     )

@@ -89,6 +89,7 @@ class AuditReport:
                 "A lower bound that stays below the claim is no proof of the claim: it says that nothing was found."
             ],
             figure=(lambda: _figure(self)) if self.bars() else None,
+            failed=not self.holds,
         )
 
     def bars(self) -> list[tuple[str, float]]:

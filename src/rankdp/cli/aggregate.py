@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, items_file_option, outputs_option
-from rankdp.cli.terminal import deliver
+from rankdp.cli.options import MECHANISM, items_file_option
+from rankdp.cli.terminal import reporting
+
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
 
 
 @click.command()
@@ -33,19 +36,16 @@ from rankdp.cli.terminal import deliver
     help="Weigh voters of different epsilons by one over the noise's variance, or all alike.",
 )
 @items_file_option
-@outputs_option("table.csv, .json, .html, .png, .svg or .pdf")
 @click.option("--title", default="Aggregate", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the aggregate as JSON.")
+@reporting
 def aggregate(
     synthetic: Path,
     method: str,
     level: float,
     items_file: Path | None,
-    outputs: tuple[Path, ...],
     title: str,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> Report:
     """The collective order behind privatized rankings, without the bias of the noise.
 
     SYNTHETIC is a file from `rankdp privatize`, whose sidecar says how it was made and what is promised, or any file of
@@ -54,8 +54,6 @@ def aggregate(
     from rankdp.aggregation.aggregate_report import aggregate_report
     from rankdp.aggregation.estimates import aggregate_file
     from rankdp.data.comparisons import listed_items
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
     result = aggregate_file(synthetic, items=listed_items(items_file) if items_file else None, **options)
-    deliver(aggregate_report(result, method, level, title), outputs, as_json)
+    return aggregate_report(result, method, level, title)

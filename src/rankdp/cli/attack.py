@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, outputs_option
-from rankdp.cli.terminal import deliver
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO
+from rankdp.cli.terminal import reporting
+
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
 
 
 @click.group()
@@ -23,8 +25,7 @@ def attack() -> None:
 @click.option("--releases", default="1,3,10,30,100", show_default=True, metavar="N,N,…", help="Of the same ranking.")
 @click.option("--repetitions", type=int, default=1000, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
-@outputs_option("attack.html, .csv, .json, .png, .svg or .pdf")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@reporting
 def attack_inference(
     items: int,
     epsilon: str,
@@ -32,16 +33,12 @@ def attack_inference(
     releases: str,
     repetitions: int,
     seed: int,
-    outputs: tuple[Path, ...],
-    as_json: bool,
-) -> None:
+) -> Report:
     """How often the whole secret ranking is found from several releases of it (Xu, Section 4)."""
     from rankdp.attack.attack_report import inference_report
     from rankdp.attack.inference import success_curve
     from rankdp.privacy.bits import SeededBits
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
     try:
         counts = [int(count) for count in releases.split(",")]
     except ValueError:
@@ -50,7 +47,7 @@ def attack_inference(
         name: success_curve(name, items, counts, epsilon, repetitions, SeededBits(seed))
         for name in mechanisms or ("kendall", "reinsertion")
     }
-    deliver(inference_report(curves, items, epsilon), outputs, as_json)
+    return inference_report(curves, items, epsilon)
 
 
 @attack.command("position")
@@ -59,24 +56,19 @@ def attack_inference(
 @click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True)
 @click.option("--landed", type=int, default=1, show_default=True, help="Where the release shows the item.")
 @click.option("--prior", metavar="P,P,…", help="What was believed before, position by position; flat if not given.")
-@outputs_option("bars.html, .csv, .json, .png, .svg or .pdf")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def attack_position(
-    items: int, epsilon: str, mechanism: str, landed: int, prior: str | None, outputs: tuple[Path, ...], as_json: bool
-) -> None:
+@reporting
+def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior: str | None) -> Report:
     """What one release tells about where one item really stood."""
     from rankdp.attack.attack_report import position_report
     from rankdp.attack.position import position_attack
     from rankdp.mechanisms.registry import mechanism as build
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
     try:
         before = None if prior is None else [float(share) for share in prior.split(",")]
     except ValueError:
         raise click.UsageError(f"--prior takes numbers with commas between, got {prior!r}.") from None
     result = position_attack(build(mechanism, items, epsilon), landed, before)  # type: ignore[arg-type]
-    deliver(position_report(result), outputs, as_json)
+    return position_report(result)
 
 
 @attack.command("votes")
@@ -86,13 +78,10 @@ def attack_position(
 @click.option("--method", type=click.Choice(["bradley-terry", "copeland"]), default="bradley-terry", show_default=True)
 @click.option("--repetitions", type=int, default=400, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
-@outputs_option("curve.html, .csv, .json, .png, .svg or .pdf")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def attack_votes(epsilon: str | None, outputs: tuple[Path, ...], as_json: bool, **setting: Any) -> None:
+@reporting
+def attack_votes(epsilon: str | None, **setting: Any) -> Report:
     """Whether a vote was in the data of a published leaderboard (Cai, Section 2.2)."""
     from rankdp.attack.attack_report import votes_report
     from rankdp.attack.votes import membership_experiment
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
-    deliver(votes_report(membership_experiment(epsilon, **setting)), outputs, as_json)
+    return votes_report(membership_experiment(epsilon, **setting))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO, outputs_option
+from rankdp.cli.options import MECHANISM_OR_AUTO
+from rankdp.cli.terminal import reporting
+
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
 
 
 @click.command()
@@ -23,9 +27,8 @@ from rankdp.cli.options import MECHANISM_OR_AUTO, outputs_option
     help="Audit a program instead: a command line with {in} and {out} for files of rankings.",
 )
 @click.option("--timeout", type=float, default=60, show_default=True, help="Seconds for each run of --command.")
-@outputs_option("report.html, .csv, .json, .png, .svg or .pdf")
 @click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draws.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@reporting
 def audit(
     mechanism: str | None,
     items: int,
@@ -35,10 +38,8 @@ def audit(
     level: float,
     command: str | None,
     timeout: float,
-    outputs: tuple[Path, ...],
     seed: int | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Try to prove that MECHANISM, or any program, is less private than claimed.
 
     Exit code 0 when the claim survives, 1 when it is violated.
@@ -46,13 +47,11 @@ def audit(
     from rankdp.audit import AuditReport, audit_command, audit_mechanism
     from rankdp.mechanisms.registry import mechanism as build
     from rankdp.privacy.bits import SeededBits
-    from rankdp.report.document import check_outputs
 
     if (mechanism is None) == (command is None):
         raise click.UsageError("Give either MECHANISM or --command.")
     if exact and command is not None:
         raise click.UsageError("--exact goes with MECHANISM, not with --command.")
-    check_outputs(outputs)
     if command is not None:
         audited = audit_command(
             shlex.split(command),
@@ -71,9 +70,4 @@ def audit(
             confidence=level,
             bits=None if seed is None else SeededBits(seed),
         )
-    document = report.report()
-    for path in outputs:
-        document.write(path)
-    click.echo(document.json() if as_json else report.explain())
-    if not report.holds:
-        raise click.exceptions.Exit(1)
+    return report.report()

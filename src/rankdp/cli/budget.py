@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import outputs_option
-from rankdp.cli.terminal import deliver, say
+from rankdp.cli.terminal import reporting, say
+
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
 
 _UNIT_HELP = "comparison, outcome, voter (with --max-per-voter), position, ranking, score, or a guarantee's own words."
 
@@ -58,16 +60,13 @@ def budget_create(
 @budget.command("show")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
-@outputs_option("budget.html, .csv, .json, .png, .svg or .pdf")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def budget_show(file: Path, dataset: str | None, outputs: tuple[Path, ...], as_json: bool) -> None:
+@reporting
+def budget_show(file: Path, dataset: str | None) -> Report:
     """What is spent, what is left, and on what."""
     from rankdp.privacy.ledger import Ledger
     from rankdp.report.budgets import budget_report
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
-    deliver(budget_report(Ledger.open(file, dataset)), outputs, as_json)
+    return budget_report(Ledger.open(file, dataset))
 
 
 @budget.command("verify")

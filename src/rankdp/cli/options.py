@@ -53,18 +53,6 @@ items_file_option = click.option(
 rehearse = click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
 
 
-def outputs_option(endings: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """--output, which may be repeated, for files with these endings."""
-    return click.option(
-        "--output",
-        "-o",
-        "outputs",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        help=f"{endings}; may be repeated.",
-    )
-
-
 def charged(command: Callable[..., None]) -> Callable[..., None]:
     """The options of every command that spends."""
     for option in (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import outputs_option
-from rankdp.cli.terminal import deliver
+from rankdp.cli.terminal import reporting
+
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
 
 
 @click.group()
@@ -20,19 +21,18 @@ def plan() -> None:
     """
 
 
-def _planned(command: Callable[..., None]) -> Callable[..., None]:
+def _planned(command: Callable[..., Report]) -> Callable[..., None]:
     """The options that all plans share: one question, and where the answer goes."""
+    planned = reporting(command)
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON."),
-        outputs_option("plan.html, .csv, .json, .png, .svg or .pdf"),
         click.option("--top", type=int, metavar="K", help="The length of a top list, for --overlap.  [default: 3]"),
         click.option("--overlap", type=float, metavar="SHARE", help="Ask for: this share of the true top K kept."),
         click.option("--exact", type=float, metavar="SHARE", help="Ask for: the exact order with this probability."),
         click.option("--pairs", type=float, metavar="SHARE", help="Ask for: this share of all pairs in order."),
         click.option("--epsilon", "-e", metavar="NUMBER", help="Ask what this epsilon buys."),
     ):
-        command = option(command)
-    return command
+        planned = option(planned)
+    return planned
 
 
 _interval_options = (
@@ -50,9 +50,9 @@ def _with_intervals(command: Callable[..., None]) -> Callable[..., None]:
 @plan.command("ranking")
 @click.option("--items", type=int, required=True, help="How many items are ranked.")
 @_planned
-def plan_ranking(**options: Any) -> None:
+def plan_ranking(**options: Any) -> Report:
     """One person's ranking, released as a synthetic one (rankdp privatize)."""
-    _plan("ranking", **options)
+    return _plan("ranking", **options)
 
 
 @plan.command("comparisons")
@@ -64,9 +64,9 @@ def plan_ranking(**options: Any) -> None:
 @click.option("--spread", type=float, default=1.0, show_default=True, help="Log-strengths lie within +-SPREAD.")
 @_with_intervals
 @_planned
-def plan_comparisons(**options: Any) -> None:
+def plan_comparisons(**options: Any) -> Report:
     """A leaderboard from comparisons (rankdp rank)."""
-    _plan("comparisons", **options)
+    return _plan("comparisons", **options)
 
 
 @plan.command("scores")
@@ -78,9 +78,9 @@ def plan_comparisons(**options: Any) -> None:
 @click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise takes part.")
 @_with_intervals
 @_planned
-def plan_scores(**options: Any) -> None:
+def plan_scores(**options: Any) -> Report:
     """A vector of scores with noise on each (rankdp scores)."""
-    _plan("scores", **options)
+    return _plan("scores", **options)
 
 
 @plan.command("respondents")
@@ -89,29 +89,22 @@ def plan_scores(**options: Any) -> None:
 @click.option("--half-width", type=float, required=True, metavar="SHARE", help="Of every win rate: 0.03 is 3 points.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of each interval.")
 @click.option("--every", is_flag=True, help="All intervals hold together at that confidence.")
-@outputs_option("respondents.html, .csv or .json")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@reporting
 def plan_respondents(
     items: int,
     epsilon: str,
     half_width: float,
     level: float,
     every: bool,
-    outputs: tuple[Path, ...],
-    as_json: bool,
-) -> None:
+) -> Report:
     """How many privatized rankings make every win rate as sure as asked (rankdp aggregate)."""
     from rankdp.aggregation.respondents import compare_report
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
-    deliver(compare_report(items, epsilon, half_width, level, every=every), outputs, as_json)
+    return compare_report(items, epsilon, half_width, level, every=every)
 
 
-def _plan(situation: str, outputs: tuple[Path, ...], as_json: bool, **question: Any) -> None:
+def _plan(situation: str, **question: Any) -> Report:
     from rankdp.planning.plan import plan as make
     from rankdp.planning.plan_report import plan_report
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
-    deliver(plan_report(make(situation, **question)), outputs, as_json)
+    return plan_report(make(situation, **question))

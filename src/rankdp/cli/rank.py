@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import charged, items_file_option, open_ledger, outputs_option, rehearse
-from rankdp.cli.terminal import deliver, say
+from rankdp.cli.options import charged, items_file_option, open_ledger, rehearse
+from rankdp.cli.terminal import deliver, output_options, say
 
 
 @click.command()
@@ -38,11 +38,10 @@ from rankdp.cli.terminal import deliver, say
 @click.option("--both-bad", type=click.Choice(["tie", "drop"]), default="tie", show_default=True)
 @click.option("--on-problem", type=click.Choice(["refuse", "drop"]), default="refuse", show_default=True)
 @click.option("--table", metavar="NAME", help="The table of a .duckdb file.")
-@outputs_option("board.csv, .json, .html, .png, .svg or .pdf")
 @click.option("--title", default="Leaderboard", show_default=True)
 @charged
 @rehearse
-@click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
+@output_options
 def rank(
     votes: str,
     epsilon: str,

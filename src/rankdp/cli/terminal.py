@@ -6,13 +6,45 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
+
+
+def output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """--output, which may be repeated, and --json."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
+        click.option(
+            "--output",
+            "-o",
+            "outputs",
+            metavar="FILE",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="Write a .csv, .json, .html, .png, .svg or .pdf; may be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def reporting(command: Callable[..., Report]) -> Callable[..., None]:
+    """Let a command return a report, which goes where --output and --json say; files are checked before it runs."""
+
+    @wraps(command)
+    def run(outputs: tuple[Path, ...], as_json: bool, **arguments: Any) -> None:
+        from rankdp.report.document import check_outputs
+
+        check_outputs(outputs)
+        deliver(command(**arguments), outputs, as_json)
+
+    return output_options(run)
 
 
 def deliver(
@@ -25,9 +57,17 @@ def deliver(
     report.write_all(outputs, leaves)
     if as_json:
         click.echo(report.json())
-        return
+    else:
+        _show(report)
+    if report.failed:
+        raise click.exceptions.Exit(1)
+
+
+def _show(report: Report) -> None:
     for table in report.tables:
         print_table(table.title or report.title, table.heads, table.rows, table.texts)
+    if not report.tables:
+        click.echo(report.title)
     for words in report.words:
         click.echo("\n" + textwrap.fill(words, 100))
     for warning in report.warnings:

@@ -116,7 +116,7 @@ def spending_plot(ledger: Ledger) -> Figure:
         panel.xaxis.set_major_formatter(formatter(panel.xaxis.get_major_locator()))
         panel.legend(frameon=False, loc="lower right")
     axes[0].set_ylabel("epsilon spent")
-    figure.suptitle(unformatted(ledger.dataset))
+    figure.suptitle(unformatted(f"Budget of {ledger.dataset}"))
     return figure
 
 

@@ -84,6 +84,8 @@ class Report:
         Draws the picture; None where there is nothing to draw.
     drawing
         The picture of the page as finished SVG; without it the page shows ``figure`` where matplotlib is installed.
+    failed
+        Whether a command that reports this ends with exit code 1.
     release
         What stands behind the numbers: its guarantee and provenance are stated in every format.
     """
@@ -98,6 +100,7 @@ class Report:
     footer: Sequence[str] = ()
     figure: Callable[[], Figure] | None = None
     drawing: str = ""
+    failed: bool = False
     release: Release[Any] | None = None
 
     def write(self, path: str | PathLike[str]) -> None:
@@ -194,7 +197,7 @@ class Report:
             return []
         origin = self.release.provenance
         return [
-            f"What is promised: {self.release.explain()}",
+            ("" if self.release.rehearsal else "What is promised: ") + self.release.explain(),
             f"rankdp {origin.version}, {origin.mechanism}, {origin.when}",
         ]
 

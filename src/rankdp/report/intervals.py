@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 _LONGEST_NAME = 30
-_LEFT, _WIDTH, _STEP = 220, 560, 20
+_LEFT, _WIDTH, _STEP = 245, 535, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Intervals:
         shown = self._shown
         figure, (axes,) = new_figure(1, width=9, height=1.5 + 0.28 * shown)
         places = range(shown)
-        axes.hlines(places, self.low[:shown], self.high[:shown], color=SERIES[5], linewidth=3, zorder=1)
+        axes.hlines(places, self.low[:shown], self.high[:shown], color=SERIES[5], linewidth=3)
         axes.plot(self.values[:shown], places, "o", color=SERIES[0], label=self.legend[0])
         if self.others is not None:
             axes.plot(self.others[:shown], places, "o", mfc="none", color=SERIES[1], label=self.legend[1])
@@ -115,10 +115,10 @@ def _cut(name: str) -> str:
 
 
 def _ticks(least: float, most: float) -> list[float]:
-    """Round numbers between two ends, about five of them."""
+    """Round numbers between two ends, four to eleven of them."""
     if not most > least:
         return [least]
-    rough = (most - least) / 5
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(times * unit for times in (1, 2, 5, 10) if times * unit >= rough * (1 - 1e-9))
+    longest = (most - least) / 4
+    unit = 10.0 ** math.floor(math.log10(longest))
+    step = max(times * unit for times in (1, 2, 5) if times * unit <= longest)
     return [float(f"{turn * step:.10g}") for turn in range(math.ceil(least / step), math.floor(most / step) + 1)]

@@ -42,7 +42,8 @@ table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
 th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
 th {{ border-bottom: 2px solid #1b1f24; }}
 caption {{ text-align: left; font-weight: bold; padding: .3rem .6rem; }}
-th.text, td.text {{ text-align: left; }}
+th, td {{ white-space: nowrap; }}
+th.text, td.text {{ text-align: left; white-space: normal; overflow-wrap: break-word; }}
 svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
 .grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
 .other {{ fill: none; stroke: #D55E00; stroke-width: 1.5; }}

@@ -53,6 +53,7 @@ def new_grid(rows: int, columns: int, width: float, height: float, share_y: bool
     grid = figure.subplots(rows, columns, squeeze=False, sharey="row" if share_y else "none")
     for axes in grid.flat:
         axes.spines[["top", "right"]].set_visible(False)
+        axes.set_axisbelow(True)
     return figure, grid
 
 
@@ -78,7 +79,7 @@ def picture(figure: Figure, kind: str, words: Sequence[str] = ()) -> bytes:
     """
     if words:
         width, height = figure.get_size_inches()
-        print_below = "\n".join(textwrap.fill(paragraph, int(13 * width)) for paragraph in words)
+        print_below = "\n".join(textwrap.fill(paragraph, int(16 * width)) for paragraph in words)
         figure.set_size_inches(width, height + 0.16 * (1 + print_below.count("\n")))
         figure.supxlabel(unformatted(print_below), x=0.01, ha="left", fontsize=8, color="0.3")
     drawn = io.BytesIO()
