@@ -23,7 +23,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import rankdp
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp.errors import InputError, RankdpError
 from rankdp_papers.experiment import Cell, Row, data_home
@@ -93,7 +92,7 @@ def _key(specification: Specification, cell: Cell) -> str:
 
 def _library() -> str:
     """The hash of all that experiments may call: not the command line, nor what is made of their rows."""
-    return _source(Path(rankdp.__path__[0]), without="cli") + _source(HOME / "experiment.py")
+    return _source(HOME.with_name("rankdp"), without="cli") + _source(HOME / "experiment.py")
 
 
 @lru_cache

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.scores.grid_noises import GeneralizedNormalScores
-from rankdp.privacy.powers import GeneralizedNormal
+from rankdp.privacy.powers import PowerLaw
 
 DRAWS = 60_000
 EXAMPLES = {
@@ -21,4 +21,4 @@ def built(noise, steps=None, **asked):
 
 
 class DoubleRate(GeneralizedNormalScores):
-    law = property(lambda self: GeneralizedNormal(self.p, 2 * self.epsilon, Fraction(self.grid.steps)))
+    law = property(lambda self: PowerLaw(self.p, 2 * self.epsilon, Fraction(self.grid.steps)))

@@ -18,7 +18,7 @@ from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 from rankdp.mechanisms.scores.grid import Asked, Grid
 from rankdp.mechanisms.scores.grid_noises import GaussianScores, GeneralizedNormalScores, LaplaceScores, StaircaseScores
 from rankdp.privacy.noise import exp_enclosure
-from rankdp.privacy.powers import GeneralizedNormal
+from rankdp.privacy.powers import PowerLaw
 from rankdp.privacy.zcdp import rho_of
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ class NarrowStairs(StaircaseScores):
 
 
 class NarrowPower(GeneralizedNormalScores):
-    law = property(lambda self: GeneralizedNormal(self.p, self.epsilon, Fraction(self.grid.steps - 1)))
+    law = property(lambda self: PowerLaw(self.p, self.epsilon, Fraction(self.grid.steps - 1)))
 
 
 class ScaleForPower(GeneralizedNormalScores):
@@ -104,13 +104,13 @@ class ScaleForPower(GeneralizedNormalScores):
     @property
     def law(self):
         a = Fraction(self.grid.steps) / Fraction(float(self.epsilon) ** (1 / float(self.p)))
-        return GeneralizedNormal(self.p, 1 / a, Fraction(1))
+        return PowerLaw(self.p, 1 / a, Fraction(1))
 
 
 class EpsilonForScale(GeneralizedNormalScores):
     """a = K/eps, as for Laplace noise, whatever p."""
 
-    law = property(lambda self: GeneralizedNormal(self.p, Fraction(1), self.grid.steps / self.epsilon))
+    law = property(lambda self: PowerLaw(self.p, Fraction(1), self.grid.steps / self.epsilon))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ class HalfScale(GeneralizedNormalScores):
     @property
     def law(self):
         honest = GeneralizedNormalScores(self.grid, self.asked).law
-        return GeneralizedNormal(honest.p, honest.rate, honest.scale / 2)
+        return PowerLaw(honest.p, honest.rate, honest.scale / 2)
 
 
 @pytest.mark.parametrize(

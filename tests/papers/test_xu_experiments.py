@@ -13,8 +13,8 @@ from rankdp.attack.inference import infer
 from rankdp.audit.enumeration import audit_exact
 from rankdp.mechanisms.registry import mechanism
 from rankdp.privacy.bits import SeededBits
-from rankdp.theory.attack import reversal_tail
 from rankdp.theory.concordance import laplace_keep
+from rankdp.theory.kendall import reversal_tail
 from rankdp.theory.permutations import all_permutations
 from rankdp_papers.experiment import Cell
 from rankdp_papers.pictures import draw

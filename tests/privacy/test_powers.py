@@ -14,7 +14,7 @@ from support import LEVEL, Scripted, assert_law, seeded
 
 from rankdp.privacy import noise, powers
 from rankdp.privacy.bits import SeededBits
-from rankdp.privacy.powers import LARGEST, GeneralizedNormal, bin_start, bin_weights, power_bounds
+from rankdp.privacy.powers import LARGEST, PowerLaw, bin_start, bin_weights, power_bounds
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_bins_cut_the_magnitudes_without_gap_or_overlap():
 
 @pytest.mark.parametrize(("p", "scale"), [("0.3", 5), ("0.5", "7/2"), ("1", 20), ("1.5", 9), ("2", 30), ("13", 40)])
 def test_the_envelope_and_its_tail_are_enclosed(p, scale):
-    law = GeneralizedNormal(Fraction(p), Fraction(4, 3), Fraction(scale))
+    law = PowerLaw(Fraction(p), Fraction(4, 3), Fraction(scale))
     weights = bin_weights(law)(128)
     assert weights.first == weights.below == 0
     unit = 1 << 128 + powers._GUARD
@@ -92,7 +92,7 @@ def test_the_envelope_and_its_tail_are_enclosed(p, scale):
     ],
 )
 def test_draws_follow_the_law(p, rate, scale, request):
-    law = GeneralizedNormal(Fraction(p), Fraction(rate), Fraction(scale))
+    law = PowerLaw(Fraction(p), Fraction(rate), Fraction(scale))
     j = np.arange(4000)
     with np.errstate(over="ignore"):
         weights = np.exp(-float(law.rate) * (((j + 1) // 2) / float(law.scale)) ** float(law.p))
@@ -102,7 +102,7 @@ def test_draws_follow_the_law(p, rate, scale, request):
 
 @pytest.mark.parametrize("p", ["0.3", "1", "2", "40"])
 def test_most_draws_are_kept(p):
-    law = GeneralizedNormal(Fraction(p), Fraction(1), Fraction(1 << 20))
+    law = PowerLaw(Fraction(p), Fraction(1), Fraction(1 << 20))
     weights = bin_weights(law)(64)
     envelope = sum(weights.low) / (1 << 64 + powers._GUARD)
     shape = float(law.p)
@@ -115,7 +115,7 @@ def test_every_decision_by_exact_arithmetic(request, monkeypatch):
     monkeypatch.setattr(
         powers, "below_exp", lambda proposed, exponent, bits, doubt: honest(proposed, exponent, bits, doubt + 2)
     )
-    law = GeneralizedNormal(Fraction(7, 10), Fraction(1), Fraction(30))
+    law = PowerLaw(Fraction(7, 10), Fraction(1), Fraction(30))
     drawn = law.sample(3000, seeded(request))
     j = np.arange(40_000)
     weights = np.exp(-((((j + 1) // 2) / 30) ** 0.7))
@@ -124,7 +124,7 @@ def test_every_decision_by_exact_arithmetic(request, monkeypatch):
 
 @pytest.mark.parametrize(("p", "scale"), [("0.3", 1 << 20), ("0.5", 1000), ("1.5", 1 << 30), ("63/2", 1 << 40)])
 def test_the_float_proposal_is_far_closer_than_the_doubt(p, scale):
-    law = GeneralizedNormal(Fraction(p), Fraction(3, 7), Fraction(scale))
+    law = PowerLaw(Fraction(p), Fraction(3, 7), Fraction(scale))
     for w in (1e-3, 0.5, 1.0, 7.0, 40.0, 200.0):
         magnitude = math.ceil(scale * (w * 7 / 3) ** (1 / float(law.p)))
         start = bin_start(next(cell for cell in range(480) if bin_start(cell + 1)[0] > magnitude))[0]
@@ -158,14 +158,14 @@ def test_below_exp_takes_enclosures():
 
 
 def test_a_member_at_the_start_of_its_bin_is_always_kept():
-    law = GeneralizedNormal(Fraction(1, 2), Fraction(1), Fraction(100))
+    law = PowerLaw(Fraction(1, 2), Fraction(1), Fraction(100))
     assert law._excess(64, 64) == Fraction(0)
     assert noise.settle_below_exp(WORD - 1, law._excess(64, 64), Scripted([]))
 
 
 def test_far_draws_are_cut_after_an_exact_decision(request):
     """Noise so wide that one draw in a hundred exceeds 2^62."""
-    law = GeneralizedNormal(Fraction(1, 10), Fraction(1), Fraction(1 << 20))
+    law = PowerLaw(Fraction(1, 10), Fraction(1), Fraction(1 << 20))
     drawn = law.sample(20_000, seeded(request))
     far = np.abs(drawn) == LARGEST
     expected = float(gammaincc(10, (2.0**42) ** 0.1))
@@ -178,4 +178,4 @@ def test_far_draws_are_cut_after_an_exact_decision(request):
 
 
 def test_nothing_to_draw():
-    assert GeneralizedNormal(Fraction(1, 2), Fraction(1), Fraction(5)).sample(0, SeededBits(1)).shape == (0,)
+    assert PowerLaw(Fraction(1, 2), Fraction(1), Fraction(5)).sample(0, SeededBits(1)).shape == (0,)

@@ -10,7 +10,7 @@ from scipy import stats
 from support import LEVEL, decimal_exp, seeded
 
 import rankdp
-from rankdp.theory import attack
+from rankdp.theory import kendall as theory
 
 
 def exact_tail(releases, items, epsilon, ties):
@@ -29,13 +29,13 @@ def exact_tail(releases, items, epsilon, ties):
 )
 def test_reversal_tail_against_the_binomial_sum(releases, items, epsilon, ties):
     exact = float(exact_tail(releases, items, epsilon, ties))
-    assert attack.reversal_tail(releases, items, float(epsilon), ties=ties) == pytest.approx(exact, rel=1e-10)
+    assert theory.reversal_tail(releases, items, float(epsilon), ties=ties) == pytest.approx(exact, rel=1e-10)
 
 
 def test_reversal_tail_at_the_ends():
-    assert attack.reversal_tail(3, 5, 0.0) == pytest.approx(0.5)
-    assert attack.reversal_tail(3, 5, 1e5) == 0.0
-    assert attack.theorem_2_bound(3, 5, 1e5) == 0.0
+    assert theory.reversal_tail(3, 5, 0.0) == pytest.approx(0.5)
+    assert theory.reversal_tail(3, 5, 1e5) == 0.0
+    assert theory.theorem_2_bound(3, 5, 1e5) == 0.0
 
 
 @pytest.mark.parametrize(("releases", "items", "epsilon"), [(1, 3, 1), (4, 4, 2), (5, 5, 3), (10, 3, 1)])
@@ -47,7 +47,7 @@ def test_reversal_tail_against_simulation(releases, items, epsilon, request):
     places = np.argsort(drawn, axis=1)
     reversals = (places[:, 0] > places[:, 1]).reshape(trials, releases).sum(axis=1)
     for ties, seen in ((False, 2 * reversals > releases), (True, 2 * reversals >= releases)):
-        tail = attack.reversal_tail(releases, items, epsilon, ties=ties)
+        tail = theory.reversal_tail(releases, items, epsilon, ties=ties)
         assert stats.binomtest(int(seen.sum()), trials, tail).pvalue > LEVEL
 
 
@@ -76,32 +76,32 @@ def test_theorem_2_bound_holds_with_a_constant(items):
     """For each (eps, m) some C0 works for every N; with the strict tail, C0 = 1/8 does here, but C0 = 10 does not."""
     for epsilon in (0.5, 1, 4):
         for releases in [*range(1, 40), 100, 400]:
-            bound = attack.theorem_2_bound(releases, items, epsilon)
-            tail = attack.reversal_tail(releases, items, epsilon)
-            assert attack.theorem_2_bound(releases, items, epsilon, 2.0) == pytest.approx(2 * bound)
+            bound = theory.theorem_2_bound(releases, items, epsilon)
+            tail = theory.reversal_tail(releases, items, epsilon)
+            assert theory.theorem_2_bound(releases, items, epsilon, 2.0) == pytest.approx(2 * bound)
             q = math.exp(epsilon / (items - 1))
             formula = (q + 1) / (q - 1) * math.sqrt(2 / (math.pi * releases)) * math.exp(-releases * (q - 1) ** 2)
             assert bound == pytest.approx(formula, rel=1e-9)
             smallest = math.tanh(epsilon / (items - 1) / 2) / 8
-            assert attack.theorem_2_bound(releases, items, epsilon, smallest) <= tail or bound < 1e-300
-    assert attack.theorem_2_bound(1, 3, 0.5, 10.0) > attack.reversal_tail(1, 3, 0.5)
+            assert theory.theorem_2_bound(releases, items, epsilon, smallest) <= tail or bound < 1e-300
+    assert theory.theorem_2_bound(1, 3, 0.5, 10.0) > theory.reversal_tail(1, 3, 0.5)
 
 
 def test_the_erratum_with_ties_the_bound_claims_too_much():
     """N = 2 and tiny epsilon: the tail with ties is 3/4, the strict tail, which is what misleads, 1/4."""
-    assert attack.reversal_tail(2, 5, 1e-9, ties=True) == pytest.approx(3 / 4)
-    assert attack.reversal_tail(2, 5, 1e-9) == pytest.approx(1 / 4)
+    assert theory.reversal_tail(2, 5, 1e-9, ties=True) == pytest.approx(3 / 4)
+    assert theory.reversal_tail(2, 5, 1e-9) == pytest.approx(1 / 4)
     for releases in (1, 3, 5, 51):  # for odd N the two are the same event
-        assert attack.reversal_tail(releases, 4, 1.0) == attack.reversal_tail(releases, 4, 1.0, ties=True)
+        assert theory.reversal_tail(releases, 4, 1.0) == theory.reversal_tail(releases, 4, 1.0, ties=True)
 
 
 @pytest.mark.parametrize("items", [3, 4, 5, 30])
 def test_the_adaptive_epsilon_keeps_the_attacker_guessing(items):
     """eps = (m-1)/sqrt(N): the tail never falls below 0.1; with a factor log N, or a fixed eps, it vanishes."""
     sizes = [1, 2, 3, 10, 100, 10_000, 10**6]
-    tails = [attack.reversal_tail(n, items, attack.adaptive_epsilon(n, items)) for n in sizes]
+    tails = [theory.reversal_tail(n, items, theory.adaptive_epsilon(n, items)) for n in sizes]
     assert min(tails) > 0.05
     assert tails[-1] == pytest.approx(stats.norm.sf(0.5), abs=1e-3)  # its limit
-    faster = [attack.reversal_tail(n, items, attack.adaptive_epsilon(n, items) * math.log(n)) for n in sizes[3:]]
+    faster = [theory.reversal_tail(n, items, theory.adaptive_epsilon(n, items) * math.log(n)) for n in sizes[3:]]
     assert faster[-1] < 1e-10 < faster[0]
-    assert attack.reversal_tail(10**6, items, 1.0) < 1e-20
+    assert theory.reversal_tail(10**6, items, 1.0) < 1e-20

@@ -9,9 +9,8 @@ from scipy import integrate, stats
 from support import LEVEL, generator
 
 from rankdp.errors import InputError
-from rankdp.theory.score_laws import Exponential, Normal, Uniform, score_law
-from rankdp.theory.score_samples import Sampled
-from rankdp.theory.score_tables import Beta, Tabulated
+from rankdp.theory.assumed_laws import Beta, Sampled, Tabulated, score_law
+from rankdp.theory.score_laws import Exponential, Normal, Uniform
 
 pytestmark = pytest.mark.slow
 

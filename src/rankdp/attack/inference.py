@@ -25,7 +25,7 @@ from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_ord
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.kemeny import kemeny
-from rankdp.theory import attack as theory
+from rankdp.theory import kendall as theory
 from rankdp.theory.kendall import rate
 from rankdp.theory.permutations import all_permutations, moves
 

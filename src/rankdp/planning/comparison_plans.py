@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
-from rankdp.planning import noisy_scores
+from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, rational
 from rankdp.publish.rank import METHODS, choose_ridge, count_cost, objective
@@ -90,7 +90,7 @@ class ManyComparisons(Situation):
         noise, sigma = _error(self._information, variance, gaussian=bool(self.delta))
         if measure is HALF_WIDTH:
             sigma *= math.sqrt(1 - 1 / self.items)
-        return noisy_scores.accuracy(measure, self.items, noise, sigma, self.law, request)
+        return accuracy_of_sorting(measure, self.items, noise, sigma, self.law, request)
 
     def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
         """The privacy noise on an item's wins, and the ridge of the scores."""

@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import Any
 
 from rankdp.errors import InputError
-from rankdp.planning import noisy_scores
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
+from rankdp.theory import recovery
+from rankdp.theory.assumed_laws import score_law
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, Staircase, delta_inverse, rdp_inverse
 from rankdp.theory.noises.contract import ScoreNoise
-from rankdp.theory.score_laws import ScoreLaw, score_law
+from rankdp.theory.score_laws import ScoreLaw
 
 _PURE = ("laplace", "staircase", "generalized-normal")
 _LARGEST_STAIRCASE = 500.0  # beyond, its central step is narrower than floating point tells from none
@@ -62,7 +63,7 @@ class ScoreVector(Situation):
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """By the closed forms and quadratures of ``theory.recovery``."""
         noise, sigma = self._noise(option, epsilon)
-        return noisy_scores.accuracy(measure, self.items, noise, sigma, self.law, request)
+        return accuracy_of_sorting(measure, self.items, noise, sigma, self.law, request)
 
     def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
         """The standard deviation of the noise, and its shape."""
@@ -89,3 +90,16 @@ def _calibrated(option: str, epsilon: float, delta: float, span: float) -> tuple
     elif option == "generalized-normal":
         noise = min(_shapes(), key=lambda one: one.mean_difference * rdp_inverse(one, math.inf, epsilon, 1.0))
     return noise, rdp_inverse(noise, math.inf, epsilon, span)
+
+
+def accuracy_of_sorting(
+    measure: Measure, items: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, request: Request
+) -> float:
+    """The measure for ``items`` independent scores of this law, released with errors of sigma times ``noise``."""
+    if measure is HALF_WIDTH:
+        return sigma * float(noise.quantile((1 + request.level) / 2))
+    if measure is PAIRS:
+        return recovery.concordance(noise, sigma, law)
+    if measure is EXACT:
+        return recovery.order_probability_iid(items, noise, sigma, law)
+    return recovery.top_k_overlap_iid(items, request.top, noise, sigma, law)

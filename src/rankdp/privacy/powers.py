@@ -69,7 +69,7 @@ def _outwards(value: Decimal, rounding: str) -> Decimal:
 
 
 @dataclass(frozen=True)
-class GeneralizedNormal:
+class PowerLaw:
     """The law ``exp(-rate (|j|/scale)^p)`` on all integers, for rational numbers above 0."""
 
     p: Fraction
@@ -160,13 +160,13 @@ def bin_start(cell: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=32)
-def _bins(law: GeneralizedNormal) -> tuple[CutTable, NDArray[np.int64], NDArray[np.float64]]:
+def _bins(law: PowerLaw) -> tuple[CutTable, NDArray[np.int64], NDArray[np.float64]]:
     """The law of the bins, and for those below 2^62 where they start and w there in floating point."""
     starts = np.array([bin_start(cell)[0] for cell in range(_FAR)], dtype=np.int64)
     return CutTable(bin_weights(law)), starts, law._float_exponents(starts)
 
 
-def bin_weights(law: GeneralizedNormal) -> Callable[[int], Weights]:
+def bin_weights(law: PowerLaw) -> Callable[[int], Weights]:
     """Enclosures of the envelope: 1 for the magnitude 0, ``2 2^s exp(-w(start))`` for every other bin."""
 
     def weights(bits: int) -> Weights:

@@ -1,64 +1,381 @@
-"""How much of the order of n scores survives noise (Jeong, Section 3): the one place to look for recovery.
+"""What survives the noise for n scores drawn from a law, without simulation: fast enough for a planner's root search.
 
-Scores X, released as Y = X + sigma N and sorted. For scores drawn from a law: the error probability by expansion
-(``first_order``, ``second_order``, ``taylor_coefficients``), by simulation (``error_probability``) and for any sigma
-(``order_probability_iid``), and what is reachable where exact recovery is not: pairs (``concordance``,
-``expected_kendall_distance``), a top-k (``top_k_overlap_iid``, ``top_k_set_probability_iid``), an order up to errors
-(``within_kendall``, ``within_hamming``). For one public vector x: ``order_probability``, ``flip_probabilities``,
-``expected_kendall``, ``top_k_probability``, ``top_k_overlap``. And the decoders themselves.
+Pairs (score, noisy score) of different items are i.i.d., so an item's fate depends on how the others fall into the four
+quadrants around it. The law is used through its distribution function on cells and the noise through its excess
+function: the chance that a score uniform in (a, b) plus noise exceeds t is sigma (L((t-b)/sigma) - L((t-a)/sigma)) /
+(b-a), exact however sharp the noise is.
+
+The probability that the order is wrong, expanded in sigma (Theorem 3.6):
+P_e = c1 sigma + c2 sigma^2 + c3 sigma^3 + ... With the law's integrals (see ``score_laws``: I_k, q', q'', D) and the
+noise's moments (see ``noises.constants``), the alpha_k of the theorem are
+
+* alpha_1(0) = (n)_2 I2 E[V+]; alpha_1'(0) = (n)_2 (q' - (n-2) I3) / 2, the same for every noise of variance one;
+  alpha_1''(0)/2 = (n)_2 (q'' - (n-2) D + (n-2)(n-3) I4) E[V+^3] / 6;
+* alpha_2(0) = (n)_3 I3 E[V1+ V2+] + (n)_4 I2^2 E[V1+ V3+] / 2;
+  alpha_2'(0) = (n)_3 (D - 2(n-3) I4) E[V1+^2 V2+]/2 + (n)_4 (I2 q' - (n-4) I2 I3 - I4) E[V1+^2 V3+]/2;
+* alpha_3(0) = (n)_4 I4 E[V1+ V2+ V3+] + (n)_5 I2 I3 E[V1+ V2+ V4+] + (n)_6 I2^3 E[V1+ V3+ V5+] / 6,
+
+and c1 = alpha_1, c2 = alpha_1' - alpha_2, c3 = alpha_1''/2 - alpha_2' + alpha_3 at 0.
 """
 
 from __future__ import annotations
 
-from rankdp.theory.decoders import (
-    DecoderGap,
-    Estimate,
-    decoder_gap,
-    map_decoder,
-    order_posterior,
-    sort_decoder,
-)
-from rankdp.theory.error_expansion import first_order, second_order, taylor_coefficients
-from rankdp.theory.recovery_fixed import (
-    expected_kendall,
-    flip_probabilities,
-    order_probability,
-    top_k_overlap,
-    top_k_probability,
-)
-from rankdp.theory.recovery_iid import (
-    adjacent_flips,
-    concordance,
-    expected_kendall_distance,
-    order_probability_iid,
-    top_k_overlap_iid,
-    top_k_set_probability_iid,
-)
-from rankdp.theory.recovery_simulation import error_probability, simulated_top_k, within_hamming, within_kendall
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
-__all__ = [
-    "DecoderGap",
-    "Estimate",
-    "adjacent_flips",
-    "concordance",
-    "decoder_gap",
-    "error_probability",
-    "expected_kendall",
-    "expected_kendall_distance",
-    "first_order",
-    "flip_probabilities",
-    "map_decoder",
-    "order_posterior",
-    "order_probability",
-    "order_probability_iid",
-    "second_order",
-    "simulated_top_k",
-    "sort_decoder",
-    "taylor_coefficients",
-    "top_k_overlap",
-    "top_k_overlap_iid",
-    "top_k_probability",
-    "top_k_set_probability_iid",
-    "within_hamming",
-    "within_kendall",
-]
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.errors import InputError, Unsupported
+from rankdp.theory.noises.constants import order_constants
+from rankdp.theory.noises.contract import ScoreNoise, check_number, grow
+from rankdp.theory.noises.families import Gaussian
+from rankdp.theory.quadrature import spread, stieltjes, unit_rule
+from rankdp.theory.score_laws import ScoreLaw, check_items, check_top
+
+FloatArray = NDArray[np.float64]
+CELLS = 320
+
+
+def concordance(noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """The expected share of pairs in the right order: 1 - E[P(V > W/sigma)], W the difference of two scores."""
+    check_number(sigma, "sigma", "a finite number above 0", 0.0)
+    t, _, weights = unit_rule()
+    width = _width(law)
+    w = width * t
+    return float(1 - width * np.sum(weights * noise.difference_survival(w / sigma) * law.difference_density(w)))
+
+
+def expected_kendall_distance(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """The expected number of pairs out of order: n(n-1)/2 (1 - concordance)."""
+    return check_items(n) * (n - 1) / 2 * (1 - concordance(noise, sigma, law))
+
+
+def adjacent_flips(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """The expected number of items that change order with the next one: sum over i of P(V > W_i/sigma).
+
+    The integral of P(V > w/sigma) against the sum of the spacings' densities (see ``score_laws``). It bounds P_e from
+    above, and P_e approaches it as sigma falls.
+    """
+    check_number(sigma, "sigma", "a finite number above 0", 0.0)
+    w, spacing = _spacings(check_items(n), law)
+    return float(np.sum(noise.difference_survival(w / sigma) * spacing))
+
+
+@lru_cache(maxsize=16)
+def _spacings(n: int, law: ScoreLaw) -> tuple[FloatArray, FloatArray]:
+    """Nodes w, and the sum of the spacings' densities there times the weights."""
+    t, _, weights = unit_rule()
+    w = _width(law) * t
+    inner, _, inner_weights = unit_rule(1 / 10)
+    high = law.support[1]
+    most = law.cdf(high - w) if math.isfinite(high) else np.ones_like(w)
+    u = most[:, None] * inner
+    x = law.quantile(u)
+    free = np.clip(1 - law.cdf(x + w[:, None]) + u, 0, 1) ** (n - 2)
+    with np.errstate(invalid="ignore"):  # scipy's densities at infinity
+        beyond = np.nan_to_num(law.density(x + w[:, None]), posinf=0.0)
+    return w, _width(law) * weights * n * (n - 1) * most * ((free * beyond) @ inner_weights)
+
+
+def order_probability_iid(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """P(the whole order is right) = 1 - P_e, for any sigma; off by 0.003 at most in the tests.
+
+    In 770 settings (four laws, seven noises, 3 to 100 items), simulated with 200,000 draws each, it was off by at most
+    0.007, for very sharp noise; with most noises by no more than the simulation.
+
+    Where the noise blurs several of 320 cells and n <= 40: n! times the chance that n i.i.d. points of the plane rise
+    together, integrated point by point (on fewer cells where it blurs many). Elsewhere exp(-m + b m^2), with m the
+    expected number of adjacent flips and b = alpha_2/c1^2 - 1/2, which agrees with P_e to the second order in sigma and
+    makes flips Poisson for large n.
+    """
+    check_items(n)
+    flips = adjacent_flips(n, noise, sigma, law)
+    blurred = 2 * sigma * _median_gap(noise) * law.squared_norm * CELLS if noise.independent and n <= 40 else 0.0
+    if blurred > 4.5:
+        return _rising(n, noise, sigma, law, cells=4 * round(CELLS / 4 * min(1.0, max(0.5, math.sqrt(20 / blurred)))))
+    first = first_order(n, noise, law)
+    bend = pair_term(n, noise, law) / first**2 - 0.5 if math.isfinite(first) else -0.5
+    if not math.isfinite(bend):
+        bend = 0.0
+    return float(min(1.0, max(math.exp(min(-flips + bend * flips**2, 0.0)), math.exp(-math.lgamma(n + 1)))))
+
+
+@lru_cache(maxsize=128)
+def _median_gap(noise: ScoreNoise) -> float:
+    """The median of ``|N - N'|``."""
+    return grow(lambda d: float(noise.difference_survival(d)) > 0.25)
+
+
+def top_k_overlap_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """The expected share of the true top k among the k highest noisy scores.
+
+    Given the score x of the best item left out, the k above it and the n - k - 1 below are i.i.d.; one of the k with
+    noisy score t stays if at most k - 1 rivals exceed t, a sum of two binomial counts and one more item.
+    """
+    from scipy.special import ndtr
+
+    _check(n, k, noise, sigma)
+    if k == n:
+        return 1.0
+
+    def weight(cut: _Cut) -> FloatArray:
+        mean = (k - 1) * cut.top + (n - k - 1) * cut.rest + cut.own
+        variance = (k - 1) * cut.top * (1 - cut.top) + (n - k - 1) * cut.rest * (1 - cut.rest) + 0.05
+        return np.asarray(ndtr((k - 0.5 - mean) / np.sqrt(variance)) - cut.top)
+
+    total = 0.0
+    for share, cut in _cuts(n, k, noise, sigma, law, weight):
+        total += share * (stieltjes(_stays(n, k, cut), -np.diff(cut.top)) + cut.top[-1])
+    return float(np.clip(total, 0, 1))
+
+
+def top_k_set_probability_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
+    """P(the k highest noisy scores belong to the k highest scores).
+
+    Given the score x of the best item left out, an integral over a threshold t of P(all k above it exceed t) against
+    the law of the highest noisy score among the others.
+    """
+    _check(n, k, noise, sigma)
+    if k == n:
+        return 1.0
+
+    def rising(cut: _Cut) -> FloatArray:
+        return np.asarray((1 - cut.rest) ** (n - k - 1) * (1 - cut.own))
+
+    total = 0.0
+    for share, cut in _cuts(n, k, noise, sigma, law, lambda cut: rising(cut) - cut.top**k):
+        total += share * stieltjes(cut.top**k, np.diff(rising(cut)))
+    return float(np.clip(total, 0, 1))
+
+
+class _Cut(NamedTuple):
+    """At each threshold: the chance to exceed it for a score above the cut, below the cut, and at the cut."""
+
+    top: FloatArray
+    rest: FloatArray
+    own: FloatArray
+
+
+def _stays(n: int, k: int, cut: _Cut) -> FloatArray:
+    """P(at most k - 1 rivals exceed a threshold) for one of the top k: A of the others of the top k fall below it.
+
+    With C of those below the cut above it, C <= A is asked for if the one at the cut is not among them, else C < A.
+    Exact sums over A and C, an Edgeworth series where hundreds move.
+    """
+    others = n - k - 1
+    lost, won = np.clip(1 - cut.top, 0, 1 - 1e-16), np.clip(cut.rest, 0, 1 - 1e-16)
+    many = np.minimum((k - 1) * np.log1p(-lost), others * np.log1p(-won)) < -700
+    free, tight = np.empty_like(lost), np.empty_like(lost)
+    for slack, chance in ((0, free), (-1, tight)):
+        chance[many] = _edgeworth(slack, k - 1, lost[many], others, won[many])
+    few = ~many
+    if few.any():
+        leave = float(np.max(lost[few])) * (k - 1)
+        most = min(k - 1, int(leave + 12 * math.sqrt(leave) + 20))
+        fall, rise = _binomial(k - 1, lost[few], most), _binomial(others, won[few], most)
+        level = np.cumsum(rise, axis=1)
+        free[few] = np.sum(fall * np.minimum(level, 1), axis=1)
+        tight[few] = np.sum(fall * np.minimum(level - rise, 1), axis=1)
+    return np.asarray((1 - cut.own) * np.minimum(free, 1) + cut.own * np.minimum(tight, 1))
+
+
+def _binomial(trials: int, chance: FloatArray, most: int) -> FloatArray:
+    """[t, a]: P(Bin(trials, chance[t]) = a) for a up to ``most``, each from the one before."""
+    a = np.arange(most)
+    ratios = np.maximum(trials - a, 0) / (a + 1.0) * (chance / (1 - chance))[:, None]
+    return np.cumprod(np.column_stack([np.exp(trials * np.log1p(-chance)), ratios]), axis=1)
+
+
+def _edgeworth(slack: int, s: int, lost: FloatArray, others: int, won: FloatArray) -> FloatArray:
+    """P(C - A <= slack) with A ~ Bin(s, lost), C ~ Bin(others, won), to the third cumulant."""
+    from scipy.special import ndtr
+
+    leave, join = s * lost, others * won
+    variance = np.maximum(leave * (1 - lost) + join * (1 - won), 0.25)
+    third = join * (1 - won) * (1 - 2 * won) - leave * (1 - lost) * (1 - 2 * lost)
+    z = (slack + 0.5 + leave - join) / np.sqrt(variance)
+    slip = third / (6 * variance**1.5) * (z**2 - 1) * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return np.asarray(np.clip(ndtr(z) - slip, 0, 1))
+
+
+def _cuts(
+    n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, weight: Callable[[_Cut], FloatArray]
+) -> Iterator[tuple[float, _Cut]]:
+    """Scores x of the best item left out, with their weights: u = P(X > x) is Beta(k+1, n-k).
+
+    For each, thresholds spread where ``weight`` rises, and the chances to exceed them.
+    """
+    levels = np.concatenate([np.geomspace(1e-12, 1e-2, 16), np.linspace(0, 0.5, 11)[1:]])
+    v = noise.quantile(np.concatenate([levels, 1 - levels[:-1][::-1]]))
+    for out in _left_out(n, k, law):
+        half = spread(v, weight(_cut(v, out, noise, sigma)), 48)
+        yield out.share, _cut(_pairs(half), out, noise, sigma)
+
+
+class _Cells(NamedTuple):
+    """Edges of cells, and the density of the scores in each."""
+
+    edges: FloatArray
+    height: FloatArray
+
+    @classmethod
+    def of(cls, edges: FloatArray, law: ScoreLaw) -> _Cells:
+        return cls(edges, np.diff(law.cdf(edges)) / np.diff(edges))
+
+
+class _LeftOut(NamedTuple):
+    """A score x of the best item left out, u = P(X > x), its weight, and cells on both sides of it."""
+
+    x: float
+    u: float
+    share: float
+    below: _Cells
+    above: _Cells
+
+
+@lru_cache(maxsize=16)
+def _left_out(n: int, k: int, law: ScoreLaw) -> tuple[_LeftOut, ...]:
+    from scipy.special import betaincinv
+
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    base = law.edges(32)
+    found = []
+    for u, share in zip(betaincinv(k + 1, n - k, (nodes + 1) / 2), weights / 2, strict=True):
+        x = float(law.quantile(1 - u))
+        below, above = (_Cells.of(_graded(x, side), law) for side in (base[base < x], base[base > x]))
+        found.append(_LeftOut(x, float(u), float(share), below, above))
+    return tuple(found)
+
+
+def _cut(v: FloatArray, out: _LeftOut, noise: ScoreNoise, sigma: float) -> _Cut:
+    t = out.x + sigma * v
+    below, above = (np.sum(_above(side, t, noise, sigma), axis=0) for side in (out.below, out.above))
+    return _Cut(np.clip(above / out.u, 0, 1), np.clip(below / (1 - out.u), 0, 1), noise.survival(v))
+
+
+def _check(n: int, k: int, noise: ScoreNoise, sigma: float) -> None:
+    check_items(n)
+    check_top(n, k)
+    check_number(sigma, "sigma", "a finite number above 0", 0.0)
+    if not noise.independent:
+        raise Unsupported(f"the {noise.name} noise has dependent coordinates: only simulation can tell")
+
+
+def _width(law: ScoreLaw) -> float:
+    low, high = law.support
+    ends = law.quantile(np.array([1e-13, 1 - 1e-13]))
+    return float((high if math.isfinite(high) else ends[1]) - (low if math.isfinite(low) else ends[0]))
+
+
+def _above(cells: _Cells, t: FloatArray, noise: ScoreNoise, sigma: float) -> FloatArray:
+    """[i, j]: P(the score is in cell i, the noisy score > t_j)."""
+    excess = noise.quick_excess((t - cells.edges[:, None]) / sigma)
+    return np.asarray(cells.height[:, None] * sigma * np.diff(excess, axis=0))
+
+
+def _graded(x: float, others: FloatArray) -> FloatArray:
+    """Edges from x to the far end of ``others`` on its side, in geometric progression, together with ``others``."""
+    far = float(others[np.argmax(np.abs(others - x))])
+    return np.unique(np.concatenate([[x], x + (far - x) * np.geomspace(1e-6, 1, 56), others]))
+
+
+def _noisy_quantiles(u: FloatArray, cells: _Cells, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> FloatArray:
+    """Thresholds that noisy scores exceed with about these chances."""
+    share = np.concatenate([np.geomspace(1e-9, 0.02, 16), np.linspace(0.04, 0.96, 24)])
+    share = np.concatenate([share, 1 - np.geomspace(1e-9, 0.02, 16)[::-1]])
+    t = np.unique((law.quantile(share)[:, None] + sigma * noise.quantile(share)[None, ::4]).ravel())
+    t = t[:: max(1, len(t) // 320)]
+    chance = _above(cells, t, noise, sigma).sum(axis=0)
+    order = np.argsort(chance, kind="stable")
+    found = np.interp(np.log(np.maximum(u, 1e-12)), np.log(np.maximum(chance[order], 1e-13)), t[order])
+    return np.minimum.accumulate(found)
+
+
+def _rising(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, cells: int = CELLS) -> float:
+    """n! P(X_1 < ... < X_n and Y_1 < ... < Y_n), one point at a time, on a grid of cells and on pairs of its cells."""
+    x = _pairs(law.edges(cells // 2))
+    scores = _Cells.of(x, law)
+    t = np.unique(_noisy_quantiles(np.linspace(0, 1, cells // 2 + 1)[1:-1], scores, noise, sigma, law))
+    far = float(sigma * noise.quantile(1 - 1e-12) + x[-1] - x[0])
+    t = _pairs(np.concatenate([[t[0] - far], t, [t[-1] + far]]))
+    mass = -np.diff(_above(scores, t, noise, sigma), axis=1)
+    coarse = mass[::2, ::2] + mass[1::2, ::2] + mass[::2, 1::2] + mass[1::2, 1::2]
+    fine, wide = (_chain(n, part / np.sum(part)) for part in (mass, coarse))
+    return float(np.clip(fine * min(max((fine / wide) ** (1 / 3), 0.5), 2.0) if wide > 0 else fine, 0, 1))
+
+
+def _pairs(edges: FloatArray) -> FloatArray:
+    return np.sort(np.concatenate([edges, (edges[1:] + edges[:-1]) / 2]))
+
+
+def _chain(n: int, mass: FloatArray) -> float:
+    """n! times the chance that n points rise together: each is as likely below as the mean over its cell's corners."""
+    rows, columns = mass.shape
+    held = np.ones((rows + 1, columns + 1))
+    sides, step = np.empty((rows, columns + 1)), np.empty((rows, columns))
+    quarter = mass / 4
+    for k in range(1, n + 1):
+        np.add(held[1:], held[:-1], out=sides)
+        np.add(sides[:, 1:], sides[:, :-1], out=step)
+        step *= quarter
+        np.cumsum(step, axis=0, out=step)
+        np.cumsum(step, axis=1, out=held[1:, 1:])
+        if k == 1:
+            held[0], held[:, 0] = 0.0, 0.0
+    return float(held[-1, -1]) * math.factorial(n)
+
+
+def first_order(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
+    """c1 of (19) and (26): ``n(n-1) ||f||^2 E|V| / 2``."""
+    check_items(n)
+    return law.spacing_density(n) * noise.mean_difference / 2
+
+
+def second_order(n: int, law: ScoreLaw, noise: ScoreNoise | None = None) -> tuple[float, float]:
+    """(c1, c2) of Corollary 3.7, for normal noise unless another is given."""
+    first, second = taylor_coefficients(n, noise if noise is not None else Gaussian(), law, orders=2)
+    return first, second
+
+
+def taylor_coefficients(n: int, noise: ScoreNoise, law: ScoreLaw, orders: int = 3) -> tuple[float, ...]:
+    """(c1, ..., c_orders) of Theorem 3.6 (its P_e^(i) / i!), orders up to 3; see the module for the formulas.
+
+    Refuses laws whose integrals diverge (a density with a pole, or for order 3 with an unbounded slope).
+    """
+    check_items(n)
+    if orders not in (1, 2, 3):
+        raise InputError(f"orders must be 1, 2 or 3, got {orders!r}")
+    coefficients = (first_order(n, noise, law), *(part(n, noise, law) for part in (_second, _third)[: orders - 1]))
+    if not all(math.isfinite(c) for c in coefficients):
+        raise Unsupported(f"the law's density is too rough for an expansion to order {orders}: {coefficients}")
+    return coefficients
+
+
+def pair_term(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
+    """alpha_2(0) of the module: two neighbouring pairs change order at once."""
+    constants = order_constants(noise)
+    return law.neighbour_density(n) * constants.pair + law.far_density(n) * constants.far
+
+
+def _falling(n: int, k: int) -> float:
+    return float(math.perm(n, k)) if k <= n else 0.0
+
+
+def _second(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
+    return law.spacing_slope(n) / 2 - pair_term(n, noise, law)
+
+
+def _third(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
+    c = order_constants(noise)
+    i2, i3, i4 = (law.power_integral(k) for k in (2, 3, 4))
+    curvature = law.correlation_curvature - (n - 2) * law.triple_slope + (n - 2) * (n - 3) * i4
+    one = _falling(n, 2) * curvature * c.cube / 6
+    near = _falling(n, 3) * (law.triple_slope - 2 * (n - 3) * i4) * c.square_pair / 2
+    far = _falling(n, 4) * (i2 * law.correlation_slope - (n - 4) * i2 * i3 - i4) * c.square_far / 2
+    three = (
+        _falling(n, 4) * i4 * c.chain + _falling(n, 5) * i2 * i3 * c.pair_single + _falling(n, 6) * i2**3 * c.triple / 6
+    )
+    return one - near - far + three

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -293,44 +293,15 @@ class Exponential(ScoreLaw):
         return np.asarray(self.rate * np.exp(-self.rate * np.asarray(d, dtype=float)))
 
 
-NAMES = ("uniform", "normal", "exponential", "beta")
+def check_items(n: int) -> int:
+    """The number of scores: a whole number of at least 2."""
+    if isinstance(n, bool) or n != int(n) or n < 2:
+        raise InputError(f"n must be a whole number of at least 2, got {n!r}")
+    return int(n)
 
 
-def score_law(law: Any, low: float = 0.0, high: float = 1.0, **shape: float) -> ScoreLaw:
-    """The law of the scores: a ``ScoreLaw``, a frozen scipy distribution, a public sample, or a name on (low, high).
-
-    The names: "uniform"; "normal" with (low, high) three standard deviations around its middle; "exponential" from low
-    on, five means long; "beta" with shapes a and b (2 and 2 unless told). They are plain descriptions of scores that
-    are declared to lie in (low, high); the tails beyond it are kept, as the closed forms want.
-    """
-    if isinstance(law, ScoreLaw):
-        return law
-    if isinstance(law, str):
-        return _named(law, low, high, shape)
-    if hasattr(law, "ppf") and hasattr(law, "pdf"):
-        from rankdp.theory.score_tables import Tabulated
-
-        return Tabulated(law)
-    if hasattr(law, "__len__") or isinstance(law, np.ndarray):
-        from rankdp.theory.score_samples import Sampled
-
-        return Sampled(law)
-    raise InputError(
-        f"law must be one of {', '.join(NAMES)}, a frozen scipy distribution or a public sample, got {law!r}"
-    )
-
-
-def _named(name: str, low: float, high: float, shape: dict[str, float]) -> ScoreLaw:
-    uniform = Uniform(float(low), float(high))  # checks the range
-    if name == "uniform":
-        return uniform
-    if name == "normal":
-        return Normal((uniform.low + uniform.high) / 2, uniform.width / 6)
-    if name == "exponential":
-        return Exponential(5 / uniform.width, uniform.low)
-    if name == "beta":
-        from rankdp.theory.score_tables import Beta, Tabulated
-
-        a, b = (check_number(shape.get(key, 2.0), key, "a number above 0", 0.0) for key in ("a", "b"))
-        return Tabulated(Beta(a, b, uniform.low, uniform.width))
-    raise InputError(f"law must be one of {', '.join(NAMES)}, a frozen scipy distribution or a sample, got {name!r}")
+def check_top(n: int, k: int) -> int:
+    """How many of n are on top: a whole number from 1 to n."""
+    if isinstance(k, bool) or k != int(k) or not 1 <= k <= n:
+        raise InputError(f"k must be a whole number from 1 to n = {n}, got {k!r}")
+    return int(k)

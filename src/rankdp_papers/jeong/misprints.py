@@ -10,12 +10,12 @@ import numpy as np
 
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
-from rankdp.theory.decoders import estimate
+from rankdp.theory.decoders import error_probability, estimate
 from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
 from rankdp.theory.noises.constants import gaussian_pair, order_constants
 from rankdp.theory.noises.radial import unit_scale
 from rankdp.theory.quadrature import log_trapezoid
-from rankdp.theory.recovery import error_probability, first_order, second_order
+from rankdp.theory.recovery import first_order, second_order
 from rankdp_papers.experiment import Cell, Row, exact_row
 from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
 

@@ -10,14 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankdp.theory.decoders import decoder_gap, error_probability
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, noise
-from rankdp.theory.recovery import (
-    decoder_gap,
-    error_probability,
-    first_order,
-    order_probability_iid,
-    taylor_coefficients,
-)
+from rankdp.theory.recovery import first_order, order_probability_iid, taylor_coefficients
 from rankdp.theory.score_laws import Exponential, ScoreLaw, Uniform
 from rankdp_papers.experiment import Cell, Row, exact_row
 

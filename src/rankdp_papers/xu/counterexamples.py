@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.theory.attack import reversal_tail
 from rankdp.theory.estimators import pair_estimator
-from rankdp.theory.kendall import preference_bounds
+from rankdp.theory.kendall import preference_bounds, reversal_tail
 from rankdp.theory.permutations import all_permutations, moves
 from rankdp_papers.experiment import Cell, Row, mean_row
 from rankdp_papers.xu.kept_pairs import share_in_order

@@ -42,7 +42,7 @@ from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.privacy.guarantee import ONE_SCORE, Guarantee
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace, geometric, uniform_below
-from rankdp.privacy.powers import GeneralizedNormal
+from rankdp.privacy.powers import PowerLaw
 
 _TRIAL_STEPS = 1 << 20
 _LARGEST_P = 64
@@ -95,7 +95,7 @@ class _PowerScores(ScoreMechanism):
     """Noise of the law ``exp(-rate (|j|/scale)^p)``."""
 
     @property
-    def law(self) -> GeneralizedNormal:
+    def law(self) -> PowerLaw:
         """p, rate and scale."""
         raise NotImplementedError
 
@@ -150,9 +150,9 @@ class GaussianScores(_PowerScores):
         return _calibrate(Fraction(2), Fraction(1, 2), self.grid.steps, self.epsilon, self.delta)
 
     @property
-    def law(self) -> GeneralizedNormal:
+    def law(self) -> PowerLaw:
         """p = 2 and rate = 1/2."""
-        return GeneralizedNormal(Fraction(2), Fraction(1, 2), self.sigma)
+        return PowerLaw(Fraction(2), Fraction(1, 2), self.sigma)
 
     @property
     def rho(self) -> float:
@@ -216,12 +216,12 @@ class GeneralizedNormalScores(_PowerScores):
         return self.asked.p
 
     @cached_property
-    def law(self) -> GeneralizedNormal:
+    def law(self) -> PowerLaw:
         """Up to p = 1 the rate is eps and the scale K; above, the rate is 1 and the scale calibrated."""
         if self.p <= 1:
-            return GeneralizedNormal(self.p, self.epsilon, Fraction(self.grid.steps))
+            return PowerLaw(self.p, self.epsilon, Fraction(self.grid.steps))
         scale = _calibrate(self.p, Fraction(1), self.grid.steps, self.epsilon, self.delta)
-        return GeneralizedNormal(self.p, Fraction(1), scale)
+        return PowerLaw(self.p, Fraction(1), scale)
 
     @property
     def parameters(self) -> dict[str, Any]:

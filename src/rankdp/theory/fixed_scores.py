@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankdp.errors import InputError, Unsupported
 from rankdp.theory.noises.contract import ScoreNoise, check_number
 from rankdp.theory.quadrature import spread, stieltjes
-from rankdp.theory.recovery_simulation import check_top
+from rankdp.theory.score_laws import check_top
 
 FloatArray = NDArray[np.float64]
 TAIL = 28
