@@ -16,7 +16,7 @@ from rankdp_papers.pictures import draw, image
 from rankdp_papers.specification import Specification
 from rankdp_papers.verdicts import Verdict, judge, select
 
-_NUMBER = re.compile(r"\{[^{}]*\}")
+NUMBER = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def filled(text: str, rows: Sequence[Row]) -> str:
     """The text with each ``{method = "kendall", items = 5, show = ".2f"}`` replaced by the value that it selects.
 
     Beside columns (see ``verdicts.select``) it takes ``show``, a format, and ``take``: smallest or largest, where
-    several rows are meant.
+    several rows are meant. A point that this size of the run does not have is said to be not run.
     """
-    return _NUMBER.sub(lambda match: _number(match.group(), rows), " ".join(text.split()))
+    return NUMBER.sub(lambda match: _number(match.group(), rows), " ".join(text.split()))
 
 
 def _number(wanted: str, rows: Sequence[Row]) -> str:
@@ -77,6 +77,8 @@ def _number(wanted: str, rows: Sequence[Row]) -> str:
         raise InputError(f"seen: {wanted} must be an inline table of TOML: {problem}") from None
     show, take = columns.pop("show", ".2g"), columns.pop("take", None)
     values = {row["value"] for row in select(rows, columns)}
-    if not values or (take is None and len(values) > 1):
+    if not values:
+        return "(not run)"
+    if take is None and len(values) > 1:
         raise InputError(f"seen: {wanted} must select one value, got {len(values)}")
     return format(max(values) if take == "largest" else min(values), show)

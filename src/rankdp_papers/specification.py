@@ -3,7 +3,7 @@
     title, source       what it shows and where it stands in the paper
     experiment          module.function inside rankdp_papers.<paper>, from a cell to rows
     seed, data          where randomness starts; the data sets it needs
-    setting, seen       what was done, and what we see
+    setting, seen       what was done, and what we see, with its numbers taken from the table (see ``results.filled``)
     [settings]          constants of every cell
     [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
     [figure]            x, lines, panels, rows, log, labels (see ``figures``)
