@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-long check lint bench papers docs dist lock format clean
+.PHONY: help demo test test-long check lint fuzz bench papers docs dist lock format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,6 +34,9 @@ lint: $(DEV)  ## style, types and layers alone
 	@$(RUN) ruff format --check --quiet
 	@$(RUN) mypy --no-error-summary
 	@said=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
+
+fuzz: $(DEV)  ## damaged and forged files, read and compared: FUZZ="--seed 1 --files 100000 --seconds 3600"
+	@$(RUN) tests.fuzzing $(FUZZ)
 
 bench: $(DEV)  ## ours and the peers side by side, as ratios
 	@$(RUN) benchmarks

@@ -35,5 +35,5 @@ class SystemProblem(InputError):
 
 def system_problem(path: str, error: OSError, doing: str, what: str = "file") -> SystemProblem:
     """The operating system's refusal as one sentence: `path`, what could not be done to the file, and why."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
+    reason = os.strerror(error.errno) if error.errno else next(iter(str(error).splitlines()), "no reason was given")
     return SystemProblem(f"{path}: the {what} could not be {doing} ({reason})")

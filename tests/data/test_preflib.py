@@ -156,8 +156,17 @@ def test_ties(tmp_path):
         (
             "soi",
             "# NUMBER VOTERS: many\n" + NAMES,
-            ", line 1: NUMBER VOTERS must be a whole number, got 'many'",
+            ", line 1: NUMBER VOTERS must be a whole number of at most 18 digits, got 'many'",
         ),
+        (
+            "soi",
+            f"# NUMBER VOTERS: {'1' * 5000}\n{NAMES}",
+            ", line 1: NUMBER VOTERS must be a whole number of at most 18",
+        ),
+        ("soi", f"# ALTERNATIVE NAME {'1' * 5000}: a\n", ", line 1: the number of an alternative must be a whole"),
+        ("soi", NAMES + f"{'1' * 5000}: 1,2\n", ", line 4: an order must look like"),
+        ("soi", NAMES + f"{10**13}: 1,2\n", ": a file holds at most 2147483647 voters, got 10000000000000"),
+        ("toi", NAMES + "1: {1 2},3\n", ", line 4: an order must look like"),
         ("soi", NAMES + "# ALTERNATIVE NAME 4: a\n", ", line 4: alternative 4 ('a') is named twice"),
         ("soi", "# ALTERNATIVE NAME 1: \n1: 1\n", ", line 1: the alternative's name is blank"),
         ("soi", NAMES.encode() + b"# \xff\n", ", line 4: the text is not valid UTF-8"),

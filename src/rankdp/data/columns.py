@@ -65,7 +65,7 @@ ITEM_NAMES = (
 )
 RANK_NAMES = ("rank", "ranking", "position", "place")
 
-_RANK = re.compile(r"rank[ _.-]?(\d+)", re.IGNORECASE)
+_RANK = re.compile(r"rank[ _.-]?(\d{1,9})", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +147,5 @@ def _first(names: Sequence[str], known: Sequence[str], taken: set[str | None]) -
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:12])
+    shown = ", ".join(name if name.isprintable() else repr(name) for name in names[:12])
     return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if shown else "none"

@@ -71,7 +71,9 @@ def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
         file = pq.ParquetFile(path, read_dictionary=list(coded), pre_buffer=False)
         metadata, _ = file.metadata, file.schema_arrow.names
         groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    except (pa.ArrowException, UnicodeDecodeError):
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
         raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
     if min(groups, default=0) < 0 or sum(groups) != metadata.num_rows:
         raise _damaged(path, f"it announces {metadata.num_rows} rows, and {sum(groups)} in its row groups")
@@ -80,9 +82,10 @@ def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
 
 def check_flat(path: str, file: Any, columns: Sequence[str]) -> None:
     """Refuse columns that hold lists or structures."""
-    flat = {file.schema.column(number).path for number in range(len(file.schema))}
+    import pyarrow as pa
+
     for name in columns:
-        if name not in flat:
+        if pa.types.is_nested(file.schema_arrow.field(name).type):
             raise InputError(f"{path}: the column {name!r} must hold texts or numbers")
 
 
@@ -96,22 +99,35 @@ def read_group(
     """The record batches of one row group, each validated; refused when it does not hold the rows that it announces."""
     import pyarrow as pa
 
-    facts, rows = file.metadata.row_group(group), 0
-    announced = facts.num_rows
-    for number in range(facts.num_columns):
-        chunk = facts.column(number)
-        if chunk.path_in_schema in columns and chunk.num_values != announced:
-            values = f"{chunk.num_values} values of {chunk.path_in_schema!r}"
-            raise _damaged(path, f"row group {group + 1} announces {announced} rows and {values}")
+    announced, rows = file.metadata.row_group(group).num_rows, 0
     try:
-        for batch in file.iter_batches(batch_rows, [group], list(columns), use_threads=use_threads):
+        stream = file.iter_batches(batch_rows, [group], list(columns), use_threads=use_threads)
+        batch = next(stream, None)
+        _check_values(path, file, group, columns)
+        while batch is not None:
             batch.validate(full=True)
             rows += batch.num_rows
             yield batch
+            batch = next(stream, None)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged(path, first_line(error)) from None
     if rows != announced:
         raise _damaged(path, f"row group {group + 1} announces {announced} rows and holds {rows}")
+
+
+def _check_values(path: str, file: Any, group: int, columns: Sequence[str]) -> None:
+    """Refuse a row group whose columns announce another number of values than it has rows.
+
+    Only once a reader of these columns was made, which refuses what is wrong with them: PyArrow's facts about a column
+    that cannot be read end the process.
+    """
+    facts = file.metadata.row_group(group)
+    for number in range(len(file.schema)):
+        name = file.schema.column(number).path
+        if name in columns and (values := facts.column(number).num_values) != facts.num_rows:
+            raise _damaged(
+                path, f"row group {group + 1} announces {facts.num_rows} rows and {values} values of {name!r}"
+            )
 
 
 class ParquetSink:

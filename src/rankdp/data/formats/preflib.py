@@ -22,11 +22,13 @@ from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, check_item
 from rankdp.errors import InputError
 
-_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
-_NUMBER = re.compile(r"#\s*NUMBER (ALTERNATIVES|VOTERS|UNIQUE ORDERS)\s*:\s*(.*)", re.IGNORECASE)
-_ORDER = re.compile(r"(\d+)\s*:\s*(.*)")
-_GROUP = re.compile(r"\{([\d,\s]*)\}|(\d+)")
-_WHOLE = re.compile(r"(?:\{[\d,\s]*\}|\d+)(?:\s*,\s*(?:\{[\d,\s]*\}|\d+))*\s*,?")
+_NUMBER = r"[0-9]{1,18}"
+_TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
+_HEADER_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+([^:]*?)\s*:\s*(.*)", re.IGNORECASE)
+_HEADER_NUMBER = re.compile(r"#\s*NUMBER (ALTERNATIVES|VOTERS|UNIQUE ORDERS)\s*:\s*(.*?)\s*", re.IGNORECASE)
+_ORDER = re.compile(rf"({_NUMBER})\s*:\s*((?:{_TIED}|{_NUMBER})(?:\s*,\s*(?:{_TIED}|{_NUMBER}))*)\s*,?\s*")
+_GROUP = re.compile(rf"{_TIED}|{_NUMBER}")
+_MOST_VOTERS = 2**31 - 1
 
 Groups = list[list[int]]
 """An order as PrefLib writes it: groups of tied items, best first."""
@@ -57,35 +59,38 @@ class _File:
         return InputError(f"{self.path}, line {line}: {sentence}")
 
     def _header(self, number: int, line: str) -> None:
-        if match := _NAME.fullmatch(line):
-            key, name = int(match[1]), match[2].strip()
+        if match := _HEADER_NAME.fullmatch(line):
+            key, name = self._whole(number, "the number of an alternative", match[1]), match[2].strip()
             check_item(name, lambda: f"{self.path}, line {number}: the alternative's name")
             if key in self.names or name in self.names.values():
                 raise self.problem(number, f"alternative {key} ({name!r}) is named twice")
             self._places[key] = len(self.names)
             self.names[key] = name
-        elif match := _NUMBER.fullmatch(line):
-            if not match[2].strip().isdecimal():
-                raise self.problem(number, f"NUMBER {match[1]} must be a whole number, got {match[2].strip()!r}")
-            self.numbers[match[1].upper()] = int(match[2])
+        elif match := _HEADER_NUMBER.fullmatch(line):
+            self.numbers[match[1].upper()] = self._whole(number, f"NUMBER {match[1]}", match[2])
+
+    def _whole(self, line: int, what: str, text: str) -> int:
+        if not re.fullmatch(_NUMBER, text):
+            raise self.problem(line, f"{what} must be a whole number of at most 18 digits, got {text[:60]!r}")
+        return int(text)
 
     def _order(self, number: int, line: str) -> None:
         if not self.names:
             raise self.problem(
                 number,
                 "there is no '# ALTERNATIVE NAME' line before the orders; this may be PrefLib's old format "
-                "without a header: fetch the file anew from PrefLib, or save it with preflibtools",
+                "without a header: fetch the file again from PrefLib, or save it with preflibtools",
             )
         match = _ORDER.fullmatch(line)
-        if match is None or not _WHOLE.fullmatch(match[2].strip()):
+        if match is None:
             raise self.problem(number, f"an order must look like '3: 1,2,{{4,5}}', got {line[:60]!r}")
         count = int(match[1])
         if not count:
             raise self.problem(number, "the count of an order must be 1 or more, got 0")
         groups: Groups = []
         seen: set[int] = set()
-        for tied, single in _GROUP.findall(match[2]):
-            keys = [int(key) for key in (single or tied).split(",") if key.strip()]
+        for group in _GROUP.findall(match[2]):
+            keys = [int(key) for key in re.findall(_NUMBER, group)]
             for key in keys:
                 if key not in self._places:
                     raise self.problem(number, f"{key} is not one of the {len(self.names)} alternatives in the header")
@@ -114,6 +119,8 @@ class _File:
                 raise InputError(
                     f"{self.path}: the header says NUMBER {key}: {self.numbers[key]}, but the file has {number}"
                 )
+        if found["VOTERS"] > _MOST_VOTERS:
+            raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
 
 def open_preflib(path: str, kind: str, options: Options) -> Source:

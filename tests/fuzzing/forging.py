@@ -1,0 +1,307 @@
+"""Files to read, most of them damaged: number n of a seed is always the same file."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import thrift
+
+NUMBERS = (-(2**63), -(2**31), -1, 0, 1, 2, 7, 100, 2**15, 2**31 - 1, 2**31, 2**32, 10**12, 2**62, 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One file: what it should hold, its ending, and its bytes."""
+
+    holds: str
+    """`rankings` or `votes`."""
+    ending: str
+    data: bytes
+
+
+def case(seed: int, number: int) -> Case:
+    """File `number` of a seed."""
+    rng = random.Random(f"{seed}/{number}")
+    chosen = rng.choice(originals())
+    data = chosen.data
+    forge: Callable[[bytes, random.Random], bytes] = {"parquet": _forge_parquet, "csv": _forge_csv}.get(
+        chosen.ending, _forge_preflib
+    )
+    for _ in range(rng.choice((0, 1, 1, 1, 1, 2, 2, 3, 5)) if number % 50 else 0):
+        data = (forge if rng.random() < 0.6 else _damage)(data, rng)
+    return Case(chosen.holds, chosen.ending, data)
+
+
+@cache
+def originals() -> list[Case]:
+    """Whole files of every kind."""
+    return [*_parquet_files(), *_csv_files(), *_preflib_files()]
+
+
+def _orders(rows: int, items: int, width: int) -> list[list[int]]:
+    rng = random.Random(f"{rows} {items} {width}")
+    return [rng.sample(range(items), width) for _ in range(rows)]
+
+
+def _parquet_files() -> list[Case]:
+    cases = []
+    for kind, options in itertools.product(
+        ("dictionary", "string", "int64", "int8"),
+        (
+            {"compression": "none"},
+            {"compression": "snappy", "data_page_version": "2.0", "row_group_size": 25},
+            {"compression": "zstd", "data_page_size": 40, "write_batch_size": 16},
+            {"compression": "none", "use_dictionary": False, "store_schema": False},
+        ),
+    ):
+        options["write_statistics"] = kind == "string"
+        for table in _ranking_tables(kind):
+            cases.append(Case("rankings", "parquet", _parquet(table, options)))
+        for table in _vote_tables(kind):
+            cases.append(Case("votes", "parquet", _parquet(table, options)))
+    return cases
+
+
+def _parquet(table: pa.Table, options: dict[str, Any]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def _items(column: list[int | None], kind: str) -> pa.Array:
+    if kind.startswith("int"):
+        return pa.array(column, kind)
+    texts = pa.array([None if item is None else f"item {item}" for item in column])
+    return texts.dictionary_encode() if kind == "dictionary" else texts
+
+
+def _ranking_tables(kind: str) -> list[pa.Table]:
+    orders = _orders(60, 5, 3)
+    columns = {f"rank_{rank + 1}": _items([order[rank] for order in orders], kind) for rank in range(3)}
+    ids = pa.array(range(60)) if kind.startswith("int") else pa.array([f"v{row}" for row in range(60)])
+    blank = _items([order[2] if row % 3 else None for row, order in enumerate(orders)], kind)
+    long = [(row, item, rank) for row, order in enumerate(orders[:20]) for rank, item in enumerate(order, 1)]
+    voters, items, ranks = (list(column) for column in zip(*long, strict=True))
+    return [
+        pa.table({"voter": ids, **columns}),
+        pa.table({**columns, "rank_3": blank, "eps": pa.array([0.5 + row for row in range(60)])}),
+        pa.table({"voter": pa.array(voters), "item": _items(items, kind), "rank": pa.array(ranks)}),
+    ]
+
+
+def _vote_tables(kind: str) -> list[pa.Table]:
+    pairs = _orders(60, 5, 2)
+    left, right = (_items([pair[side] for pair in pairs], kind) for side in (0, 1))
+    voters = pa.array([row // 4 for row in range(60)])
+    words = [("model_a", "model_b", "tie")[row % 3] for row in range(60)]
+    return [
+        pa.table({"winner": left, "loser": right, "voter": voters}),
+        pa.table({"item_1": left, "item_2": right, "outcome": pa.array([(1.0, 0.0, 0.5)[r % 3] for r in range(60)])}),
+        pa.table({"model_a": left, "model_b": right, "winner": words, "weight": pa.array([r % 4 for r in range(60)])}),
+    ]
+
+
+def _csv_files() -> list[Case]:
+    texts = {"rankings": [], "votes": []}
+    orders = _orders(40, 5, 3)
+    names = ["tea", "water", 'so "called" milk', "juice, cold", "x\u00e9"]
+
+    def quoted(item: int) -> str:
+        return '"' + names[item].replace('"', '""') + '"' if item in (2, 3) else names[item]
+
+    wide = [f"v{row},{','.join(quoted(item) for item in order)}" for row, order in enumerate(orders)]
+    texts["rankings"] += [
+        "\n".join(["voter,rank_1,rank_2,rank_3", *wide]) + "\n",
+        "\r\n".join(["voter;age;rank_1;rank_2", *(f" {r} ;{r % 7};{quoted(o[0])};NA" for r, o in enumerate(orders))]),
+        "\ufeffrank_1\trank_2\n" + "\n\n".join(f"{quoted(o[0])}\t{quoted(o[1]) if o[2] else ''}" for o in orders),
+        "voter,item,rank,eps\n"
+        + "".join(f"{r},{quoted(i)},{k},{r + 1}.5\n" for r, o in enumerate(orders) for k, i in enumerate(o, 1)),
+        'rank_1,"note"\n' + "".join(f'{quoted(o[0])},"two\nlines, {r}"\n' for r, o in enumerate(orders)),
+    ]
+    texts["votes"] += [
+        "winner,loser,voter\n" + "".join(f"{quoted(o[0])},{quoted(o[1])},{r // 3}\n" for r, o in enumerate(orders)),
+        "item_1;item_2;outcome\n" + "".join(f"{o[0]};{o[1]};{('1', '0', '0.5')[o[2] % 3]}\n" for o in orders),
+        "model_a,model_b,winner,weight\r\n"
+        + "".join(f"{o[0]},{o[1]},{('model_a', 'Tie', str(o[1]))[o[2] % 3]},{o[2]}\r\n" for o in orders),
+    ]
+    return [Case(holds, "csv", text.encode()) for holds, kind in texts.items() for text in kind]
+
+
+def _preflib_files() -> list[Case]:
+    names = "".join(f"# ALTERNATIVE NAME {item}: item {item}\n" for item in range(1, 6))
+    bodies = {
+        "soc": "7: 1,2,3,4,5\n3: 5,4,3,2,1\n1: 2,1,3,5,4\n",
+        "soi": "7: 1,2\n3: 5\n1: 2,1,3\n",
+        "toc": "7: 1,{2,3},4,5\n3: {5,4,3,2,1}\n1: 2,1,3,5,4\n",
+        "toi": "7: 1,{2,3}\n3: 5\n1: {2,1},3\n",
+    }
+    counts = "# NUMBER ALTERNATIVES: 5\n# NUMBER VOTERS: 11\n# NUMBER UNIQUE ORDERS: 3\n"
+    heads = {"": f"# FILE NAME: x\n{counts}{names}", "bare": f"# TITLE: y\n{names}"}
+    return [
+        Case("rankings", kind, (head + body).encode())
+        for kind, body in bodies.items()
+        for head in heads.values()
+        for _ in range(3)  # as often as the many kinds of Parquet files would have it
+    ]
+
+
+def _damage(data: bytes, rng: random.Random) -> bytes:
+    """Bits, bytes and stretches changed, removed, repeated or put in, anywhere."""
+    copy = bytearray(data)
+    if not copy:
+        return data
+    at = rng.randrange(len(copy))
+    end = min(len(copy), at + rng.choice((1, 2, 4, 9, 40)))
+    match rng.randrange(8):
+        case 0 | 1:
+            copy[at] ^= 1 << rng.randrange(8)
+        case 2:
+            copy[at] = rng.choice((0, 1, 10, 34, 44, 127, 128, 255))
+        case 3:
+            copy[at:end] = rng.randbytes(end - at)
+        case 4:
+            del copy[at:end]
+        case 5:
+            copy[at:at] = rng.randbytes(rng.randrange(1, 9))
+        case 6:
+            copy[at:at] = copy[at:end]
+        case 7:
+            del copy[at if rng.random() < 0.5 else -rng.randrange(1, 20) :]
+    return bytes(copy)
+
+
+def _number(now: int, rng: random.Random) -> int:
+    return rng.choice((now + 1, now - 1, 2 * now, now // 2, -now, now + rng.randrange(-64, 64), rng.choice(NUMBERS)))
+
+
+def _forge_parquet(data: bytes, rng: random.Random) -> bytes:
+    """Numbers of the footer and of page headers, row counts that agree in their lie, columns exchanged."""
+    try:
+        pages, footer = thrift.split(data)
+        return rng.choice((_forge_footer, _forge_footer, _forge_rows, _forge_columns, _forge_page))(pages, footer, rng)
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        return _damage(data, rng)  # damaged before
+
+
+def _forge_footer(pages: bytes, footer: dict[int, Any], rng: random.Random) -> bytes:
+    for path in rng.choices(thrift.numbers(footer), k=rng.choice((1, 1, 2))):
+        thrift.put(footer, path, _number(thrift.get(footer, path), rng))
+    return thrift.join(pages, footer)
+
+
+def _forge_rows(pages: bytes, footer: dict[int, Any], rng: random.Random) -> bytes:
+    """One group's rows, and some of: the file's rows, the values of all columns, the values of one column."""
+    groups = footer[4][1][1]
+    place = rng.randrange(len(groups))
+    rows = thrift.get(groups[place], (3,))
+    lie = _number(rows, rng)
+    thrift.put(groups[place], (3,), lie)
+    columns = groups[place][1][1][1]
+    if rng.random() < 0.7:
+        thrift.put(footer, (3,), thrift.get(footer, (3,)) + lie - rows)
+    if rng.random() < 0.7:
+        for column in columns if rng.random() < 0.7 else [rng.choice(columns)]:
+            thrift.put(column, (3, 5), lie)
+    return thrift.join(pages, footer)
+
+
+def _forge_columns(pages: bytes, footer: dict[int, Any], rng: random.Random) -> bytes:
+    """Column chunks exchanged, removed or repeated; row groups too; names and types of columns changed."""
+    groups = footer[4][1][1]
+    columns = rng.choice(groups)[1][1][1]
+    schema = footer[2][1][1]
+    match rng.randrange(6):
+        case 0:
+            first, second = rng.randrange(len(columns)), rng.randrange(len(columns))
+            columns[first], columns[second] = columns[second], columns[first]
+        case 1:
+            del columns[rng.randrange(len(columns))]
+        case 2:
+            columns.append(rng.choice(columns))
+        case 3:
+            groups.append(rng.choice(groups))
+        case 4:
+            del groups[rng.randrange(len(groups))]
+        case 5:
+            first, second = rng.choices(schema[1:], k=2)
+            first[4], second[4] = second[4], first[4]
+    return thrift.join(pages, footer)
+
+
+def _forge_page(pages: bytes, footer: dict[int, Any], rng: random.Random) -> bytes:
+    """A number in the header of a page that the footer points to."""
+    column = rng.choice(rng.choice(footer[4][1][1])[1][1][1])[3][1]
+    at = column[rng.choice([field for field in (9, 11) if field in column])][1]
+    reader = thrift._Reader(pages)
+    reader.at = at
+    header = reader.struct()
+    path = rng.choice(thrift.numbers(header))
+    thrift.put(header, path, _number(thrift.get(header, path), rng))
+    return thrift.join(pages[:at] + thrift.unparse(header) + pages[reader.at :], footer)
+
+
+def _forge_csv(data: bytes, rng: random.Random) -> bytes:
+    """Separators, quotes and line ends where there were none, fields that are long, headers of another kind."""
+    lines = data.split(b"\n")
+    row = rng.randrange(len(lines))
+    fields = lines[row].split(b",")
+    place = rng.randrange(len(fields))
+    match rng.randrange(9):
+        case 0:
+            at = rng.randrange(len(data) + 1)
+            mark = rng.choice((b'"', b",", b"\n", b"\r", b"\r\n", b"\t", b";", b"\0", b"\xff", "\u2028".encode(), b" "))
+            return data[:at] + mark + data[at:]
+        case 1:
+            fields[place] = rng.choice((b"", b"NA", b"-", b"nan", b"null", b'""', b'" "', b" ", b"\xc2\xa0", b"1e999"))
+        case 2:
+            fields[place] = rng.choice((b"x", b"9")) * rng.choice((5000, 140_000))
+        case 3:
+            fields[place] = fields[rng.randrange(len(fields))]
+        case 4:
+            fields.insert(place, rng.choice((b"", b"tea")))
+        case 5:
+            del fields[place]
+        case 6:
+            lines[0] = rng.choice((b"voter,rank_1,rank_2,rank_3", b"rank_" + b"9" * 5000, b'"voter', b"item,rank", b""))
+            return b"\n".join(lines)
+        case 7:
+            lines.insert(row, rng.choice(lines))
+        case 8:
+            return data.replace(b"\n", rng.choice((b"\r", b"\r\n", b"\n\n")))
+    lines[row] = b",".join(fields)
+    return b"\n".join(lines)
+
+
+def _forge_preflib(data: bytes, rng: random.Random) -> bytes:
+    """Numbers of the header and of orders changed, also both so that they agree; lines removed and repeated."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    row = rng.randrange(len(lines))
+    match rng.randrange(6):
+        case 0 | 1:
+            digits = [place for place, mark in enumerate(lines[row]) if mark.isdigit()]
+            if digits:
+                at = rng.choice(digits)
+                new = rng.choice((str(rng.randrange(12)), "", "-1", "9" * 30, "1" * 5000, "\u0663", "\u00b2", "1.5"))
+                lines[row] = lines[row][:at] + new + lines[row][at + 1 :]
+        case 2:
+            del lines[row]
+        case 3:
+            lines.insert(row, rng.choice(lines))
+        case 4:
+            count = rng.choice((8, 200, 10**13, 10**18, 2**63, 10**40))
+            lines = [line.replace("VOTERS: 11", f"VOTERS: {count + 4}") for line in lines]
+            lines = [f"{count}:{line[2:]}" if line.startswith("7:") else line for line in lines]
+        case 5:
+            marks = ("{", "}", ",", ",,", ":", "#", " ", "{}", "\u2028", "\x1c", "\r")
+            at = rng.randrange(len(lines[row]) + 1)
+            lines[row] = lines[row][:at] + rng.choice(marks) + lines[row][at:]
+    return "\n".join(lines).encode()
