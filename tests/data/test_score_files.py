@@ -55,7 +55,7 @@ def test_names_and_blank_lines(tmp_path):
         ({"item": ["a", "b"], "score": ["1", "x"]}, "row 2: the score must be a number, got 'x'"),
         ({"item": ["a", "b"], "score": [True, False]}, "row 1: the score must be a number, got True"),
         ({"item": ["a", "a"], "score": [1, 2]}, "row 2: item 'a' is there twice, first in row 1"),
-        ({"item": [["a"], ["b"]], "score": [1, 2]}, "row 1: the item must be a text or a number"),
+        ({"item": [["a"], ["b"]], "score": [1, 2]}, "the column 'item' must hold texts or numbers"),
         ({"item": pa.array([], pa.string()), "score": pa.array([], pa.float64())}, "there are no rows"),
     ],
 )
@@ -79,3 +79,14 @@ def test_what_is_not_a_file_of_scores(tmp_path):
     ]:
         with pytest.raises(InputError, match=sentence):
             read_scores(tmp_path / name)
+
+
+def test_a_damaged_parquet_file(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"item": [" a ", "b"], "score": [1, 2]}), path)
+    assert read_scores(path).names == ("a", "b")
+    data = path.read_bytes()
+    for part in (data[:-9], data[:40] + data[60:]):
+        path.write_bytes(part)
+        with pytest.raises(InputError, match=r"in\.parquet: this is not a whole Parquet file|the file is damaged"):
+            read_scores(path)

@@ -65,6 +65,9 @@ ITEM_NAMES = (
 )
 RANK_NAMES = ("rank", "ranking", "position", "place")
 
+SCORED_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")
+SCORE_NAMES = ("score", "value", "rating", "points")
+
 _RANK = re.compile(r"rank[ _.-]?(\d{1,9})", re.IGNORECASE | re.ASCII)
 
 
@@ -101,6 +104,23 @@ def recognise(
         layout, ranks = "long", _long_columns(names, what, voter, taken)
     used = {*taken, *ranks}
     return Columns(layout, voter, ranks, epsilon_column, tuple(name for name in names if name not in used))
+
+
+def recognise_scores(
+    names: Sequence[str], what: str, item_column: str | None = None, score_column: str | None = None
+) -> tuple[str, str]:
+    """The item column and the score column of a table of scores, or one sentence that says what is missing."""
+    _refuse_twins(names, what)
+    chosen = []
+    for role, asked, known in (("item", item_column, SCORED_NAMES), ("score", score_column, SCORE_NAMES)):
+        column = asked if asked is not None else _first(names, known, set())
+        if column is None or column not in names:
+            hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known[:3])})"
+            raise InputError(f"{what}: {role}_column {hint}, and the columns are {_listed(names)}")
+        chosen.append(column)
+    if chosen[0] == chosen[1]:
+        raise InputError(f"{what}: item_column and score_column must be two columns, got {chosen[0]!r} for both")
+    return chosen[0], chosen[1]
 
 
 def _refuse_twins(names: Sequence[str], what: str) -> None:

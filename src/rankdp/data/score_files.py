@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.formats.csv import read_header
+from rankdp.data.columns import recognise_scores
+from rankdp.data.formats.csv import CsvText, read_header
+from rankdp.data.formats.parquet import check_flat, open_checked, read_group
 from rankdp.errors import InputError, system_problem
 
-ITEM_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")
-SCORE_NAMES = ("score", "value", "rating", "points")
 _READ = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_BATCH_ROWS = 1 << 16
 _WRITTEN = {**_READ, ".json": "json"}
 
 
@@ -66,62 +67,26 @@ def _kind(name: str, known: dict[str, str]) -> str:
 
 def _read_csv(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
     header, separator, _ = read_header(path)
-    item, score = _columns(path, header, item_column, score_column)
+    item, score = recognise_scores(header, path, item_column, score_column)
     places = header.index(item), header.index(score)
-    lines, names, texts = [], [], []
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            records = csv.reader(file, delimiter=separator)
-            next(records)
-            for record in records:
-                if not record:
-                    continue
-                if len(record) != len(header):
-                    raise InputError(
-                        f"{path}, line {records.line_num}: the line has {len(record)} fields "
-                        f"and the header {len(header)}"
-                    )
-                lines.append(records.line_num)
-                names.append(record[places[0]].strip())
-                texts.append(record[places[1]].strip())
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the text is not valid UTF-8") from None
-    except csv.Error as error:
-        raise InputError(f"{path}, line {records.line_num}: the file could not be read as CSV ({error})") from None
-    return _table(names, texts, header, (item, score), [f"{path}, line {line}" for line in lines], path)
+    records = list(CsvText(path, header, separator, ()).records())
+    names, texts = ([record[place].strip() for _, record in records] for place in places)
+    return _table(names, texts, header, (item, score), [f"{path}, line {line}" for line, _ in records], path)
 
 
 def _read_parquet(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            header = file.schema_arrow.names
-            item, score = _columns(path, header, item_column, score_column)
-            table = file.read([item, score])
-    except pa.ArrowException:
-        raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
-    names, values = table.column(item).to_pylist(), table.column(score).to_pylist()
+    names: list[Any] = []
+    values: list[Any] = []
+    with open_checked(path) as file:
+        header = file.schema_arrow.names
+        item, score = recognise_scores(header, path, item_column, score_column)
+        check_flat(path, file, [item, score])
+        for group in range(file.num_row_groups):
+            for batch in read_group(path, file, group, [item, score], _BATCH_ROWS):
+                names += batch.column(item).to_pylist()
+                values += batch.column(score).to_pylist()
+    names = [name.strip() if isinstance(name, str) else name for name in names]
     return _table(names, values, header, (item, score), [f"{path}, row {row + 1}" for row in range(len(names))], path)
-
-
-def _columns(path: str, header: Sequence[str], item_column: str | None, score_column: str | None) -> tuple[str, str]:
-    """The names of the two columns."""
-    for name in header:
-        if list(header).count(name) > 1:
-            raise InputError(f"{path}: two columns are called {name!r}")
-    found = []
-    for what, asked, known in (("item", item_column, ITEM_NAMES), ("score", score_column, SCORE_NAMES)):
-        present = {name.strip().lower().replace(" ", "_"): name for name in reversed(header)}
-        column = asked if asked is not None else next((present[name] for name in known if name in present), None)
-        if column is None or column not in header:
-            hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known[:3])})"
-            raise InputError(f"{path}: {what}_column {hint}, and the columns are {', '.join(header)}")
-        found.append(column)
-    if found[0] == found[1]:
-        raise InputError(f"{path}: item_column and score_column must be two columns, got {found[0]!r} for both")
-    return found[0], found[1]
 
 
 def _table(
@@ -139,8 +104,6 @@ def _table(
     for name, place in zip(names, where, strict=True):
         if name is None or name == "" or name != name:
             raise InputError(f"{place}: the {columns[0]} is blank")
-        if isinstance(name, (list, dict)):
-            raise InputError(f"{place}: the {columns[0]} must be a text or a number, got {name!r}")
         if name in seen:
             raise InputError(f"{place}: {columns[0]} {name!r} is there twice, first in {seen[name].split(', ')[-1]}")
         seen[name] = place

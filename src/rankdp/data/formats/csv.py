@@ -116,8 +116,26 @@ class CsvText:
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self.diagnose(error) from None
 
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """The line (counted from 1) and the fields of every row, read by Python; every row has the header's fields."""
+        self._refuse_bytes()
+        for line, record in self._records():
+            if len(record) != len(self.names):
+                raise InputError(
+                    f"{self.path}, line {line}: the line has {len(record)} fields and the header {len(self.names)}"
+                )
+            yield line, record
+
+    def _refuse_bytes(self) -> None:
+        with Path(self.path).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    raise InputError(f"{self.path}, line {number}: the text is not valid UTF-8") from None
+
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """The line (counted from 1) and the fields of every row below the header, as Arrow counts rows."""
+        """The line and the fields of every row below the header, as Arrow counts rows."""
         with Path(self.path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
             lines = csv.reader(file, delimiter=self.separator)
             before = 0
@@ -142,17 +160,11 @@ class CsvText:
 
     def diagnose(self, error: Exception) -> InputError:
         """Find the line that Arrow stumbled over."""
-        with Path(self.path).open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError:
-                    return InputError(f"{self.path}, line {number}: the text is not valid UTF-8")
-        for number, record in self._records():
-            if len(record) != len(self.names):
-                return InputError(
-                    f"{self.path}, line {number}: the line has {len(record)} fields and the header {len(self.names)}"
-                )
+        try:
+            for _ in self.records():
+                pass
+        except InputError as found:
+            return found
         return InputError(f"{self.path}: the file could not be read as CSV ({first_line(error)})")
 
 
