@@ -166,6 +166,8 @@ def test_ties(tmp_path):
         ("soi", f"# ALTERNATIVE NAME {'1' * 5000}: a\n", ", line 1: the number of an alternative must be a whole"),
         ("soi", NAMES + f"{'1' * 5000}: 1,2\n", ", line 4: an order must look like"),
         ("soi", NAMES + f"{10**13}: 1,2\n", ": a file holds at most 2147483647 voters, got 10000000000000"),
+        ("soi", "# ALTERNATIVE NAME 4 d\n" + NAMES, ", line 1: ALTERNATIVE NAME must be followed by a colon, got"),
+        ("soi", "# NUMBER VOTERS 11: 2\n" + NAMES, ", line 1: NUMBER VOTERS must be followed by a colon, got"),
         ("toi", NAMES + "1: {1 2},3\n", ", line 4: an order must look like"),
         ("soi", NAMES + "# ALTERNATIVE NAME 4: a\n", ", line 4: alternative 4 ('a') is named twice"),
         ("soi", "# ALTERNATIVE NAME 1: \n1: 1\n", ", line 1: the alternative's name is blank"),

@@ -87,6 +87,8 @@ def _text(cell: Any) -> str:
         return ""
     if isinstance(cell, bytes):
         cell = cell.decode()
+    if isinstance(cell, bool):
+        return str(cell).lower()
     return cell.strip() if isinstance(cell, str) else str(int(cell) if cell == int(cell) else cell)
 
 
@@ -157,7 +159,7 @@ def _compare_preflib(case: Case, rankings: Rankings) -> None:
                 numbers[" ".join(words[1:])] = value.strip()
         elif line:
             count, _, order = line.partition(":")
-            orders[tuple(names[int(number)] for number in re.findall(r"\d+", order))] += int(count)
+            orders[tuple(names[int(number)] for number in re.findall(r"\d+", order))] += int(count.strip())
     _same(dict(Counter(rankings)), dict(orders), "orders")
     _same(len(rankings), int(numbers.get("VOTERS", len(rankings))), "voters announced")
     _same(rankings.items, tuple(names.values()), "items")

@@ -24,8 +24,7 @@ from rankdp.errors import InputError
 
 _NUMBER = r"[0-9]{1,18}"
 _TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
-_HEADER_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+([^:]*?)\s*:\s*(.*)", re.IGNORECASE)
-_HEADER_NUMBER = re.compile(r"#\s*NUMBER (ALTERNATIVES|VOTERS|UNIQUE ORDERS)\s*:\s*(.*?)\s*", re.IGNORECASE)
+_HEADER = re.compile(r"#\s*(ALTERNATIVE NAME|NUMBER (?:ALTERNATIVES|VOTERS|UNIQUE ORDERS))\b([^:]*)(.*)", re.IGNORECASE)
 _ORDER = re.compile(rf"({_NUMBER})\s*:\s*((?:{_TIED}|{_NUMBER})(?:\s*,\s*(?:{_TIED}|{_NUMBER}))*)\s*,?\s*")
 _GROUP = re.compile(rf"{_TIED}|{_NUMBER}")
 _MOST_VOTERS = 2**31 - 1
@@ -59,15 +58,23 @@ class _File:
         return InputError(f"{self.path}, line {line}: {sentence}")
 
     def _header(self, number: int, line: str) -> None:
-        if match := _HEADER_NAME.fullmatch(line):
-            key, name = self._whole(number, "the number of an alternative", match[1]), match[2].strip()
-            check_item(name, lambda: f"{self.path}, line {number}: the alternative's name")
-            if key in self.names or name in self.names.values():
-                raise self.problem(number, f"alternative {key} ({name!r}) is named twice")
-            self._places[key] = len(self.names)
-            self.names[key] = name
-        elif match := _HEADER_NUMBER.fullmatch(line):
-            self.numbers[match[1].upper()] = self._whole(number, f"NUMBER {match[1]}", match[2])
+        match = _HEADER.fullmatch(line)
+        if match is None:
+            return
+        word, key, value = match[1].upper(), match[2].strip(), match[3][1:].strip()
+        if not match[3] or (key and word != "ALTERNATIVE NAME"):
+            raise self.problem(number, f"{word} must be followed by a colon, got {line[:60]!r}")
+        if word == "ALTERNATIVE NAME":
+            self._name(number, self._whole(number, "the number of an alternative", key), value)
+        else:
+            self.numbers[word.removeprefix("NUMBER ")] = self._whole(number, word, value)
+
+    def _name(self, number: int, key: int, name: str) -> None:
+        check_item(name, lambda: f"{self.path}, line {number}: the alternative's name")
+        if key in self.names or name in self.names.values():
+            raise self.problem(number, f"alternative {key} ({name!r}) is named twice")
+        self._places[key] = len(self.names)
+        self.names[key] = name
 
     def _whole(self, line: int, what: str, text: str) -> int:
         if not re.fullmatch(_NUMBER, text):
