@@ -24,7 +24,9 @@ from rankdp.errors import InputError
 
 _NUMBER = r"[0-9]{1,18}"
 _TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
-_HEADER = re.compile(r"#\s*(ALTERNATIVE NAME|NUMBER (?:ALTERNATIVES|VOTERS|UNIQUE ORDERS))\b([^:]*)(.*)", re.IGNORECASE)
+_HEADER = re.compile(
+    r"#\s*(ALTERNATIVE\s+NAME|NUMBER\s+(?:ALTERNATIVES|VOTERS|UNIQUE\s+ORDERS))\b([^:]*)(.*)", re.IGNORECASE
+)
 _ORDER = re.compile(rf"({_NUMBER})\s*:\s*((?:{_TIED}|{_NUMBER})(?:\s*,\s*(?:{_TIED}|{_NUMBER}))*)\s*,?\s*")
 _GROUP = re.compile(rf"{_TIED}|{_NUMBER}")
 _MOST_VOTERS = 2**31 - 1
@@ -61,7 +63,7 @@ class _File:
         match = _HEADER.fullmatch(line)
         if match is None:
             return
-        word, key, value = match[1].upper(), match[2].strip(), match[3][1:].strip()
+        word, key, value = " ".join(match[1].upper().split()), match[2].strip(), match[3][1:].strip()
         if not match[3] or (key and word != "ALTERNATIVE NAME"):
             raise self.problem(number, f"{word} must be followed by a colon, got {line[:60]!r}")
         if word == "ALTERNATIVE NAME":
