@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import rankdp
 from benchmarks.report import Table, times, verdict
 from rankdp.data.counts import PairCounts
-from rankdp.publish.rank import choose_ridge
+from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit, fit_wins
 
 _ITEMS, _BEST = 300, 75

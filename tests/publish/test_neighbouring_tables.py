@@ -17,6 +17,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish import rank as module
+from rankdp.publish import vote_scores
 
 ITEMS = ("a", "b", "c")
 PAIRS = (("a", "b"), ("b", "c"), ("a", "c"))
@@ -45,7 +46,7 @@ class Stop(Exception):
 @pytest.fixture
 def look(monkeypatch):
     """What `rank` sees of a table, or the sentence of its refusal."""
-    size, totals = module._size, []
+    size, totals = vote_scores.size, []
 
     def noted(items, total, protection, epsilon, bits):
         totals.append(total)
@@ -55,12 +56,12 @@ def look(monkeypatch):
         design = public.design
         paired = None if design is None else tuple(map(tuple, (design.first, design.second, design.halves)))
         exact = public.comparisons if noisy.epsilon == 1 else None
-        warnings = () if design is None else tuple(module._design_warnings(public))
+        warnings = () if design is None else tuple(vote_scores.design_warnings(public))
         seen = Seen(tuple(half_wins.tolist()), totals[-1], exact, paired, noisy.protection, warnings)
         raise Stop(seen)
 
-    monkeypatch.setattr(module, "_size", noted)
-    monkeypatch.setattr(module, "_copeland", stopped)
+    monkeypatch.setattr(vote_scores, "size", noted)
+    monkeypatch.setattr(vote_scores, "copeland", stopped)
 
     def look(rows, bound=None, weighted=False, **options):
         names = ("voter", "model_a", "model_b", "winner")

@@ -19,7 +19,9 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
 from rankdp.publish import rank as ranking
-from rankdp.publish.rank import choose_ridge, rank
+from rankdp.publish import vote_scores
+from rankdp.publish.rank import rank
+from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import link as known_link
 
@@ -95,7 +97,7 @@ def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect,
         counted.append(scale)
         return np.zeros(count, dtype=np.int64)
 
-    monkeypatch.setattr(ranking, "discrete_laplace", count_noise)
+    monkeypatch.setattr(vote_scores, "discrete_laplace", count_noise)
     rank(table, 2, method=method, **options(protect))
     ((guarantee, protection),) = seen
     assert protection == Protection.of(protect, 5 if protect == "voter" else None)
@@ -180,7 +182,7 @@ def test_the_release_depends_on_the_data_through_the_mechanism_only(table, metho
     """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
     monkeypatch.setattr(NoisyWins, "sample", lambda self, data, bits: np.array([50, 41, 80, 3, 120, 60]))
     monkeypatch.setattr(ObjectivePerturbation, "sample", lambda self, data, bits: np.linspace(-1, 1, 6) ** 3)
-    monkeypatch.setattr(ranking, "_size", lambda items, *rest, real=ranking._size: _told(real, items, *rest))
+    monkeypatch.setattr(vote_scores, "size", lambda items, *rest, real=vote_scores.size: _told(real, items, *rest))
     first, second = (
         everything(rank(data, 1, method=method, top=2, bits=SeededBits(1), **options(protect)))
         for data in (table, other_data(table, protect, generator(request)))
@@ -194,14 +196,14 @@ def _told(real, items, total, protection, epsilon, bits):
     return (dataclasses.replace(public, comparisons=290) if spent else public), spent
 
 
-@pytest.mark.parametrize("leak", ["_halves", "_design_warnings"])
+@pytest.mark.parametrize("leak", ["_halves", "design_warnings"])
 def test_that_test_catches_a_leak(table, leak, monkeypatch, request):
     """Intervals or warnings that look at who won."""
     mutants = {
         "_halves": lambda design: design.half_wins * 2 + 2,
-        "_design_warnings": lambda public: [str(public.design.half_wins)],
+        "design_warnings": lambda public: [str(public.design.half_wins)],
     }
-    monkeypatch.setattr(ranking, leak, mutants[leak])
+    monkeypatch.setattr(vote_scores, leak, mutants[leak])
     with pytest.raises(AssertionError):
         test_the_release_depends_on_the_data_through_the_mechanism_only(
             table, "copeland", "outcome", monkeypatch, request
@@ -257,7 +259,9 @@ def test_the_objective_ridge_minimises_its_formula(link, moved, epsilon, compari
             return math.inf
         return (information + variance + gamma**2 / 3) / (information + gamma) ** 2
 
-    best = float(ranking.objective(10, comparisons, Protection("voter", moved), positive(epsilon), link=chosen).ridge)
+    best = float(
+        vote_scores.objective(10, comparisons, Protection("voter", moved), positive(epsilon), link=chosen).ridge
+    )
     least = min(error(gamma) for gamma in np.geomspace(best / 1e4, best * 1e4, 2001).tolist())
     assert error(best) <= least * (1 + 1e-3)  # both grids step by four percent or less around a flat minimum
 
@@ -540,8 +544,8 @@ def test_coverage_of_wins():
         won = random.binomial(5, chance)
         counts = PairCounts(tuple(map(str, range(items))), first, second, 2 * won, 2 * (5 - won))
         noisy = NoisyWins(Protection("outcome"), 1)
-        public = ranking._Public(counts.items, 5 * len(first), counts)
-        drawn = ranking._copeland(counts.half_wins, public, noisy, SeededBits(repetition))
+        public = vote_scores.Public(counts.items, 5 * len(first), counts)
+        drawn = vote_scores.copeland(counts.half_wins, public, noisy, SeededBits(repetition))
         below, above = np.quantile(drawn.errors, [0.025, 0.975], axis=1)
         covered.append((drawn.scores - above <= expected) & (expected <= drawn.scores - below))
     assert 0.92 <= np.mean(covered) <= 1.0

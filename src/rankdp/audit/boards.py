@@ -26,7 +26,8 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.noise import discrete_laplace
-from rankdp.publish.rank import METHODS, count_cost, objective, rank
+from rankdp.publish.rank import METHODS, rank
+from rankdp.publish.vote_scores import count_cost, objective
 
 ITEMS = ("a", "b", "c")
 _OTHERS = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"))

@@ -24,7 +24,8 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, rational
-from rankdp.publish.rank import METHODS, choose_ridge, count_cost, objective
+from rankdp.publish.rank import METHODS
+from rankdp.publish.vote_scores import choose_ridge, count_cost, objective
 from rankdp.rankers.links import LOGISTIC
 from rankdp.theory.noises.contract import FloatArray, ScoreNoise, check_number
 from rankdp.theory.noises.families import Gaussian

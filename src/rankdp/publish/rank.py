@@ -6,15 +6,9 @@
 | bradley-terry | outcome | noisy half-wins; the design is public | scores by maximum likelihood with a ridge |
 | bradley-terry | comparison, voter | scores (``mechanisms.objective``) | |
 
-The ridge is chosen from public numbers only. With d comparisons an item on average, Fisher information per item h =
-d/4, privacy noise of variance v on an item's wins and true scores spread with variance 1/3 (uniform on [-1, 1], the
-paper's parameter space), a ridge g leaves a mean squared error of about
+    check what is asked -> count the votes -> charge the ledger -> draw -> board
 
-    (h + v + g^2/3) / (h + g)^2,
-
-and the g that minimises it is taken. (h is that of the logistic link; in general d F'^2/(F (1 - F)) at 0.) Where
-the number of comparisons is itself private (voters, or rows that are left out): a noisy count, at 5% of epsilon, stands
-in for it.
+Everything that is refused is refused in the first two steps, where nothing is charged yet; ``vote_scores`` draws.
 """
 
 from __future__ import annotations
@@ -28,43 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.comparisons import Comparisons
-from rankdp.data.counts import PairCounts, components
+from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.votes.objective import CALIBRATIONS, ObjectivePerturbation
+from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.noise import discrete_laplace
 from rankdp.privacy.release import Provenance, Release
-from rankdp.publish import leaderboard
+from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.rankers.bradley_terry import fit_wins
+from rankdp.publish.vote_scores import Drawn, Public, count_cost, objective
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 
 METHODS = ("bradley-terry", "copeland")
 SCALES = ("log-strength", "elo")
-_COUNT_SHARE = Fraction(1, 20)
-_SPREAD = 1 / 3
 _LARGEST_EPSILON = 10**6
-_LEAST_DEGREE = 1e-3  # so that no comparisons at all still have a ridge
-
-
-@dataclass(frozen=True, slots=True)
-class _Public:
-    """What may be known beside the release: the items, and the design or at least its size."""
-
-    items: tuple[str, ...]
-    comparisons: int
-    design: PairCounts | None = None
-
-    @property
-    def degree(self) -> float:
-        """Comparisons of an item, on average."""
-        return 2 * self.comparisons / len(self.items)
 
 
 def rank(
@@ -231,7 +207,9 @@ class CountedVotes:
         """Add the noise; whoever calls this has charged ``guarantee``."""
         asked = self.request
         # every comparison gives two half-wins, whoever won
-        public, spent = _size(self.items, int(self.half_wins.sum()) // 2, asked.protection, asked.epsilon, bits)
+        public, spent = vote_scores.size(
+            self.items, int(self.half_wins.sum()) // 2, asked.protection, asked.epsilon, bits
+        )
         if asked.protection.design_public:
             public = replace(public, design=self.counts)
         drawn = self._scores(public, asked.epsilon - spent, bits)
@@ -247,18 +225,27 @@ class CountedVotes:
         provenance = Provenance.now(asked.method, parameters, bits)
         return Release(self._board(public, drawn), None if bits.seed is not None else self.guarantee, provenance)
 
-    def _scores(self, public: _Public, epsilon: Fraction, bits: Bits) -> _Drawn:
+    def _scores(self, public: Public, epsilon: Fraction, bits: Bits) -> Drawn:
         """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
         asked = self.request
         if asked.method == "bradley-terry" and not asked.protection.design_public:
             assert self.counts is not None
-            return _from_objective(self.counts, public, asked, epsilon, bits)
+            chosen = objective(
+                len(public.items),
+                public.comparisons,
+                asked.protection,
+                epsilon,
+                asked.ridge,
+                asked.link,
+                asked.calibration,
+            )
+            return vote_scores.from_objective(self.counts, public, chosen, bits)
         noisy = NoisyWins(asked.protection, epsilon, asked.delta)
         if asked.method == "copeland":
-            return _copeland(self.half_wins, public, noisy, bits)
-        return _from_wins(public, noisy, self.half_wins, asked.ridge, asked.link, bits)
+            return vote_scores.copeland(self.half_wins, public, noisy, bits)
+        return vote_scores.from_wins(public, noisy, self.half_wins, asked.ridge, asked.link, bits)
 
-    def _board(self, public: _Public, drawn: _Drawn) -> Leaderboard:
+    def _board(self, public: Public, drawn: Drawn) -> Leaderboard:
         """The leaderboard, from released and public numbers only."""
         wins = self.request.method == "copeland"
         board = leaderboard.build(
@@ -269,8 +256,8 @@ class CountedVotes:
             level=self.request.level,
             score_name="wins" if wins else "score",
             top=self.request.top,
-            spread=_SPREAD * (public.degree / 4) ** 2 + 1 if wins else _SPREAD,
-            warnings=[*self.warnings, *_design_warnings(public), *drawn.warnings],
+            spread=vote_scores.SPREAD * (public.degree / 4) ** 2 + 1 if wins else vote_scores.SPREAD,
+            warnings=[*self.warnings, *vote_scores.design_warnings(public), *drawn.warnings],
         )
         return board.as_elo() if self.request.scale == "elo" else board
 
@@ -339,192 +326,8 @@ def _rho(asked: BoardRequest) -> float | None:
     return math.nextafter(float(rho + counting**2 / 2), math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """Scores that may be published, with what their errors look like."""
-
-    scores: NDArray[np.float64]
-    centres: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    parameters: dict[str, Any]
-    warnings: list[str]
-
-
-def _size(
-    items: tuple[str, ...], total: int, protection: Protection, epsilon: Fraction, bits: Bits
-) -> tuple[_Public, Fraction]:
-    """How many comparisons there are, as far as it is public, and what of epsilon that costs.
-
-    Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. Replacing
-    a voter, or a comparison by a row that is left out, does not: up to ``protection.moved`` more or fewer are counted,
-    and their number is released with discrete Laplace noise of that sensitivity.
-    """
-    spent = count_cost(protection, epsilon)
-    if not spent:
-        return _Public(items, total), spent
-    noisy = total + int(discrete_laplace(protection.moved / spent, 1, bits)[0])
-    return _Public(items, max(noisy, len(items))), spent
-
-
-def count_cost(protection: Protection, epsilon: Fraction) -> Fraction:
-    """What of epsilon goes into knowing how many comparisons there are: nothing where all neighbours have as many."""
-    return Fraction(0) if protection.count_public else epsilon * _COUNT_SHARE
-
-
-def choose_ridge(degree: float, noise_variance: float) -> float:
-    """The ridge that minimises the expected squared error of a score, from public numbers (see the module).
-
-    The derivative vanishes where g h/3 = h + v.
-    """
-    information = max(degree, _LEAST_DEGREE) / 4
-    return (information + noise_variance) / (information * _SPREAD)
-
-
-def _copeland(half_wins: NDArray[np.int64], public: _Public, noisy: NoisyWins, bits: Bits) -> _Drawn:
-    """Wins with noise. Their sampling variance is at most that of binomial counts with the same mean."""
-    scores = noisy.sample(half_wins, bits) / 2
-    trials = public.comparisons if public.design is None else _halves(public.design) / 2
-    share = np.clip(scores / np.maximum(trials, 1), 0, 1)
-    spread = np.sqrt(np.maximum(trials * share * (1 - share), 1))
-    random, draws = np.random.default_rng(0), 4000
-    privacy = noisy.noise(len(scores) * draws, bits.spawn()).reshape(len(scores), draws) / 2
-    errors = privacy + spread[:, None] * random.standard_normal((len(scores), draws))
-    return _Drawn(scores, scores, errors, noisy.parameters, [])
-
-
-def _from_wins(
-    public: _Public,
-    noisy: NoisyWins,
-    true_half_wins: NDArray[np.int64],
-    ridge: float | None,
-    link: Link,
-    bits: Bits,
-) -> _Drawn:
-    """Bradley-Terry scores from noisy wins and the public design."""
-    assert public.design is not None
-    gamma = ridge if ridge is not None else choose_ridge(public.degree, noisy.noise_variance)
-    half_wins = noisy.sample(true_half_wins, bits)
-    scores = fit_wins(public.design, half_wins, ridge=gamma).theta
-    scores = scores - scores.mean()
-    centres, errors = _errors(public, scores, gamma, link, lambda count: noisy.noise(count, bits.spawn()) / 2)
-    warnings = _unbeaten(public.items, half_wins, _halves(public.design))
-    return _Drawn(scores, centres, errors, {"ridge": gamma, **noisy.parameters}, warnings)
-
-
-def _from_objective(counts: PairCounts, public: _Public, asked: BoardRequest, epsilon: Fraction, bits: Bits) -> _Drawn:
-    """Bradley-Terry scores by objective perturbation."""
-    link, calibration = asked.link, asked.calibration
-    chosen = objective(len(public.items), public.comparisons, asked.protection, epsilon, asked.ridge, link, calibration)
-    gamma = float(chosen.ridge)
-    scores = chosen.sample(counts, bits)
-    scores = scores - scores.mean()
-    random = np.random.default_rng(0)
-    centres, errors = _errors(public, scores, gamma, link, lambda count: random.laplace(0, float(chosen.scale), count))
-    parameters = {
-        "ridge": gamma,
-        "calibration": calibration,
-        "noise_variance": chosen.noise_variance,
-        "link": link.name,
-    }
-    return _Drawn(scores, centres, errors, parameters, [])
-
-
-def objective(
-    items: int,
-    comparisons: int,
-    protection: Protection,
-    epsilon: Fraction,
-    ridge: float | None = None,
-    link: Link = LOGISTIC,
-    calibration: str = "tight",
-) -> ObjectivePerturbation:
-    """Objective perturbation with this ridge, or with the one of least expected error, from public numbers.
-
-    It is the same minimum as in ``choose_ridge``, but a small ridge also costs noise through the Hessian. With an
-    endless ridge that cost is nothing and the minimum as there: the search goes on from where that lies.
-    """
-
-    def mechanism(gamma: float) -> ObjectivePerturbation:
-        return ObjectivePerturbation(items, comparisons, protection, epsilon, gamma, link=link, calibration=calibration)
-
-    if ridge is not None:
-        return mechanism(ridge)
-    information = max(2 * comparisons / items, _LEAST_DEGREE) * float(link.slope(np.zeros(1))[0]) ** 2
-    least = (information + mechanism(1e100).noise_variance) / (information * _SPREAD)
-    ridges = np.geomspace(least, 1e6 * least, 400).tolist()
-
-    def error(place: int) -> float:
-        gamma = ridges[place]
-        try:
-            variance = mechanism(gamma).noise_variance
-        except InputError:
-            return math.inf  # too small for this epsilon
-        return float((information + variance + gamma**2 * _SPREAD) / (information + gamma) ** 2)
-
-    near = min(range(0, len(ridges), 10), key=error)
-    best = min(range(max(near - 10, 0), min(near + 10, len(ridges))), key=error)
-    return mechanism(ridges[best if error(best) < math.inf else -1])
-
-
-def _errors(public: _Public, scores: NDArray[np.float64], ridge: float, link: Link, noise: Any) -> Any:
-    """Scores freed from the ridge's pull, and draws of their error."""
-    items = len(public.items)
-    random = np.random.default_rng(0)
-    if not leaderboard.use_dense(items):
-        met = np.full(items, public.degree) if public.design is None else _halves(public.design) / 2
-        information = met * link.slope(np.zeros(1)) ** 2
-        errors, inverse = leaderboard.simulated_errors(information, noise, random)
-        return scores + ridge * inverse(scores), errors
-    first: NDArray[Any]
-    second: NDArray[Any]
-    if public.design is None:
-        first, second = np.triu_indices(items, 1)
-        compared = np.full(len(first), public.comparisons / len(first))
-    else:
-        first, second, compared = public.design.first, public.design.second, public.design.comparisons
-    gap = scores[first] - scores[second]
-    curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
-    matrix = leaderboard.information(first, second, compared * curved, items)
-    errors, inverse = leaderboard.simulated_errors(matrix, noise, random)
-    return scores + ridge * inverse(scores), errors
-
-
-def _halves(design: PairCounts) -> NDArray[np.int64]:
-    """Twice the number of comparisons of each item: a fact of the design, whoever won."""
-    return design.half_wins + design.half_losses
-
-
 def _item_warnings(votes: Comparisons, protection: Protection) -> list[str]:
     """That the list of items is outside the promise, where the votes decide it and they are secret."""
     if not votes.items_from_data or protection.design_public:
         return []
     return ["The list of items was taken from the votes: which items occur is not protected."]
-
-
-def _design_warnings(public: _Public) -> list[str]:
-    """What the public design, or its being secret, makes doubtful."""
-    if public.design is None:
-        return ["Who was compared with whom is secret, so the intervals suppose that all were compared equally often."]
-    found = []
-    idle = [item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0]
-    if idle:
-        found.append(f"Never compared: {', '.join(idle[:10])}{' …' if len(idle) > 10 else ''}.")
-    parts = len(np.unique(components(public.design)))
-    if parts > 1:
-        found.append(
-            f"The comparisons fall into {parts} parts with nothing between them; "
-            "scores of different parts do not compare."
-        )
-    return found
-
-
-def _unbeaten(items: tuple[str, ...], half_wins: NDArray[np.int64], halves: NDArray[np.int64]) -> list[str]:
-    """Items whose released wins reach an end of what their comparisons allow: the ridge alone holds their score."""
-    never = [item for item, wins, most in zip(items, half_wins, halves, strict=True) if most and wins >= most]
-    always = [item for item, wins, most in zip(items, half_wins, halves, strict=True) if most and wins <= 0]
-    found = []
-    if never:
-        found.append(f"Perhaps never beaten, so their scores rest on the ridge: {', '.join(never[:10])}.")
-    if always:
-        found.append(f"Perhaps always beaten, so their scores rest on the ridge: {', '.join(always[:10])}.")
-    return found

@@ -26,7 +26,7 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
 from rankdp.publish.leaderboard import information as fisher
-from rankdp.publish.rank import choose_ridge, objective
+from rankdp.publish.vote_scores import choose_ridge, objective
 from rankdp.rankers.bradley_terry import fit, fit_wins
 from rankdp.rankers.links import LOGISTIC
 

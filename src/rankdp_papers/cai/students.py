@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rankdp.data.counts import PairCounts, count_pairs
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.publish.rank import choose_ridge
+from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp_papers.cai import algorithms
