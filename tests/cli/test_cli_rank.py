@@ -170,3 +170,28 @@ def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
     run = rankdp(*arguments)
     assert run.exit_code == 2
     assert "Usage: " in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("protect", "words"),
+    [
+        ("comparison", "up to k times this epsilon"),
+        ("outcome", "Who was compared with whom, and how often, is NOT protected"),
+        ("voter", "Of every voter at most 2 comparisons are used"),
+    ],
+)
+def test_every_board_says_what_is_not_protected(directory: Path, protect: str, words: str) -> None:
+    bounded = ["--max-per-voter", "2"] if protect == "voter" else []
+    board = ("votes.csv", "-e", "12", "--items", "items.txt", "--method", "copeland", "--protect", protect, *bounded)
+    shown = rankdp(*board, "-o", "board.html", "-o", "board.json", "-o", "board.csv")
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(rankdp(*board, "--json").stdout)["guarantee"]
+    page = (directory / "board.html").read_text()
+    facts = json.loads((directory / "board.json").read_text())["guarantee"]
+    beside = json.loads((directory / "board.csv.release.json").read_text())["guarantee"]
+    for sentence in (words, "An epsilon of 10 or more protects hardly at all."):
+        assert sentence in page
+        assert sentence in shown.stderr
+        for guarantee in (told, facts, beside):
+            assert sentence in " ".join(guarantee["limits"])
+            assert sentence in guarantee["explanation"]

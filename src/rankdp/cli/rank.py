@@ -23,22 +23,59 @@ from rankdp.cli.terminal import deliver, output_options, say
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
 @click.option("--max-per-voter", type=int, metavar="C", help="With --protect voter: use at most C comparisons of each.")
-@click.option("--method", type=click.Choice(["bradley-terry", "copeland"]), default="bradley-terry", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(["bradley-terry", "copeland"]),
+    default="bradley-terry",
+    show_default=True,
+    help="Log-strengths of the Bradley-Terry model, or wins.",
+)
 @items_file_option
 @click.option("--items-from-data", is_flag=True, help="Take the items from the votes, which makes the list public.")
 @click.option("--top", type=int, metavar="K", help="Also say which items are in the top K, and how surely.")
-@click.option("--scale", type=click.Choice(["log-strength", "elo"]), default="log-strength", show_default=True)
+@click.option(
+    "--scale",
+    type=click.Choice(["log-strength", "elo"]),
+    default="log-strength",
+    show_default=True,
+    help="Of Bradley-Terry scores; elo is 1000 + 400/ln 10 times the log-strength.",
+)
 @click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins, (epsilon, delta)-DP.")
-@click.option("--ridge", type=float, metavar="NUMBER", help="Instead of the one chosen from public numbers.")
-@click.option("--link", default="logistic", show_default=True, help="Or secant, best-of-three.")
-@click.option("--calibration", type=click.Choice(["tight", "paper"]), default="tight", show_default=True)
+@click.option(
+    "--ridge", type=float, metavar="NUMBER", help="What pulls scores to the middle; else chosen from public numbers."
+)
+@click.option(
+    "--link",
+    default="logistic",
+    show_default=True,
+    help="How a difference of scores becomes a chance to win: logistic, secant or best-of-three.",
+)
+@click.option(
+    "--calibration",
+    type=click.Choice(["tight", "paper"]),
+    default="tight",
+    show_default=True,
+    help="Constants of the noise with --protect comparison or voter: ours, or those of the paper.",
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option("--voter-column", metavar="NAME")
-@click.option("--weight-column", metavar="NAME")
-@click.option("--both-bad", type=click.Choice(["tie", "drop"]), default="tie", show_default=True)
-@click.option("--on-problem", type=click.Choice(["refuse", "drop"]), default="refuse", show_default=True)
+@click.option("--voter-column", metavar="NAME", help="Column with the voters, where its name is not a usual one.")
+@click.option("--weight-column", metavar="NAME", help="Column that says how many equal comparisons a row stands for.")
+@click.option(
+    "--both-bad",
+    type=click.Choice(["tie", "drop"]),
+    default="tie",
+    show_default=True,
+    help="Votes that call both bad: count them as ties, or leave them out.",
+)
+@click.option(
+    "--on-problem",
+    type=click.Choice(["refuse", "drop"]),
+    default="refuse",
+    show_default=True,
+    help="Rows that break a rule: refuse the votes, or leave these rows out.",
+)
 @click.option("--table", metavar="NAME", help="The table of a .duckdb file.")
-@click.option("--title", default="Leaderboard", show_default=True)
+@click.option("--title", default="Leaderboard", show_default=True, help="The heading of the leaderboard.")
 @charged
 @rehearse
 @output_options

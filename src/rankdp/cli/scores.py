@@ -19,7 +19,7 @@ from rankdp.cli.terminal import say
 @click.option(
     "--bounds", nargs=2, metavar="LO HI", help="Two public numbers that every score lies between; never from the data."
 )
-@click.option("--noise", type=NOISE, default="laplace", show_default=True)
+@click.option("--noise", type=NOISE, default="laplace", show_default=True, help="The kind of noise to add.")
 @click.option(
     "--delta", default="0", metavar="NUMBER", help="For gaussian, generalized-normal with p above 1, and ball noise."
 )

@@ -111,25 +111,25 @@ class Guarantee:
     @property
     def limits(self) -> tuple[str, ...]:
         """What is *not* protected, or hardly, in a sentence each: part of what a release must say."""
-        found = []
+        sentences = []
         if self.protects in (COMPARISON, OUTCOME):
-            found.append(
+            sentences.append(
                 "A person with k votes is protected less: about all of them together the release can give away up to "
                 "k times this epsilon."
             )
         if self.protects == OUTCOME:
-            found.append("Who was compared with whom, and how often, is NOT protected.")
+            sentences.append("Who was compared with whom, and how often, is NOT protected.")
         if voter := VOTER.fullmatch(self.protects):
-            found.append(
+            sentences.append(
                 f"Of every voter at most {voter[1]} comparisons are used, chosen by looking at that voter's own only, "
                 "and those that are left out give nothing away; a person who votes under several names is protected "
                 "less."
             )
         if self.listed_items_public:
-            found.append("Which items a person listed, and how many, is NOT protected: only their order is.")
+            sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
         if self.epsilon >= HARDLY:
-            found.append(f"An epsilon of {HARDLY} or more protects hardly at all.")
-        return tuple(found)
+            sentences.append(f"An epsilon of {HARDLY} or more protects hardly at all.")
+        return tuple(sentences)
 
     def explain(self) -> str:
         """What is promised and what is not, in a few sentences for a person outside the field."""

@@ -171,28 +171,28 @@ def all_budgets(writing: Writing) -> list[Budget]:
     rows = writing.rows(
         "SELECT a.budget, e.body, a.state FROM accounts a JOIN events e ON e.number = a.budget ORDER BY 1"
     )
-    found = []
+    budgets = []
     for number, body, state in rows:
         try:
             event = json.loads(body)
             account = Account.from_dict(_terms(event), json.loads(state))
-            found.append(Budget(number, event["dataset"], event["protects"], account))
+            budgets.append(Budget(number, event["dataset"], event["protects"], account))
         except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError):
             raise LedgerBroken(f"the budget of entry {number} cannot be read: rankdp budget verify says more") from None
-    return found
+    return budgets
 
 
 def end(writing: Writing, number: int, kind: str, facts: dict[str, Any]) -> None:
     """Append the commit or the cancellation of a charge; a cancellation gives back exactly what was taken."""
     if not writing.rows("SELECT 1 FROM unfinished WHERE charge = ?", number):
-        raise InputError(f"entry {number} must be a charge that is not finished, and it is none")
+        raise InputError(f"entry {number} must be a charge that is not finished yet, and it is not")
     if kind == "cancel":
         event = writing.event(number)
         assert event is not None
         for budget in all_budgets(writing):
-            for one in event["charges"]:
-                if one["budget"] == budget.number:
-                    after = budget.account.plus(Cost.from_dict(one["cost"]), _where(event), -1)
+            for charge in event["charges"]:
+                if charge["budget"] == budget.number:
+                    after = budget.account.plus(Cost.from_dict(charge["cost"]), _where(event), -1)
                     state = canonical(after.to_dict())
                     writing.run("UPDATE accounts SET state = ? WHERE budget = ?", state, budget.number)
     writing.run("DELETE FROM unfinished WHERE charge = ?", number)
@@ -225,11 +225,11 @@ def _entry_of(event: Mapping[str, Any], state: str, ending: Mapping[str, Any]) -
         event["what"],
         state,
         Guarantee.from_dict(event["guarantee"]),
-        tuple(one["budget"] for one in charges),
-        tuple(Cost.from_dict(one["cost"]) for one in charges),
-        tuple(one["converted"] for one in charges),
-        tuple(one["counted_by"] for one in charges),
-        tuple(Fraction(one["spent"]) for one in charges),
+        tuple(charge["budget"] for charge in charges),
+        tuple(Cost.from_dict(charge["cost"]) for charge in charges),
+        tuple(charge["converted"] for charge in charges),
+        tuple(charge["counted_by"] for charge in charges),
+        tuple(Fraction(charge["spent"]) for charge in charges),
         event["partition"],
         event["part"],
         ending.get("release"),
@@ -250,12 +250,12 @@ def all_entries(writing: Writing) -> list[Entry]:
     """All charges, each with how it ended."""
     events = [json.loads(body) for (body,) in writing.rows("SELECT body FROM events ORDER BY number")]
     endings = {event["charge"]: event for event in events if event["kind"] in _STATES}
-    found = []
+    entries = []
     for event in events:
         if event["kind"] == "reserve":
             ending = endings.get(event["number"], {})
-            found.append(_entry_of(event, _STATES.get(ending.get("kind", ""), "reserved"), ending))
-    return found
+            entries.append(_entry_of(event, _STATES.get(ending.get("kind", ""), "reserved"), ending))
+    return entries
 
 
 def verify(writing: Writing, head: str | None) -> Verified:
@@ -291,18 +291,18 @@ def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: 
         terms = _terms(event)
         accounts[number] = Account(terms, terms.opening)
     elif kind == "reserve":
-        for one in event["charges"]:
-            account = replace(accounts[one["budget"]], mode=one["mode"])
-            accounts[one["budget"]] = after = account.plus(Cost.from_dict(one["cost"]), _where(event))
+        for charge in event["charges"]:
+            account = replace(accounts[charge["budget"]], mode=charge["mode"])
+            accounts[charge["budget"]] = after = account.plus(Cost.from_dict(charge["cost"]), _where(event))
             if not after.standing().holds:
                 raise ValueError("it exceeds its budget")
         unfinished[number] = event
     elif kind in _STATES:
-        charge = unfinished.pop(event["charge"])
+        reserved = unfinished.pop(event["charge"])
         if kind == "cancel":
-            for one in charge["charges"]:
-                cost = Cost.from_dict(one["cost"])
-                accounts[one["budget"]] = accounts[one["budget"]].plus(cost, _where(charge), -1)
+            for charge in reserved["charges"]:
+                cost = Cost.from_dict(charge["cost"])
+                accounts[charge["budget"]] = accounts[charge["budget"]].plus(cost, _where(reserved), -1)
     elif kind != "answers":  # a note of ``witness``, which costs nothing
         raise ValueError(f"unknown kind {kind!r}")
 
@@ -324,9 +324,9 @@ def facts_of(provenance: Provenance | None) -> dict[str, Any] | None:
 def _plain(value: Any) -> Any:
     """What JSON can hold; anything else as its text."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -40,14 +40,16 @@ def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guara
     """The guarantee in the budget's unit, and the words that say how it got there."""
     if guarantee.protects == protects:
         return guarantee, None
-    found = _conversion(guarantee, protects)
-    if found is None or not convert:
-        how = "and no conversion is known" if found is None else f"unless converted (convert=True): {found[1]}"
+    conversion = _conversion(guarantee, protects)
+    if conversion is None or not convert:
+        how = (
+            "and no conversion is known" if conversion is None else f"unless converted (convert=True): {conversion[1]}"
+        )
         raise InputError(
             f"a budget that protects {protects!r} must not pay for a release that protects {guarantee.protects!r}, "
             f"{how}"
         )
-    return found
+    return conversion
 
 
 def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | None:
