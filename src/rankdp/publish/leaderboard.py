@@ -54,19 +54,19 @@ class Leaderboard:
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item."""
         records = []
-        for place, item in enumerate(self.items):
+        for row, item in enumerate(self.items):
             record: dict[str, Any] = {
                 "item": item,
-                self.score_name: float(self.scores[place]),
-                "low": float(self.low[place]),
-                "high": float(self.high[place]),
-                "rank": int(self.ranks[place]),
-                "rank_low": int(self.rank_low[place]),
-                "rank_high": int(self.rank_high[place]),
+                self.score_name: float(self.scores[row]),
+                "low": float(self.low[row]),
+                "high": float(self.high[row]),
+                "rank": int(self.ranks[row]),
+                "rank_low": int(self.rank_low[row]),
+                "rank_high": int(self.rank_high[row]),
             }
             if self.top is not None and self.top_probability is not None:
-                record["in_top"] = place < self.top
-                record["top_probability"] = float(self.top_probability[place])
+                record["in_top"] = row < self.top
+                record["top_probability"] = float(self.top_probability[row])
             records.append(record)
         return records
 
@@ -93,11 +93,29 @@ def build(
     warnings: list[str],
     spread: float = 1 / 3,
 ) -> Leaderboard:
-    """The leaderboard of ``scores``: ``centres`` minus a column of ``errors`` is a plausible truth.
+    """The leaderboard of released scores.
 
-    A row of infinite ``errors`` says that nothing is known about the item. An item's rank is 1 plus the number of items
-    whose interval lies wholly above its own, so that items that cannot be told apart share a rank. ``spread`` is the
-    variance that true scores are expected to have, for the chances of being in the top.
+    An item's rank is 1 plus the number of items whose interval lies wholly above its own, so that items that cannot be
+    told apart share a rank.
+
+    Parameters
+    ----------
+    items, scores
+        The items and their released scores.
+    centres
+        The scores freed from the ridge's pull: ``centres`` minus a column of ``errors`` is a plausible truth.
+    errors
+        Draws of the scores' errors, in columns. An infinite row says that nothing is known about the item.
+    level
+        The confidence of the intervals.
+    score_name
+        What the scores are called.
+    top
+        How many items make the top, None for no top.
+    warnings
+        Sentences about what makes the scores doubtful.
+    spread
+        The variance that true scores are expected to have, for the chances of being in the top.
     """
     order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
