@@ -15,7 +15,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.votes import objective
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation, rounded_laplace
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.publish.rank import objective as ranked
+from rankdp.publish.vote_scores import objective as ranked
 from rankdp.rankers.links import LINKS
 
 ONE = Protection("comparison")
