@@ -143,7 +143,7 @@ def table(rows: int = ROWS) -> Table:
 def accuracy(repetitions: int = 4) -> Table:
     """Held-out accuracy on true rankings: where debiasing helps and where its variance hurts."""
     from rankdp.learn import LinearPairwiseRanker
-    from rankdp.learn.experiments import compare, simulated, sushi
+    from rankdp_papers.xu.populations import compare, simulated, sushi
 
     def make(debias: bool) -> Any:
         return LinearPairwiseRanker(debias=debias, l2=0.01)

@@ -18,7 +18,7 @@ from rankdp.publish.privatize import privatize_file
 pytest.importorskip("sklearn", reason="learning needs scikit-learn")
 
 from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load
-from rankdp.learn.experiments import SUSHI_FIVE, compare, simulated, sushi
+from rankdp_papers.xu.populations import SUSHI_FIVE, compare, simulated, sushi
 
 pytestmark = pytest.mark.slow
 

@@ -205,7 +205,7 @@ def test_the_debiased_exponential_loss_may_have_no_minimum_and_says_so(request):
     ("settings", "said"),
     [
         ({"loss": "hinge"}, "loss must be one of"),
-        ({"l2": -1}, "l2 must be a number from 0 on, got -1"),
+        ({"l2": -1}, "l2 must be a finite number of at least 0, got -1"),
         ({"l2": 0}, "l2 must be above 0 with debiased labels"),
         ({"bias": 0.7}, "bias"),
         ({"patience": 0}, "patience must be an integer of at least 1"),

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from rankdp.data.rankings import Rankings
-from rankdp.learn.experiments import SUSHI_FIVE, simulated, sushi
 from rankdp.mechanisms.registry import mechanism
 from rankdp.privacy.bits import SeededBits
 from rankdp_papers.experiment import Cell, Row
 from rankdp_papers.specification import HOME
 from rankdp_papers.xu import trained_models
+from rankdp_papers.xu.populations import SUSHI_FIVE, simulated, sushi
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankdp.learn.estimator import load as load
     from rankdp.learn.linear import LinearPairwiseRanker as LinearPairwiseRanker
+    from rankdp.learn.models import load as load
     from rankdp.learn.towers import TwoTowerRanker as TwoTowerRanker
     from rankdp.learn.training_files import learn_files as learn_files
     from rankdp.learn.training_report import train_report as train_report
@@ -23,7 +23,7 @@ _WHERE = {
     "LinearPairwiseRanker": "linear",
     "TwoTowerRanker": "towers",
     "learn_files": "training_files",
-    "load": "estimator",
+    "load": "models",
     "train_report": "training_report",
 }
 

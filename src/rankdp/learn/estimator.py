@@ -24,6 +24,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.checks import number, share, whole
 from rankdp.data.atomic import write_whole
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported, system_problem
@@ -38,6 +39,8 @@ Floats = NDArray[np.float64]
 
 NEEDED = "learning needs scikit-learn: install rankdp[learn]"
 _FORMAT = "rankdp model 1"
+_DAMAGED = "{}: this is not a whole model saved by rankdp"
+_SCALES = ("user_mean_", "user_scale_", "item_mean_", "item_scale_", "item_table_")
 
 try:
     from sklearn.base import BaseEstimator
@@ -211,14 +214,11 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------------------
 
     def _check_settings(self) -> None:
-        _number("l2", self.l2, 0, None)
-        _number("bias", self.bias, 0, 0.5)
+        number("l2", self.l2, 0)
+        number("bias", self.bias, 0, 0.5)
         for name in ("patience", "max_epochs"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
-        if not 0 < self.validation_fraction < 1:
-            raise InputError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
+            whole(name, getattr(self, name), 1)
+        share("validation_fraction", self.validation_fraction)
 
     def _check_fitted(self) -> None:
         from sklearn.utils.validation import check_is_fitted
@@ -292,8 +292,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             "features": list(map(str, getattr(self, "feature_names_in_", ()))),
             "history": self.history_.to_dict(),
         }
-        names = ("user_mean_", "user_scale_", "item_mean_", "item_scale_", "item_table_", *self._arrays)
-        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        arrays = {name: np.asarray(getattr(self, name)) for name in (*_SCALES, *self._arrays)}
         arrays["about"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
         sink = io.BytesIO()
         np.savez_compressed(sink, allow_pickle=False, **arrays)
@@ -301,44 +300,48 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A model as it was saved."""
-        model = load(path)
-        if not isinstance(model, cls):
-            raise InputError(f"{os.fspath(path)}: this is a {type(model).__name__}, not a {cls.__name__}")
-        return model
+        """A model as it was saved.
+
+        Parameters
+        ----------
+        path : path
+            A file that ``save`` wrote.
+        """
+        facts, arrays = read_saved(path)
+        if facts["class"] != cls.__name__:
+            raise InputError(f"{os.fspath(path)}: this is a {facts['class']}, not a {cls.__name__}")
+        try:
+            return cls(**facts["parameters"])._restored(facts, arrays)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(_DAMAGED.format(os.fspath(path))) from None
+
+    def _restored(self, facts: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        for key in (*_SCALES, *self._arrays):
+            setattr(self, key, arrays[key])
+        self.items_ = tuple(facts["items"])
+        self.item_features_ = facts["item_features"]
+        self.n_features_in_ = len(arrays["user_mean_"])
+        if facts["features"]:
+            self.feature_names_in_ = np.array(facts["features"], dtype=object)
+        self.history_ = History(**facts["history"])
+        self.n_iter_ = len(self.history_)
+        return self
 
 
-def load(path: str | os.PathLike[str]) -> PairwiseRanker:
-    """A saved model, of whichever class it is."""
-    from rankdp.learn.linear import LinearPairwiseRanker
-    from rankdp.learn.towers import TwoTowerRanker
-
+def read_saved(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a saved model says about itself, and its arrays."""
     name = os.fspath(path)
     try:
         with np.load(io.BytesIO(Path(name).read_bytes()), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-        facts = json.loads(arrays.pop("about").tobytes())
-        if facts["format"] != _FORMAT:
+        facts = dict(json.loads(arrays.pop("about").tobytes()))
+        if facts["format"] != _FORMAT or not isinstance(facts["class"], str):
             raise KeyError  # noqa: TRY301
-        kind = {one.__name__: one for one in (LinearPairwiseRanker, TwoTowerRanker)}[facts["class"]]
-        return _restored(kind(**facts["parameters"]), arrays, facts)
     except OSError as problem:
         raise system_problem(name, problem, "read") from None
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
-        raise InputError(f"{name}: this is not a whole model saved by rankdp") from None
-
-
-def _restored(model: PairwiseRanker, arrays: dict[str, Any], facts: dict[str, Any]) -> PairwiseRanker:
-    for key in ("user_mean_", "user_scale_", "item_mean_", "item_scale_", "item_table_", *model._arrays):
-        setattr(model, key, arrays[key])
-    model.items_ = tuple(facts["items"])
-    model.item_features_ = facts["item_features"]
-    model.n_features_in_ = len(arrays["user_mean_"])
-    if facts["features"]:
-        model.feature_names_in_ = np.array(facts["features"], dtype=object)
-    model.history_ = History(**facts["history"])
-    model.n_iter_ = len(model.history_)
-    return model
+        raise InputError(_DAMAGED.format(name)) from None
+    return facts, arrays
 
 
 def _value(table: Rankings | Release[Any]) -> Rankings:
@@ -363,13 +366,6 @@ def _matrix(table: Any, name: str) -> Floats:
         row, column = np.argwhere(~np.isfinite(matrix))[0]
         raise InputError(f"{name} must hold finite numbers, got {matrix[row, column]} in row {row + 1}")
     return matrix
-
-
-def _number(name: str, value: Any, low: float, below: float | None) -> None:
-    fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and np.isfinite(value)
-    if not fine or value < low or (below is not None and value >= below):
-        bound = "" if below is None else f" and below {below:g}"
-        raise InputError(f"{name} must be a number from {low:g} on{bound}, got {value!r}")
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.learn.estimator import PairwiseRanker, _number
+from rankdp.checks import number
+from rankdp.learn.estimator import PairwiseRanker
 from rankdp.learn.labels import Combine, Labels
 from rankdp.learn.losses import Loss, loss_named
 from rankdp.learn.objectives import Objective, PerUser, Pooled
@@ -28,7 +29,35 @@ Floats = NDArray[np.float64]
 
 
 class LinearPairwiseRanker(PairwiseRanker):
-    """A linear ranker, with labels that undo the noise where the mechanism is known."""
+    """A linear ranker, with labels that undo the noise where the mechanism is known.
+
+    Parameters
+    ----------
+    loss : {"logistic", "exponential", "psi"}
+        The surrogate loss of a pair; see ``rankdp.learn.losses``.
+    interaction : bool
+        Whether rankings are personal; otherwise there is one for everybody.
+    debias : bool
+        Whether labels undo the noise of the mechanism that ``fit`` is told of.
+    l2 : float
+        The weight of the squared parameters in the loss; above 0 with debiased labels.
+    early_stopping : bool
+        Whether to keep the epoch that is best for users who were not trained on.
+    validation_fraction : float
+        The share of users held back for that.
+    patience : int
+        How many epochs without a better one end the training.
+    max_epochs : int
+        The most epochs.
+    tolerance : float
+        The size of the gradient at which the fit ends.
+    bias : float
+        How far labels may be biased towards 1/2 to have less variance, below 0.5; 0 for unbiased labels.
+    combine : {"precision", "equal"}
+        How users with different noise are weighted: by the precision of their labels, or alike.
+    random_state : None, int or RandomState
+        Where the split and the starting points come from.
+    """
 
     _arrays = ("coef_", "interaction_")
 
@@ -63,7 +92,7 @@ class LinearPairwiseRanker(PairwiseRanker):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        _number("tolerance", self.tolerance, 0, 1)
+        number("tolerance", self.tolerance, 0, 1)
 
     def _train(
         self,

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.errors import InputError, Unsupported
-from rankdp.learn.estimator import PairwiseRanker, _number
+from rankdp.checks import number, whole
+from rankdp.errors import Unsupported
+from rankdp.learn.estimator import PairwiseRanker
 from rankdp.learn.labels import Combine, Labels
 from rankdp.learn.losses import LOSSES, Loss, loss_named
 from rankdp.learn.objectives import CURVE_USERS, score_accuracy, score_pass
@@ -32,7 +33,37 @@ _LAYERS = 3
 
 
 class TwoTowerRanker(PairwiseRanker):
-    """Two perceptrons and a dot product, with labels that undo the noise where the mechanism is known."""
+    """Two perceptrons and a dot product, with labels that undo the noise where the mechanism is known.
+
+    Parameters
+    ----------
+    loss : {"logistic", "exponential", "psi"}
+        The surrogate loss of a pair; see ``rankdp.learn.losses``.
+    hidden : int
+        Units of each layer.
+    debias : bool
+        Whether labels undo the noise of the mechanism that ``fit`` is told of.
+    l2 : float
+        The weight of the squared parameters in the loss; above 0 with debiased labels.
+    learning_rate : float
+        The step of Adam.
+    batch_size : int
+        Users in a mini-batch, each with all their pairs.
+    early_stopping : bool
+        Whether to keep the epoch that is best for users who were not trained on.
+    validation_fraction : float
+        The share of users held back for that.
+    patience : int
+        How many epochs without a better one end the training.
+    max_epochs : int
+        The most epochs.
+    bias : float
+        How far labels may be biased towards 1/2 to have less variance, below 0.5; 0 for unbiased labels.
+    combine : {"precision", "equal"}
+        How users with different noise are weighted: by the precision of their labels, or alike.
+    random_state : None, int or RandomState
+        Where the split and the starting points come from.
+    """
 
     _arrays = tuple(
         f"{tower}_{what}_{layer}_"
@@ -74,11 +105,9 @@ class TwoTowerRanker(PairwiseRanker):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        _number("learning_rate", self.learning_rate, 0, None)
+        number("learning_rate", self.learning_rate, 0)
         for name in ("hidden", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
+            whole(name, getattr(self, name), 1)
 
     def _train(self, items: Floats, train: Part, validation: Part | None, generator: Any) -> History:
         torch = _torch()

@@ -18,18 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.aggregation.origin import Origin
+from rankdp.checks import one_of
 from rankdp.data.atomic import new_directory, write_whole
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
 from rankdp.learn.estimator import PairwiseRanker
 from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, Features, read_features
-from rankdp.learn.linear import LinearPairwiseRanker
-from rankdp.learn.towers import TwoTowerRanker
+from rankdp.learn.models import MODELS
 from rankdp.learn.training_report import train_report
 from rankdp.privacy.exact import Real, positive
 from rankdp.report.document import Report
-
-MODELS: dict[str, type[PairwiseRanker]] = {"linear": LinearPairwiseRanker, "two-tower": TwoTowerRanker}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +83,7 @@ def learn_files(
     settings
         Those of the model: loss, l2, debias, early_stopping, random_state, ….
     """
-    if model not in MODELS:
-        raise InputError(f"model must be one of {', '.join(MODELS)}, got {model!r}")
+    one_of("model", model, MODELS)
     try:
         ranker = MODELS[model](**settings)
     except TypeError:

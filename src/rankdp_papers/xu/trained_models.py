@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.rankings import Rankings
-from rankdp.learn.experiments import Setting, simulated, sushi
 from rankdp.learn.labels import Labels, labels_of
 from rankdp.learn.losses import LOSSES, Loss
 from rankdp.learn.objectives import Objective, Pooled
@@ -26,6 +25,7 @@ from rankdp.learn.towers import TwoTowerRanker
 from rankdp.learn.training import Settings, fit_linear
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp_papers.experiment import Cell, Row, data_home, mean_row
+from rankdp_papers.xu.populations import Setting, simulated, sushi
 from rankdp_papers.xu.rivals import built
 
 Floats = NDArray[np.float64]

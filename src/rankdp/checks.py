@@ -1,0 +1,44 @@
+"""The questions that nearly every argument is asked, each with its one sentence of refusal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from rankdp.errors import InputError
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """``value`` as an integer from ``least`` to ``most``."""
+    fits = not isinstance(value, bool) and isinstance(value, Integral)
+    if not fits or int(value) < least or (most is not None and int(value) > most):
+        allowed = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise InputError(f"{name} must be an integer {allowed}, got {value!r}")
+    return int(value)
+
+
+def number(name: str, value: Any, least: float = -math.inf, below: float = math.inf) -> float:
+    """``value`` as a finite number of at least ``least`` and below ``below``."""
+    fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not fits or not least <= float(value) < below:
+        allowed = f" of at least {least:g}" if least > -math.inf else ""
+        limit = f" and below {below:g}" if below < math.inf else ""
+        raise InputError(f"{name} must be a finite number{allowed}{limit}, got {value!r}")
+    return float(value)
+
+
+def share(name: str, value: Any) -> float:
+    """``value`` as a number above 0 and below 1."""
+    fits = not isinstance(value, bool) and isinstance(value, Real)
+    if not fits or not 0 < float(value) < 1:
+        raise InputError(f"{name} must be a number above 0 and below 1, got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse a word that is not among the choices."""
+    known = tuple(choices)
+    if value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
