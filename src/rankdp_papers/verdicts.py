@@ -20,6 +20,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -156,15 +157,7 @@ def _equals(
     return _verdict(claim, "largest deviation", found, supported=all(one.sharp for one in found))
 
 
-def _at_most(claim: Claim, rows: list[Row], bound: float | str) -> Verdict:
-    return _bounded(claim, rows, bound, 1.0, "largest value")
-
-
-def _at_least(claim: Claim, rows: list[Row], bound: float | str) -> Verdict:
-    return _bounded(claim, rows, bound, -1.0, "smallest value")
-
-
-def _bounded(claim: Claim, rows: list[Row], bound: float | str, sign: float, what: str) -> Verdict:
+def _bounded(claim: Claim, rows: list[Row], bound: float | str, *, sign: float, what: str) -> Verdict:
     found = [
         _Measured(sign * (_aim(row, bound) - row["value"]), row["error"], row["value"], _place(row, rows))
         for row in rows
@@ -201,8 +194,8 @@ _CHECKS: dict[str, Callable[..., Verdict]] = {
     "above": _above,
     "trend": _trend,
     "equals": _equals,
-    "at most": _at_most,
-    "at least": _at_least,
+    "at most": partial(_bounded, sign=1.0, what="largest value"),
+    "at least": partial(_bounded, sign=-1.0, what="smallest value"),
     "slope": _slope,
 }
 

@@ -21,7 +21,7 @@ from rankdp_papers.pictures import draw
 from rankdp_papers.runner import _function
 from rankdp_papers.specification import load
 from rankdp_papers.verdicts import judge
-from rankdp_papers.xu import best_mechanism, counterexamples, inference_error, kept_pairs, rivals
+from rankdp_papers.xu import counterexamples, inference_error, kept_pairs, rivals
 
 pytestmark = pytest.mark.slow
 
@@ -121,7 +121,7 @@ def test_no_two_neighbours_are_farther_apart_than_m_once_all_ranks_may_shift():
 
 
 def test_the_bound_of_a_long_ranking_is_nearly_attained():
-    rows = best_mechanism.laplace(Cell({"items": 40, "epsilon": 1}))
+    rows = rivals.laplace(Cell({"items": 40, "epsilon": 1}))
     measure = "realised epsilon divided by epsilon"
     low = value(rows, method="noisy-ranks", measure=f"{measure}, at least")
     assert 0.999 < low < value(rows, method="noisy-ranks", measure=f"{measure}, at most") == pytest.approx(1)
@@ -238,7 +238,7 @@ def test_the_proof_of_theorem_2_counts_ties_as_errors(epsilon):
 
 
 def test_the_tables_of_notes():
-    rows = best_mechanism.best(Cell({"items": 6, "epsilon": 2}))
+    rows = rivals.best(Cell({"items": 6, "epsilon": 2}))
     kept = {row["method"]: round(row["value"], 3) for row in rows if row["measure"] == "concordance"}
     assert [kept[name] for name in ("optimal", "ulam", "reinsertion", "kendall", "laplace")] == [
         *(0.748, 0.741, 0.728, 0.677, 0.611)

@@ -16,7 +16,7 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.theory.estimators import pair_estimator
 from rankdp.theory.kendall import preference_bounds, reversal_tail
 from rankdp.theory.permutations import all_permutations, moves
-from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.experiment import Cell, Row, exact_row, mean_row
 from rankdp_papers.xu.kept_pairs import share_in_order
 from rankdp_papers.xu.rivals import built, realised_epsilon
 
@@ -25,22 +25,18 @@ _MAJORITY = 0.7
 _TIE = 1e-9  # log-likelihoods closer than this are equal
 
 
-def _row(method: str, measure: str, value: float) -> Row:
-    return {"method": method, "measure": measure, "value": float(value), "error": 0.0}
-
-
 def majority(cell: Cell) -> list[Row]:
     """Theorem 1(1) and (2) for a random and for a fixed ranking, and the unbiased estimate that repairs them."""
     items, epsilon = cell["items"], cell["epsilon"]
-    rows = [_row("not private", "share", _MAJORITY)]
+    rows = [exact_row("not private", "share", _MAJORITY)]
     for method in ("kendall", "ulam", "reinsertion"):
         one = built(method, items, epsilon)
         raw, debiased, variance = _first_above_second(one)
         rows += [
-            _row(method, "share", raw),
-            _row(f"{method} + debiased", "share", debiased),
-            _row(f"{method} + debiased", "variance of one respondent", variance),
-            _row(f"{method} + debiased", "largest variance", pair_estimator(one).largest_variance),
+            exact_row(method, "share", raw),
+            exact_row(f"{method} + debiased", "share", debiased),
+            exact_row(f"{method} + debiased", "variance of one respondent", variance),
+            exact_row(f"{method} + debiased", "largest variance", pair_estimator(one).largest_variance),
         ]
         if method == "kendall":
             rows += _theorem_1(one, raw)
@@ -64,7 +60,7 @@ def _theorem_1(one: RankingMechanism, raw: float) -> list[Row]:
     """The ratio of leads that Theorem 1(2) bounds, in this population and for one fixed ranking."""
     low, high = preference_bounds(one.items, float(one.epsilon))
     kept = [one.keep_probability(i, j) for i, j in itertools.combinations(range(one.items), 2)]
-    rows = [_row("kendall", "least kept pair of a fixed ranking", min(kept))]
+    rows = [exact_row("kendall", "least kept pair of a fixed ranking", min(kept))]
     leads = {
         "ratio of leads": abs(2 * raw - 1) / (2 * _MAJORITY - 1),
         "ratio of leads, fixed ranking, smallest": 2 * min(kept) - 1,
@@ -72,9 +68,9 @@ def _theorem_1(one: RankingMechanism, raw: float) -> list[Row]:
     }
     for measure, value in leads.items():
         rows += [
-            _row("kendall", measure, value),
-            _row("kendall + lower bound", measure, low),
-            _row("kendall + upper bound", measure, high),
+            exact_row("kendall", measure, value),
+            exact_row("kendall + lower bound", measure, low),
+            exact_row("kendall + upper bound", measure, high),
         ]
     return rows
 
@@ -88,24 +84,24 @@ def worst_case(cell: Cell) -> list[Row]:
         logs = one.log_prob(all_permutations(items), np.arange(items))
         farthest = float(logs.max() - logs.min())
         rows += [
-            _row(method, "worst log-ratio over neighbours", realised_epsilon(one)),
-            _row(method, "worst log-ratio over any two rankings", farthest),
-            _row(method, "the same divided by m epsilon / 2", farthest / (epsilon * items / 2)),
+            exact_row(method, "worst log-ratio over neighbours", realised_epsilon(one)),
+            exact_row(method, "worst log-ratio over any two rankings", farthest),
+            exact_row(method, "the same divided by m epsilon / 2", farthest / (epsilon * items / 2)),
         ]
     some, only = _neighbours_of_definition_2(items)
     rows += [
-        _row("some item", "neighbours divided by (m-1)^2", some / (items - 1) ** 2),
-        _row("only one item", "neighbours divided by (m-1)(m-2)", only / ((items - 1) * (items - 2))),
+        exact_row("some item", "neighbours divided by (m-1)^2", some / (items - 1) ** 2),
+        exact_row("only one item", "neighbours divided by (m-1)(m-2)", only / ((items - 1) * (items - 2))),
     ]
     kept = built("kendall", items, epsilon).keep_probability(0, items - 1)
     theorem = preference_bounds(items, epsilon)[1]
     quoted = math.tanh(epsilon / 2)  # (e^eps - 1)/(e^eps + 1)
     return [
         *rows,
-        _row("kendall", "largest ratio of leads", 2 * kept - 1),
-        _row("kendall + Theorem 1(2)", "largest ratio of leads", theorem),
-        _row("kendall + proof of Lemma 7", "largest ratio of leads", quoted),
-        _row("kendall + proof of Lemma 7", "divided by Theorem 1(2)", quoted / theorem),
+        exact_row("kendall", "largest ratio of leads", 2 * kept - 1),
+        exact_row("kendall + Theorem 1(2)", "largest ratio of leads", theorem),
+        exact_row("kendall + proof of Lemma 7", "largest ratio of leads", quoted),
+        exact_row("kendall + proof of Lemma 7", "divided by Theorem 1(2)", quoted / theorem),
     ]
 
 
@@ -130,7 +126,7 @@ def _plain_sum(cell: Cell) -> list[Row]:
     rows = []
     for method, scale in (("T a sum, as printed", 1), ("T a share", items * (items - 1))):
         logs = epsilon * items / 2 * concordant / scale
-        rows.append(_row(method, "worst log-ratio divided by epsilon", _worst(logs, items) / epsilon))
+        rows.append(exact_row(method, "worst log-ratio divided by epsilon", _worst(logs, items) / epsilon))
     return rows
 
 
@@ -175,7 +171,7 @@ def _orientation(items: int) -> list[Row]:
         risk = (first_of_pair & not_higher).sum(axis=(1, 2))
         best = int(np.argmin(risk))
         accuracy = 2 * (worse.T & higher[best]).sum() / (items * (items - 1))
-        rows.append(_row(method, "twice the accuracy (11)", accuracy))
+        rows.append(exact_row(method, "twice the accuracy (11)", accuracy))
     return rows
 
 
@@ -184,9 +180,9 @@ def _ties(cell: Cell) -> list[Row]:
     items, epsilon = cell["items"], cell["epsilon"]
     measure = "attacker's error with two releases"
     return [
-        _row("exact", measure, _error_of_two(built("kendall", items, epsilon))),
-        _row("tail with ties, as in the proof", measure, reversal_tail(2, items, epsilon, ties=True)),
-        _row("tail without ties", measure, reversal_tail(2, items, epsilon)),
+        exact_row("exact", measure, _error_of_two(built("kendall", items, epsilon))),
+        exact_row("tail with ties, as in the proof", measure, reversal_tail(2, items, epsilon, ties=True)),
+        exact_row("tail without ties", measure, reversal_tail(2, items, epsilon)),
     ]
 
 

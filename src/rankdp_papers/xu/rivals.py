@@ -1,4 +1,4 @@
-"""The mechanisms that are set side by side, and the epsilon that each of them really costs.
+"""The mechanisms side by side: which is best at the same epsilon, and the epsilon that each of them really costs.
 
 The realised epsilon of a mechanism is the largest log-ratio over neighbours,
 
@@ -18,17 +18,22 @@ min(2g, m)/b, and scale m/eps is enough, nearly half the noise for long rankings
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
 from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO
 from rankdp.mechanisms.registry import mechanism
+from rankdp.theory.estimators import pair_estimator
 from rankdp.theory.permutations import all_permutations, neighbour_places
+from rankdp_papers.experiment import Cell, Row, exact_row
 
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""
 EQUAL_REALISED = "laplace + equal realised epsilon"
+_VARIANCES_UP_TO = 10  # items; above, the noise of Kendall and Ulam cannot be undone in floating point
 _MOST_NOMINAL = 2.5  # the realised epsilon is above 0.44 of the nominal one for every m and eps tried
 
 
@@ -65,3 +70,37 @@ def _laplace_at_realised(items: int, epsilon: float) -> RankingMechanism:
     least = epsilon * 2 * (items - 1) / items  # scale m/eps, where the realised epsilon is at most eps
     nominal = brentq(excess, least, _MOST_NOMINAL * epsilon, xtol=1e-9 * epsilon)
     return built("laplace", items, nominal)
+
+
+def laplace(cell: Cell) -> list[Row]:
+    """The comparison of Lemma 4 at the paper's scale 2(m-1)/eps, at scale m/eps and at equal realised epsilon.
+
+    The realised epsilon is enumerated for short rankings. For any length it is at least the log-ratio of one pair of
+    neighbours (the first item moved to the end, and the input itself as the output) and at most m/b.
+    """
+    items, epsilon = cell["items"], cell["epsilon"]
+    short = items <= ENUMERATED_UP_TO
+    shares = {name: built(name, items, epsilon).expected_concordance() for name in rivals(items)}
+    rows = [exact_row(name, "concordance", share) for name, share in shares.items()]
+    realised = "realised epsilon divided by epsilon"
+    for name in ("laplace", "noisy-ranks", *([EQUAL_REALISED] if short else [])):
+        one = cast(RankLaplace, built(name, items, epsilon))
+        identity = np.arange(items)
+        here, there = one.log_prob(np.stack([identity, np.roll(identity, -1)]), identity)
+        rows.append(exact_row(name, f"{realised}, at least", (here - there) / epsilon))
+        rows.append(exact_row(name, f"{realised}, at most", items / float(one.scale) / epsilon))
+        if short:
+            rows.append(exact_row(name, realised, realised_epsilon(one) / epsilon))
+    return rows
+
+
+def best(cell: Cell) -> list[Row]:
+    """The share of pairs kept, and the variance of an unbiased pairwise estimate from one person (mean over pairs)."""
+    items, epsilon = cell["items"], cell["epsilon"]
+    rows = []
+    for name in rivals(items):
+        one = built(name, items, epsilon)
+        rows.append(exact_row(name, "concordance", one.expected_concordance()))
+        if name in ("kendall", "ulam", "reinsertion") and items <= _VARIANCES_UP_TO:
+            rows.append(exact_row(name, "variance", pair_estimator(one).mean_variance))
+    return rows
