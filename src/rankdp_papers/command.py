@@ -17,7 +17,13 @@ _SHOWN = 30  # claims up to which all are printed; above, the report has them
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--full", is_flag=True, help="The papers' own sizes: about 90 minutes on two cores instead of 7.")
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True, metavar="DIR"
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    metavar="DIR",
+    help="Where tables, figures and the page go.",
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes at a time; all cores if not given.")
 @click.option(

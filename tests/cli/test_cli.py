@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from rankdp.cli import cli
 from rankdp.cli.options import MECHANISM_OR_AUTO
 from rankdp.mechanisms.registry import MECHANISMS
 
@@ -97,6 +99,16 @@ def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
 def test_help_and_version(directory: Path) -> None:
     assert "Publish rankings" in rankdp("--help", cwd=directory).stdout
     assert rankdp("--version", cwd=directory).stdout.startswith("rankdp, version ")
+
+
+def test_every_option_has_help() -> None:
+    def silent(command: click.Command, name: str) -> list[str]:
+        if isinstance(command, click.Group):
+            return [line for part, below in command.commands.items() for line in silent(below, f"{name} {part}")]
+        options = (option for option in command.params if isinstance(option, click.Option))
+        return [f"{name} {option.opts[0]}" for option in options if not option.help]
+
+    assert silent(cli, "rankdp") == []
 
 
 def test_the_choices_are_the_registry() -> None:

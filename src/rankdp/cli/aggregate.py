@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="Weigh voters of different epsilons by one over the noise's variance, or all alike.",
 )
 @items_file_option
-@click.option("--title", default="Aggregate", show_default=True)
+@click.option("--title", default="Aggregate", show_default=True, help="The heading of a page or picture.")
 @reporting
 def aggregate(
     synthetic: Path,

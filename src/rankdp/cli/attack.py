@@ -19,12 +19,20 @@ def attack() -> None:
 
 
 @attack.command("inference")
-@click.option("--items", type=click.IntRange(2, 6), default=4, show_default=True)
+@click.option(
+    "--items", type=click.IntRange(2, 6), default=4, show_default=True, help="How many items the secret ranking has."
+)
 @click.option("--epsilon", "-e", default="1", show_default=True, help="A number, adaptive or adaptive-log.")
-@click.option("--mechanism", "mechanisms", multiple=True, type=MECHANISM)
+@click.option(
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    type=MECHANISM,
+    help="What is attacked; may be repeated.  [default: kendall, reinsertion]",
+)
 @click.option("--releases", default="1,3,10,30,100", show_default=True, metavar="N,N,…", help="Of the same ranking.")
-@click.option("--repetitions", type=int, default=1000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--repetitions", type=int, default=1000, show_default=True, help="How often the attack is repeated.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
 @reporting
 def attack_inference(
     items: int,
@@ -51,9 +59,9 @@ def attack_inference(
 
 
 @attack.command("position")
-@click.option("--items", type=int, default=6, show_default=True)
-@click.option("--epsilon", "-e", default="1", show_default=True)
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True)
+@click.option("--items", type=int, default=6, show_default=True, help="How many items are ranked.")
+@click.option("--epsilon", "-e", default="1", show_default=True, help="Of the release.")
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True, help="What made the release.")
 @click.option("--landed", type=int, default=1, show_default=True, help="Where the release shows the item.")
 @click.option("--prior", metavar="P,P,…", help="What was believed before, position by position; flat if not given.")
 @reporting
@@ -73,11 +81,19 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
 
 @attack.command("votes")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Of the leaderboard; without it the plain fit is attacked.")
-@click.option("--items", type=int, default=8, show_default=True)
-@click.option("--comparisons", type=int, default=60, show_default=True)
-@click.option("--method", type=click.Choice(["bradley-terry", "copeland"]), default="bradley-terry", show_default=True)
-@click.option("--repetitions", type=int, default=400, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--items", type=int, default=8, show_default=True, help="How many items are compared.")
+@click.option(
+    "--comparisons", type=int, default=60, show_default=True, help="How many votes each leaderboard is made from."
+)
+@click.option(
+    "--method",
+    type=click.Choice(["bradley-terry", "copeland"]),
+    default="bradley-terry",
+    show_default=True,
+    help="What makes the leaderboards.",
+)
+@click.option("--repetitions", type=int, default=400, show_default=True, help="How many leaderboards are attacked.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
 @reporting
 def attack_votes(epsilon: str | None, **setting: Any) -> Report:
     """Whether a vote was in the data of a published leaderboard (Cai, Section 2.2)."""

@@ -38,7 +38,7 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
 @click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
 @click.option("--max-per-voter", type=int, metavar="C", help="With --protects voter.")
 @click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="All that may ever be spent.")
-@click.option("--delta", default="0", metavar="NUMBER", show_default=True)
+@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="The delta that may ever be spent.")
 @click.option(
     "--accounting",
     type=click.Choice(["auto", "basic", "renyi"]),
@@ -103,10 +103,10 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 @click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
 @click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
 @click.option("--max-per-voter", type=int, metavar="C", help="With --protects voter.")
-@click.option("--epsilon", "-e", required=True, metavar="NUMBER")
-@click.option("--delta", default="0", metavar="NUMBER", show_default=True)
+@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Of the release.")
+@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="Of the release.")
 @click.option("--partition", metavar="NAME", help="With --part: the release is about one part of the voters only.")
-@click.option("--part", metavar="NAME")
+@click.option("--part", metavar="NAME", help="With --partition: which part.")
 @click.option("--convert", is_flag=True, help="Pay for a release that protects another unit, at its price.")
 @click.argument("what", metavar="WHAT")
 def budget_spend(

@@ -19,8 +19,20 @@ from rankdp.cli.terminal import say
 @click.option(
     "--output", "-o", "target", type=click.Path(path_type=Path), required=True, help="A new directory for the model."
 )
-@click.option("--model", type=click.Choice(["linear", "two-tower"]), default="linear", show_default=True)
-@click.option("--loss", type=click.Choice(["logistic", "exponential", "psi"]), default="logistic", show_default=True)
+@click.option(
+    "--model",
+    type=click.Choice(["linear", "two-tower"]),
+    default="linear",
+    show_default=True,
+    help="Linear in the features, or two neural networks.",
+)
+@click.option(
+    "--loss",
+    type=click.Choice(["logistic", "exponential", "psi"]),
+    default="logistic",
+    show_default=True,
+    help="What is minimised over pairs.",
+)
 @click.option("--mechanism", type=MECHANISM_OR_AUTO, help="What made RANKINGS, without a sidecar.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="With --mechanism: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="With --mechanism: the column with each user's own epsilon.")
@@ -32,7 +44,9 @@ from rankdp.cli.terminal import say
 @click.option("--item-column", metavar="NAME", help="Column with the names of ITEMS.")
 @click.option("--user-feature", "user_features", multiple=True, metavar="NAME", help="Use these columns; repeatable.")
 @click.option("--item-feature", "item_features", multiple=True, metavar="NAME", help="Use these columns; repeatable.")
-@click.option("--seed", "random_state", type=int, default=0, show_default=True)
+@click.option(
+    "--seed", "random_state", type=int, default=0, show_default=True, help="Of the validation split and the networks."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the curves and settings as JSON.")
 def learn(
     users: Path,

@@ -58,8 +58,12 @@ def plan_ranking(**options: Any) -> Report:
 @plan.command("comparisons")
 @click.option("--items", type=int, required=True, help="How many items are compared.")
 @click.option("--comparisons", type=int, required=True, help="How many comparisons there will be, about.")
-@click.option("--protect", type=click.Choice(["comparison", "outcome", "voter"]), required=True)
-@click.option("--max-per-voter", type=int, metavar="C")
+@click.option(
+    "--protect", type=click.Choice(["comparison", "outcome", "voter"]), required=True, help="What epsilon protects."
+)
+@click.option(
+    "--max-per-voter", type=int, metavar="C", help="With --protect voter: the comparisons of each that are used."
+)
 @click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins.")
 @click.option("--spread", type=float, default=1.0, show_default=True, help="Log-strengths lie within +-SPREAD.")
 @_with_intervals
@@ -71,9 +75,21 @@ def plan_comparisons(**options: Any) -> Report:
 
 @plan.command("scores")
 @click.option("--items", type=int, required=True, help="How many scores are released.")
-@click.option("--bounds", type=float, nargs=2, default=(0.0, 1.0), show_default=True, metavar="LOW HIGH")
 @click.option(
-    "--law", type=click.Choice(["uniform", "normal", "exponential", "beta"]), default="uniform", show_default=True
+    "--bounds",
+    type=float,
+    nargs=2,
+    default=(0.0, 1.0),
+    show_default=True,
+    metavar="LOW HIGH",
+    help="Between which numbers the scores lie.",
+)
+@click.option(
+    "--law",
+    type=click.Choice(["uniform", "normal", "exponential", "beta"]),
+    default="uniform",
+    show_default=True,
+    help="How the true scores are spread.",
 )
 @click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise takes part.")
 @_with_intervals

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
 @click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, instead of --epsilon.")
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True)
+@click.option(
+    "--mechanism",
+    type=MECHANISM_OR_AUTO,
+    default="auto",
+    show_default=True,
+    help="What draws the synthetic rankings; auto takes the best for the objective.",
+)
 @click.option(
     "--objective",
     type=click.Choice(["concordance", "aggregate"]),
