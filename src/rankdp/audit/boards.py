@@ -49,8 +49,29 @@ def audit_board(
 ) -> StatisticalAudit:
     """Audit what ``rank`` releases by this method for this unit of protection.
 
-    ``through`` is "mechanism" or "rank" (see the module). ``release(table, count)`` audits another implementation on
-    the same tables: a table of votes (winner, loser, voter) in, ``count`` rows of numbers out.
+    Parameters
+    ----------
+    method
+        "bradley-terry" or "copeland".
+    protect
+        "comparison", "outcome" or "voter".
+    epsilon
+        What is claimed.
+    max_per_voter
+        How many comparisons of a voter count, where voters are protected.
+    delta
+        With what probability the claim may fail.
+    draws
+        The number of draws in all.
+    confidence
+        Of the lower bound.
+    through
+        "mechanism" draws from what ``rank`` draws from; "rank" calls ``rank`` itself for every draw.
+    release
+        Another implementation to audit on the same tables: a table of votes (winner, loser, voter) and a count in, so
+        many rows of numbers out.
+    bits
+        Where draws take their randomness from; secure bits if not given.
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")

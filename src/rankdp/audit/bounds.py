@@ -39,13 +39,33 @@ def upper_bound(hits: int, draws: int, alpha: float) -> float:
 def epsilon_bound(
     hits: tuple[int, int], draws: tuple[int, int], alpha: float, delta: float = 0.0
 ) -> tuple[float, float, float]:
-    """(p_1 at least, p_2 at most, epsilon at least) with confidence 1 - alpha; -inf where nothing is shown."""
+    """What counts of one event prove: (p_1 at least, p_2 at most, epsilon at least); -inf where nothing is shown.
+
+    Parameters
+    ----------
+    hits
+        How often the event happened for either input.
+    draws
+        Of how many draws.
+    alpha
+        One less the confidence.
+    delta
+        With what probability the claim may fail.
+    """
     low, high = lower_bound(hits[0], draws[0], alpha / 2), upper_bound(hits[1], draws[1], alpha / 2)
     return low, high, math.log((low - delta) / high) if low > delta else -math.inf
 
 
 def equation_8(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """The largest absolute log-ratio of the frequencies of an output, over the outputs that both inputs have shown."""
+    """The largest absolute log-ratio of the frequencies of an output, over the outputs that both inputs have shown.
+
+    Parameters
+    ----------
+    first
+        How often each output came for one input.
+    second
+        The same for the other input.
+    """
     both = (first > 0) & (second > 0)
     if not both.any():
         return math.nan

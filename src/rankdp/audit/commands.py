@@ -87,7 +87,25 @@ def audit_command(
     ending: str = ".csv",
     timeout: float = 60,
 ) -> StatisticalAudit:
-    """Audit a command that privatizes a file of rankings of ``items`` items, as ``["cmd", "{in}", "{out}"]``."""
+    """Audit a command that privatizes a file of rankings.
+
+    Parameters
+    ----------
+    command
+        Its words, with ``{in}`` and ``{out}`` where the two files go.
+    items
+        How many items are ranked.
+    draws
+        The number of draws in all.
+    claimed_epsilon
+        What is claimed.
+    confidence
+        Of the lower bound.
+    ending
+        How the names of the files end, which says their format.
+    timeout
+        Seconds for each run.
+    """
     if isinstance(items, bool) or not isinstance(items, int) or items < 2:
         raise InputError(f"items must be an integer of at least 2, got {items!r}")
     return audit_samples(

@@ -51,11 +51,21 @@ def audit_exact(
 ) -> ExactAudit:
     """Enumerate every output and every neighbour of a discrete mechanism.
 
-    ``mechanism`` is a ranking mechanism of at most 6 items (ours, or any object with ``sample`` and either
-    ``exact_law`` or ``log_prob``), a score mechanism on a grid of few steps, or ``NoisyWins``. What it claims is read
-    from its ``guarantee`` unless ``claimed_epsilon`` says it, and ``items`` is needed only where it has no such
-    attribute. ``draws`` fresh draws test that the sampler follows the law; 0 leaves that out. ``tolerance`` is for laws
-    that are stated in floating point alone.
+    Parameters
+    ----------
+    mechanism
+        A ranking mechanism of at most 6 items (ours, or any object with ``sample`` and either ``exact_law`` or
+        ``log_prob``), a score mechanism on a grid of few steps, or ``NoisyWins``.
+    items
+        How many items are ranked, where the mechanism has no such attribute.
+    claimed_epsilon
+        What is claimed; read from the mechanism's ``guarantee`` if not given.
+    tolerance
+        For laws that are stated in floating point alone.
+    draws
+        Fresh draws that test whether the sampler follows the law; 0 leaves that out.
+    bits
+        Where those draws take their randomness from; secure bits if not given.
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
         raise InputError(f"draws must be an integer of at least 0, got {draws!r}")

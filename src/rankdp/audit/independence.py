@@ -82,7 +82,21 @@ def audit_independence(
     draws: int = 4000,
     name: str = "the sampler",
 ) -> IndependenceAudit:
-    """Test ``sampler(input, count)`` in four calls of ``draws`` rows, and one for ``neighbour`` where there is one."""
+    """Test whether draws are independent, in four calls and one for a neighbour.
+
+    Parameters
+    ----------
+    sampler
+        ``sampler(input, count)`` gives ``count`` outputs.
+    given
+        The input of the four calls.
+    neighbour
+        Another input, for one more call; left out if None.
+    draws
+        The number of draws in each call.
+    name
+        What the report calls the sampler.
+    """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < _FEWEST:
         raise InputError(f"draws must be an integer of at least {_FEWEST}, got {draws!r}")
     calls = [_numbers(sampler(given, draws)) for _ in range(_CALLS)]

@@ -141,10 +141,27 @@ def audit_samples(
 ) -> StatisticalAudit:
     """Try to prove that a sampler is less private than claimed.
 
-    ``sampler(input, count)`` gives ``count`` independent outputs for one input: rows of rankings, numbers, rows of
-    numbers or texts. ``neighbours`` lists pairs of inputs that the claim is about. ``draws`` is the number of draws in
-    all. ``events`` adds named events to those that are tried: functions that say for each output whether it happened.
-    ``describe`` puts an input into words.
+    Parameters
+    ----------
+    sampler
+        ``sampler(input, count)`` gives ``count`` independent outputs for one input: rows of rankings, numbers, rows of
+        numbers or texts.
+    neighbours
+        Pairs of inputs that the claim is about.
+    draws
+        The number of draws in all.
+    claimed_epsilon
+        What is claimed.
+    delta
+        With what probability the claim may fail.
+    confidence
+        Of the lower bound.
+    events
+        Named events beside those that are tried: functions that say for each output whether it happened.
+    name
+        What the report calls the sampler.
+    describe
+        Puts an input into words.
     """
     claimed, loss = _check(draws, claimed_epsilon, delta, confidence)
     pairs = list(neighbours)
@@ -360,13 +377,27 @@ def _down(value: float) -> str:
 
 
 def ranking_neighbours(order: Iterable[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item."""
+    """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item.
+
+    Parameters
+    ----------
+    order
+        The items, best first.
+    """
     given = np.asarray(list(order), dtype=np.int32)
     return [(given, given[move]) for move in moves(len(given))]
 
 
 def ranking_sampler(mechanism: Any, bits: Any = None) -> Sampler:
-    """The sampler of a mechanism with the contract of ``RankingMechanism``."""
+    """The sampler of a mechanism, for ``audit_samples``.
+
+    Parameters
+    ----------
+    mechanism
+        Anything with the ``sample`` of ``RankingMechanism``.
+    bits
+        Where its draws take their randomness from; secure bits if not given.
+    """
 
     def sampler(order: Any, count: int) -> Any:
         return mechanism.sample(np.broadcast_to(np.asarray(order, dtype=np.int32), (count, len(order))), bits)

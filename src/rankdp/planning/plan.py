@@ -154,12 +154,35 @@ def plan(
     level: float = 0.95,
     **public: Any,
 ) -> Plan:
-    """What accuracy ``epsilon`` buys, or which epsilon an accuracy needs.
+    """What accuracy an epsilon buys, or which epsilon an accuracy needs. Give exactly one of both.
 
-    ``situation`` is "ranking" (``items``), "comparisons" (``items, comparisons, protect``, perhaps ``max_per_voter,
-    delta, spread``) or "scores" (``items, bounds``, perhaps ``law, delta``): public numbers only. Give ``epsilon``, or
-    one of ``pairs`` (share of pairs in order), ``exact`` (probability of the exact order), ``overlap`` (share of the
-    true ``top`` k among the released) and ``half_width`` (of an interval for a score, at ``level``).
+    Parameters
+    ----------
+    situation
+        "ranking", "comparisons" or "scores".
+    epsilon
+        The privacy whose accuracy is asked for.
+    pairs
+        Ask for this share of all pairs in order.
+    exact
+        Ask for the exact order with this probability.
+    overlap
+        Ask for this share of the true top list among the released one.
+    half_width
+        Ask for an interval of a score of this half-width.
+    top
+        The length of the top list; 3 if not given.
+    level
+        The confidence of intervals.
+    **public
+        The public numbers of the situation. For a ranking: ``items``. For comparisons: ``items``, ``comparisons`` and
+        ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``. For scores: ``items`` and ``bounds``, perhaps
+        ``law`` and ``delta``.
+
+    Returns
+    -------
+    Plan
+        Every mechanism with what it delivers, the best first.
     """
     if situation not in SITUATIONS:
         raise InputError(f"situation must be one of {', '.join(SITUATIONS)}, got {situation!r}")

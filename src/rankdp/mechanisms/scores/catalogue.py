@@ -37,11 +37,26 @@ def score_mechanism(
     count: int | None = None,
     steps: int | None = None,
 ) -> ScoreMechanism:
-    """The noise called ``noise`` for scores between the public ``bounds``.
+    """A noise for scores by name.
 
-    ``laplace`` and ``staircase`` (with ``gamma``) need epsilon; ``gaussian`` needs epsilon and delta;
-    ``generalized-normal`` needs epsilon and p, and delta where p is above 1; ``ball`` needs delta and ``count``, the
-    number of scores, and takes p. ``steps`` is the number of grid steps between the bounds, chosen where it is None.
+    Parameters
+    ----------
+    noise
+        One of ``SCORE_MECHANISMS``: "laplace", "gaussian", "generalized-normal", "staircase" or "ball".
+    bounds
+        Two public numbers that every score lies between.
+    epsilon
+        The privacy of one score; every noise but "ball" needs it.
+    delta
+        With what probability epsilon may fail: needed by "gaussian", "ball" and "generalized-normal" with p above 1.
+    p
+        The shape: needed by "generalized-normal", taken by "ball".
+    gamma
+        The share of the first stair of "staircase"; the best one if not given.
+    count
+        How many scores there are, for "ball".
+    steps
+        The number of grid steps between the bounds; chosen from public numbers if not given.
     """
     if noise not in SCORE_MECHANISMS:
         raise InputError(f"noise must be one of {', '.join(SCORE_MECHANISMS)}, got {noise!r}")
