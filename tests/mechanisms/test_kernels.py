@@ -40,20 +40,11 @@ def test_insertions_agree_with_plain_python(items, request):
     expected = insert_plainly(orders, behind)
     assert expected[0] == orders[0].tolist()
     assert expected[1] == orders[1].tolist()[::-1]
-    loops = [kernels.insert_long] + [kernels.insert_medium] * (items <= 128) + [kernels.insert_short] * (items <= 16)
+    loops = [kernels.insert_long] + [kernels.insert_short] * (items <= 16)
     for loop in loops:
         out = np.full_like(orders, -1)
         loop(orders, behind, out)
         assert out.tolist() == expected
-
-
-@pytest.mark.parametrize("rows", range(1, 10))
-def test_insertions_side_by_side_do_not_mix_rows(rows, request):
-    orders, behind = random_insertions(generator(request), 9, 70)
-    out = np.full_like(orders, -1)
-    kernels.insert_medium(orders[:rows], behind[:rows], out[:rows])
-    assert out[:rows].tolist() == insert_plainly(orders[:rows], behind[:rows])
-    assert (out[rows:] == -1).all()
 
 
 def test_select_finds_every_set_bit(request):

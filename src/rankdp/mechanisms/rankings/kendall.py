@@ -45,9 +45,7 @@ class Kendall(RankingMechanism):
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         from rankdp.mechanisms.rankings import sampling_kernels as kernels
 
-        kernel = kernels.insert_short if self.items <= 16 else kernels.insert_medium
-        if self.items > 128:
-            kernel = kernels.insert_long
+        kernel = kernels.insert_short if self.items <= 16 else kernels.insert_long
         kernel(orders, self._stages.sample(len(orders), bits), out)
 
     def exact_law(self, bits: int) -> EnclosedLaw:

@@ -12,7 +12,6 @@ from rankdp.jit import kernel
 _FOUR = np.uint64(4)
 _ONE = np.uint64(1)
 _NIBBLE = np.uint64(15)
-_SIX = np.uint64(6)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BYTES = np.uint64(0x0101010101010101)
 _TOPS = np.uint64(0x8080808080808080)
@@ -58,46 +57,11 @@ def _select(word: Any, index: Any) -> Any:
 
 
 @kernel
-def _take_place(low: Any, high: Any, in_low: Any, ahead: Any) -> tuple[Any, Any, Any, Any]:
-    """Take the free place with ``ahead`` free ones before it: both words, how many the low one has left, the place."""
-    above = np.uint64(ahead >= in_low)
-    mask = np.uint64(0) - above
-    bit = _select((low & ~mask) | (high & mask), ahead - (in_low & mask))
-    return low ^ ((_ONE << bit) & ~mask), high ^ ((_ONE << bit) & mask), in_low - (_ONE - above), (above << _SIX) + bit
-
-
-@kernel
-def insert_medium(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """The same for 2 to 128 items: from the last item to the first, each takes its place among those still free.
-
-    The free places are two words. Four rows go side by side, because each step of one waits for the step before.
-    """
-    rows, items = orders.shape
-    low = _ALL if items >= 64 else (_ONE << np.uint64(items)) - _ONE
-    high = np.uint64(0) if items <= 64 else _ALL >> np.uint64(128 - items)
-    count = np.uint64(min(items, 64))
-    for start in range(0, rows, 4):
-        a, b, c, d = start, min(start + 1, rows - 1), min(start + 2, rows - 1), min(start + 3, rows - 1)
-        low_a, high_a, in_a = low, high, count
-        low_b, high_b, in_b = low, high, count
-        low_c, high_c, in_c = low, high, count
-        low_d, high_d, in_d = low, high, count
-        for t in range(items - 1, -1, -1):
-            s = max(t - 1, 0)
-            keep = np.int32(t > 0)
-            low_a, high_a, in_a, place = _take_place(low_a, high_a, in_a, np.uint64(t - keep * behind[a, s]))
-            out[a, place] = orders[a, t]
-            low_b, high_b, in_b, place = _take_place(low_b, high_b, in_b, np.uint64(t - keep * behind[b, s]))
-            out[b, place] = orders[b, t]
-            low_c, high_c, in_c, place = _take_place(low_c, high_c, in_c, np.uint64(t - keep * behind[c, s]))
-            out[c, place] = orders[c, t]
-            low_d, high_d, in_d, place = _take_place(low_d, high_d, in_d, np.uint64(t - keep * behind[d, s]))
-            out[d, place] = orders[d, t]
-
-
-@kernel
 def insert_long(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """The same for any length in O(m log m): words of free places are the leaves of a tree that counts them."""
+    """The same for any length in O(m log m): from the last item to the first, each takes its place among those free.
+
+    Words of free places are the leaves of a tree that counts them.
+    """
     rows, items = orders.shape
     leaves = 1
     while 64 * leaves < items:
@@ -196,7 +160,7 @@ def reinsert_short(
     sequences[starts[d] : starts[d+1]] lists, for every set of d items, first the positions that stay and then
     those that leave, as a word of 4-bit digits; what stays joins at the end and what leaves anywhere, as in
     ``insert_short``. Returns the rows done and the halves they used: a row that runs out of halves is begun
-    anew by the next call, with the same halves in front.
+    again by the next call, with the same halves in front.
     """
     rows, items = orders.shape
     cursor = 0
