@@ -27,7 +27,7 @@ _EPSILON = 1
 _BATCH = 250_000
 _TURNS = 5
 _KERNELS_A_TURN = 3  # it is quick, and its best must not be a matter of luck
-_TARGET = 0.5
+_TARGET = 5e6
 _MOST_MEMORY = 2e9
 
 
@@ -48,15 +48,14 @@ def table(rows: int = ROWS) -> Table:
         min(run[key] for run in kernels) / in_memory for key in ("seconds", "processor")
     )
     memory = max(run["memory"] for run in runs)
-    ratio = kernel_seconds / seconds
     return Table(
         ("what", "measured", "target", "met"),
         [
             ("rankings in the file", f"{rows:,}", "", ""),
             ("size of the file", f"{size / 1e6:.0f} MB", "", ""),
-            ("Parquet to Parquet", rate(1 / seconds), "", ""),
+            ("Parquet to Parquet", rate(1 / seconds), f"at least {rate(_TARGET)}", verdict(1 / seconds >= _TARGET)),
             ("kernel alone", rate(1 / kernel_seconds), "", ""),
-            ("ratio", times(ratio), times(_TARGET), verdict(ratio >= _TARGET)),
+            ("ratio", times(kernel_seconds / seconds), "", ""),
             ("processor time per ranking", f"{1e9 * processor:.0f} ns", "", ""),
             ("the same, kernel alone", f"{1e9 * kernel_processor:.0f} ns", "", ""),
             ("peak memory", f"{memory / 1e6:.0f} MB", "below 2 GB", verdict(memory < _MOST_MEMORY)),
