@@ -133,14 +133,26 @@ def open_rankings(
     epsilon_column: str | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> RankingsReader:
-    """Open a file for reading in batches of at most `batch_rows` rankings, each checked as it is read.
+    """Open a file of rankings for reading in batches, each checked as it is read.
 
     Wide CSV and Parquet are streamed: the memory does not depend on the number of rows. A long table must be
-    grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file. `items` is the public
-    list of items (then any other item is refused); `ties` says what to do with tied items; `epsilon_column`
-    names a column with each voter's own epsilon; `voter_column` names the id column when its name is none of
-    the usual ones. Without a declared list of items, `complete` of a batch speaks of the items met so far: a
-    later batch may add some.
+    grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file.
+
+    Parameters
+    ----------
+    path
+        A file whose ending says its format (see the module).
+    items
+        The public list of items; then any other item is refused. Without it, and without a list in the file,
+        `complete` of a batch speaks of the items met so far: a later batch may add some.
+    ties
+        What to do with tied items: "refuse" them, keep them as "listed", or draw their order at "random".
+    voter_column
+        The column of the voters' ids, where it does not have one of the usual names.
+    epsilon_column
+        The column of each voter's own epsilon; without it no column is taken for one.
+    batch_rows
+        The most rankings in a batch.
     """
     name = os.fspath(path)
     check_ties(ties)
@@ -271,11 +283,17 @@ def open_writer(
     *,
     layout: Literal["wide", "long"] = "wide",
 ) -> RankingsWriter:
-    """Open a file for writing batches that look like `like`: its width, and the names of its columns.
+    """Open a file of rankings for writing in batches; nothing is in its place before the end.
 
-    The ending says the format: CSV (`layout` says wide or long), Parquet (wide), or PrefLib `.soc` (complete)
-    and `.soi`, where equal orders are counted, voters' ids and epsilons have no place, and nothing is written
-    before the end.
+    Parameters
+    ----------
+    path
+        The file; its ending says the format: CSV, Parquet, or PrefLib `.soc` (complete) and `.soi`, where equal orders
+        are counted and voters' ids and epsilons have no place.
+    like
+        What the batches look like: their width, and the names of the columns. A reader must not read this file.
+    layout
+        "wide", a row per ranking, or for CSV also "long", a row per listed item.
     """
     name = os.fspath(path)
     kind = format_of(name)

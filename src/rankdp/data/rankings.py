@@ -72,11 +72,20 @@ class Rankings:
         voters: Iterable[Any] | None = None,
         epsilons: Any = None,
     ) -> Self:
-        """Rankings from lists of items, best first: names, or an integer array of indices counted from 0.
+        """Rankings from lists of items, best first.
 
-        Rows of names may have different lengths; rows of indices are padded with -1. Without `items`, names
-        are put in natural order, and indices must use every number from 0 to their largest (so that indices
-        counted from 1 are noticed) and become the names "0", "1", ….
+        Parameters
+        ----------
+        orders
+            A row per voter: lists of names, which may have different lengths, or an integer array of indices counted
+            from 0, padded with -1.
+        items
+            The names of all items. Without them, names are put in natural order, and indices must use every number from
+            0 to their largest (so that indices counted from 1 are noticed) and become the names "0", "1", ….
+        voters
+            An id for each row; spaces around a text are not part of it, and none is blank.
+        epsilons
+            Each voter's own epsilon, above 0.
         """
         names = None if items is None else check_items(items)
         array, names = orders_array(orders, names)
@@ -93,11 +102,22 @@ class Rankings:
         *,
         ties: Ties = "refuse",
     ) -> Self:
-        """Rankings from an n x m table of ranks, one column per item: 1 is the most preferred.
+        """Rankings from an n x m table of ranks.
 
-        0, NaN and None mean that the voter did not list the item. The ranks of a row are 1, 2, 3, … without
-        gaps. Equal ranks are refused, unless `ties="listed"` breaks them in the order of `items`, or
-        `ties="random"` uniformly at random; after k items tied at rank r the next rank is r + 1 or r + k.
+        Parameters
+        ----------
+        ranks
+            A row per voter and a column per item: 1 is the most preferred; 0, NaN and None mean that the voter did not
+            list the item. The ranks of a row are 1, 2, 3, … without gaps; after k items tied at rank r the next rank is
+            r + 1 or r + k.
+        items
+            The names of the columns; "0", "1", … without them.
+        voters
+            An id for each row; spaces around a text are not part of it, and none is blank.
+        epsilons
+            Each voter's own epsilon, above 0.
+        ties
+            "refuse" equal ranks, break them as "listed" in `items`, or uniformly at "random".
         """
         orders, names = orders_from_ranks(ranks, items, ties)
         check_orders(orders, names)
@@ -115,8 +135,19 @@ class Rankings:
     ) -> Self:
         """Rankings from any Arrow-compatible table: pandas, Polars, DuckDB, PyArrow.
 
-        The columns are those of the files: voter, rank_1, rank_2, … or voter, item, rank (see
-        `rankdp.data.files`).
+        Parameters
+        ----------
+        frame
+            The table. Its columns are those of the files: voter, rank_1, rank_2, … or voter, item, rank (see
+            `rankdp.data.files`).
+        items
+            The public list of items; then any other item is refused.
+        ties
+            "refuse" tied items, keep them as "listed", or draw their order at "random".
+        voter_column
+            The column of the voters' ids, where it does not have one of the usual names.
+        epsilon_column
+            The column of each voter's own epsilon.
         """
         options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
         return cls.concatenate([FORMATS["from_frame"](frame, items, ties=ties, **options)])
@@ -131,13 +162,35 @@ class Rankings:
         voter_column: str | None = None,
         epsilon_column: str | None = None,
     ) -> Self:
-        """Read a whole file: CSV, Parquet or PrefLib, by the rules of `rankdp.data.files.open_rankings`."""
+        """Read a whole file: CSV, Parquet or PrefLib, by the rules of `rankdp.data.files.open_rankings`.
+
+        Parameters
+        ----------
+        path
+            A file whose ending says its format.
+        items
+            The public list of items; then any other item is refused.
+        ties
+            "refuse" tied items, keep them as "listed", or draw their order at "random".
+        voter_column
+            The column of the voters' ids, where it does not have one of the usual names.
+        epsilon_column
+            The column of each voter's own epsilon.
+        """
         options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
         return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, **options)])
 
     @classmethod
     def concatenate(cls, batches: Iterable[Rankings], *, sort_items: bool = False) -> Self:
-        """Put batches of one reader together; each batch's items begin with those of the batch before."""
+        """Put batches together.
+
+        Parameters
+        ----------
+        batches
+            The batches of one reader: each one's items begin with those of the batch before.
+        sort_items
+            Whether to put the items in natural order of their names.
+        """
         parts = list(batches)
         if not parts:
             raise InputError("there are no rankings; at least one row is needed")
@@ -163,7 +216,13 @@ class Rankings:
         return cls._of(orders, items, check_voters(voters, rows), own)
 
     def with_orders(self, orders: IntArray) -> Self:
-        """The same items, voters and epsilons with new orders: checked, taken over and made read-only."""
+        """The same items, voters and epsilons with new orders.
+
+        Parameters
+        ----------
+        orders
+            An array of indices, a row for each ranking; it is checked, taken over and made read-only.
+        """
         array = index_array(orders)
         if len(array) != len(self):
             raise InputError(f"orders must have one row for each of the {len(self)} rankings, got {len(array)}")
@@ -214,7 +273,15 @@ class Rankings:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def write(self, path: str | PathLike[str], *, layout: Literal["wide", "long"] = "wide") -> None:
-        """Write a file, in the format that its ending says (see `rankdp.data.files.open_writer`)."""
+        """Write a file (see `rankdp.data.files.open_writer`).
+
+        Parameters
+        ----------
+        path
+            The file; its ending says the format.
+        layout
+            "wide", a row per ranking, or for CSV also "long", a row per listed item.
+        """
         FORMATS["write"](self, path, layout)
 
     def __len__(self) -> int:
