@@ -2,162 +2,52 @@
 
 Each row says which of two items somebody preferred, or that they tied. The table stays where it is (a file, a frame,
 a table of a database) until it is counted, in process or by the engine that holds it, into exact integers
-(half-wins: 2 for a win, 1 to each side for a tie). Four ways to write such a table are recognised by their columns,
-and `recognised` says what was understood:
-
-    left, right, winner          winner is left, right or tie, or the winner's name
-    winner, loser                no ties
-    item_1, item_2, outcome      1: item_1 won, 0: item_2 won, 0.5: a tie, blank: missing
-    model_a, model_b, winner     winner is model_a, model_b, tie or both_bad, or the winner's name
+(half-wins: 2 for a win, 1 to each side for a tie). `vote_columns` lists the ways to write such a table; `recognised`
+says what was understood.
 
 The list of items is public and comes from the caller. `items_from_data=True` takes it from the votes and thereby
 publishes which items occur.
 
-**Bounding.** `bound(c)` keeps at most c comparisons of each voter: those with the smallest
-
-    md5("<voter>|<pair>|<occurrence>"),   <pair> = "<key of winner>><key of loser>" or, tied, "<key>=<key>" sorted,
-
-where equal comparisons of one voter are numbered 1, 2, … (a weight of w is w of them) and an item's key is the
-beginning of the MD5 of a public text and its name. The choice depends on the voter's own comparisons and on nothing
-else: not on another voter, not on the order of rows, not on the engine. So for two tables that differ in one voter
+**Bounding.** `bound(c)` keeps at most c comparisons of each voter, those with the smallest hash of the voter's id, what
+the comparison says, and its number among the voter's equal comparisons (a weight of w is w of them). The choice
+depends on the voter's own comparisons and on nothing else: not on another voter, not on the order of rows. So for two
+tables that differ in one voter
 - added or removed: the kept comparisons differ by at most c, the half-wins of all pairs (and of all items) by at most
   2c in l1;
 - replaced: at most c go and c come, at most 4c half-wins in l1.
-The hash serves to choose evenly, not to hide: nothing is promised that rests on MD5 being hard to invert.
+The hash serves to choose evenly, not to hide, and every engine has its own: engines keep equally many comparisons of
+each voter but not the same ones. Since the choice depends on what the rows say, a bounded table is for protecting
+voters, not single comparisons or outcomes.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.columns import ITEM_NAMES, VOTER_NAMES, _first, _listed, _refuse_twins
+from rankdp.data.columns import ITEM_NAMES, _first, _listed
+from rankdp.data.counts import PairCounts
 from rankdp.data.tables import check_item, check_items, natural
+from rankdp.data.vote_columns import (
+    BothBad,
+    Diagnostics,
+    Kind,
+    OnProblem,
+    VoteColumns,
+    VoteRules,
+    either,
+    is_blank,
+    recognise_votes,
+)
 from rankdp.errors import InputError, system_problem
-
-if TYPE_CHECKING:
-    from rankdp.data.counts import PairCounts
-
-FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
-"""What an outcome cell means; `LEFT_OUT` is a both_bad that the caller chose to drop."""
-
-PROBLEMS = (
-    "",
-    "unknown outcome",
-    "bad weight",
-    "missing voter",
-    "missing item",
-    "unknown item",
-    "missing outcome",
-    "self-comparison",
-    "both bad",
-)
-"""What can be wrong with a row, by number; a row has the first that applies. The last is a choice, not a mistake."""
-ALWAYS_REFUSED = (1, 2)
-MISSING_OUTCOME = 6
-BOTH_BAD = 8
-
-MOST_WEIGHT = 10**9
-MOST_BOUNDED_WEIGHT = 10**6
-"""Bounding looks at each of a weight's comparisons, so that a table that is bounded takes smaller weights."""
-
-SPACES = " \t\n\r\v\f"
-BLANKS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-")
-WHOLE = r"^[0-9]{1,12}(\.0*)?$"
-WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
-_ROWS_NOT_PEOPLE = {"id", "race", "race_id", "ballot", "ballot_id", "session", "session_id"}
-_PEOPLE = tuple(name for name in VOTER_NAMES if name not in _ROWS_NOT_PEOPLE)
-_SALT = "rankdp item "
-
-Kind = Literal["text", "whole", "number", "other"]
-Problem = Literal["refuse", "drop"]
-LongArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """One way to write a comparison in columns."""
-
-    columns: tuple[str, ...]
-    words: Mapping[str, int] = field(default_factory=dict)
-    """Spellings of an outcome, in small letters."""
-    named: bool = False
-    """Whether an outcome may also be the winner's name."""
-    said: str = ""
-
-    @property
-    def numbers(self) -> bool:
-        """Whether outcomes are numbers."""
-        return bool(self.words) and not self.named
-
-
-_TIES = {"tie": TIE, "draw": TIE}
-_BOTH_BAD = dict.fromkeys(("both_bad", "bothbad", "both bad", "tie (bothbad)", "tie (both_bad)"), LEFT_OUT)
-_NUMBERS = {FIRST: ("1", "1.0", "1.00"), SECOND: ("0", "0.0", "0.00"), TIE: ("0.5", ".5", "0.50")}
-
-STYLES = (
-    Style(
-        ("left", "right", "winner"),
-        {"left": FIRST, "right": SECOND, **_TIES},
-        named=True,
-        said="{2!r} says left, right or tie, or names the winner",
-    ),
-    Style(
-        ("model_a", "model_b", "winner"),
-        {"model_a": FIRST, "model_b": SECOND, **_TIES, **_BOTH_BAD},
-        named=True,
-        said="{2!r} says model_a, model_b or tie, or names the winner; both_bad {both_bad}",
-    ),
-    Style(
-        ("item_1", "item_2", "outcome"),
-        {spelling: outcome for outcome, spellings in _NUMBERS.items() for spelling in spellings},
-        said="{2!r} is 1 if {0!r} won, 0 if {1!r} won, 0.5 for a tie and blank if missing",
-    ),
-    Style(("winner", "loser"), said="{0!r} won against {1!r}"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class VoteColumns:
-    """What the columns of a table of votes were taken to mean."""
-
-    style: Style
-    left: str
-    right: str
-    outcome: str | None
-    voter: str | None
-    weight: str | None
-    ignored: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
-    """How many rows were used, and how many were dropped for which reason. NOT for publication: these are exact
-    facts about secret votes, and no noise protects them.
-    """
-
-    rows: int
-    dropped: Mapping[str, int]
-    for_publication: Literal[False] = False
-
-    @property
-    def used(self) -> int:
-        """The rows that were counted (or bounded)."""
-        return self.rows - sum(self.dropped.values())
-
-    def __str__(self) -> str:
-        reasons = "".join(f"; {count:,} dropped: {reason}" for reason, count in self.dropped.items())
-        return f"{self.rows:,} rows, {self.used:,} used{reasons} (not for publication)"
 
 
 class Engine(Protocol):
@@ -174,28 +64,17 @@ class Engine(Protocol):
     def names(self, columns: VoteColumns) -> set[str]:
         """Every item that occurs."""
 
-    def count(self, votes: Comparisons) -> tuple[PairCounts, Diagnostics]:
+    def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""
 
-    def half_wins(self, votes: Comparisons) -> tuple[LongArray, Diagnostics]:
-        """Each item's half-wins."""
 
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparisons:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Comparisons(VoteRules):
     """Votes between pairs of items, where they are and how to read them. Made by `read`, `from_frame`, `from_table`."""
 
-    items: tuple[str, ...]
-    columns: VoteColumns
     engine: Engine
     items_from_data: bool
     """True if the list of items was taken from the votes, which makes public which items occur."""
-    both_bad: Literal["tie", "drop"]
-    on_problem: Problem
-    per_voter: int | None = None
-    """The most comparisons kept of one voter; None for all."""
-    outcomes_required: bool = False
-    """True if a missing outcome is refused even where other problems are dropped."""
 
     @classmethod
     def read(
@@ -206,17 +85,33 @@ class Comparisons:
         items_from_data: bool = False,
         voter_column: str | None = None,
         weight_column: str | None = None,
-        both_bad: Literal["tie", "drop"] = "tie",
-        on_problem: Problem = "refuse",
+        both_bad: BothBad = "tie",
+        on_problem: OnProblem = "refuse",
         table: str | None = None,
         engine: Any = "auto",
     ) -> Self:
-        """Votes in CSV or Parquet files (a path or a pattern like ``votes-*.parquet``) or in a table of a DuckDB file.
+        """Votes in CSV or Parquet files or in a table of a DuckDB file.
 
-        `items` is the public list, or a file with one name per line (or a CSV file with a column `item`).
-        `on_problem="drop"` leaves out rows with a self-comparison, an unknown or missing item, a missing outcome or
-        (when bounding) a missing voter; "refuse" stops at the first. Unknown outcomes and bad weights are always
-        refused. `engine` is "auto", "process", "duckdb" or an Ibis backend.
+        Parameters
+        ----------
+        path
+            A file, a pattern like ``votes-*.parquet``, or a ``.duckdb`` file.
+        items
+            The public list of items, or a file with one name per line (or a CSV file with a column ``item``).
+        items_from_data
+            True takes the items from the votes instead, which makes public which items occur.
+        voter_column, weight_column
+            The columns of the voter and of the weight, where their names are not the usual ones.
+        both_bad
+            Whether an outcome "both_bad" counts as a "tie" or its row is left out ("drop").
+        on_problem
+            "refuse" stops at the first row with a self-comparison, an unknown or missing item, a missing outcome or
+            (when bounding) a missing voter; "drop" leaves such rows out. Unknown outcomes and bad weights are always
+            refused.
+        table
+            The table of a DuckDB file.
+        engine
+            Who counts: "auto" or "process" (this process), "duckdb", or an Ibis backend.
         """
         source = os.fspath(path)
         if source.endswith((".duckdb", ".ddb")) or table is not None:
@@ -224,9 +119,10 @@ class Comparisons:
 
             held: Engine = duckdb_file(source, table)
         elif engine in ("auto", "process"):
-            from rankdp.data.counting import open_files
+            from rankdp.data.counting import InProcess
+            from rankdp.data.vote_files import find_files
 
-            held = open_files(source)
+            held = InProcess(find_files(source))
         else:
             from rankdp.data.engines import files_on
 
@@ -242,15 +138,24 @@ class Comparisons:
         items_from_data: bool = False,
         voter_column: str | None = None,
         weight_column: str | None = None,
-        both_bad: Literal["tie", "drop"] = "tie",
-        on_problem: Problem = "refuse",
+        both_bad: BothBad = "tie",
+        on_problem: OnProblem = "refuse",
         engine: Any = "auto",
     ) -> Self:
-        """Votes in a pandas, Polars or PyArrow table, in a DuckDB relation or in any other Arrow-compatible frame."""
-        if engine in ("auto", "process"):
-            from rankdp.data.counting import open_frame
+        """Votes in a table in memory.
 
-            held: Engine = open_frame(frame)
+        Parameters
+        ----------
+        frame
+            A pandas, Polars or PyArrow table, a DuckDB relation or any other Arrow-compatible frame.
+        items, items_from_data, voter_column, weight_column, both_bad, on_problem, engine
+            As for `read`.
+        """
+        if engine in ("auto", "process"):
+            from rankdp.data.counting import InProcess
+            from rankdp.data.vote_files import Frame
+
+            held: Engine = InProcess(Frame(frame))
         else:
             from rankdp.data.engines import frame_on
 
@@ -267,10 +172,20 @@ class Comparisons:
         items_from_data: bool = False,
         voter_column: str | None = None,
         weight_column: str | None = None,
-        both_bad: Literal["tie", "drop"] = "tie",
-        on_problem: Problem = "refuse",
+        both_bad: BothBad = "tie",
+        on_problem: OnProblem = "refuse",
     ) -> Self:
-        """Votes in an Ibis table expression, or in the table called `table` of an Ibis or DuckDB connection."""
+        """Votes in a table of a database, counted there.
+
+        Parameters
+        ----------
+        source
+            An Ibis table expression, or an Ibis or DuckDB connection.
+        table
+            The name of the table, where `source` is a connection.
+        items, items_from_data, voter_column, weight_column, both_bad, on_problem
+            As for `read`.
+        """
         from rankdp.data.engines import open_table
 
         held = open_table(source, table)
@@ -278,7 +193,16 @@ class Comparisons:
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
-        """Votes from whatever holds them: a path, a frame, an Ibis table; the options are those of the way taken."""
+        """Votes from whatever holds them.
+
+        Parameters
+        ----------
+        source
+            Comparisons (returned as they are), a path (`read`), an Ibis table or a connection (`from_table`), or a
+            frame (`from_frame`).
+        **options
+            The options of the method that is called.
+        """
         if isinstance(source, cls):
             if options:
                 raise InputError(f"these votes are open already: {', '.join(options)} cannot be given again")
@@ -297,8 +221,8 @@ class Comparisons:
         items_from_data: bool,
         voter_column: str | None,
         weight_column: str | None,
-        both_bad: Literal["tie", "drop"],
-        on_problem: Problem,
+        both_bad: BothBad,
+        on_problem: OnProblem,
     ) -> Self:
         _one_of("both_bad", both_bad, ("tie", "drop"))
         _one_of("on_problem", on_problem, ("refuse", "drop"))
@@ -316,7 +240,14 @@ class Comparisons:
                     f"{engine.what}: an item is called {word!r}, which as an outcome would be ambiguous; "
                     "rename it, or use the columns item_1, item_2, outcome"
                 )
-        return cls(names, columns, engine, items_from_data, both_bad, on_problem)
+        return cls(
+            items=names,
+            columns=columns,
+            both_bad=both_bad,
+            on_problem=on_problem,
+            engine=engine,
+            items_from_data=items_from_data,
+        )
 
     @property
     def recognised(self) -> str:
@@ -337,7 +268,14 @@ class Comparisons:
         return text
 
     def bound(self, c: int) -> Self:
-        """The same votes with at most `c` comparisons of each voter (see the module for which, and what it gives)."""
+        """The same votes with at most `c` comparisons of each voter, for protecting voters (see the module).
+
+        Parameters
+        ----------
+        c
+            The most comparisons that are kept of one voter, a whole number of at least 1; of several bounds the
+            smallest holds.
+        """
         if isinstance(c, bool) or not isinstance(c, (int, np.integer)) or c < 1:
             raise InputError(f"c, the most comparisons of one voter, must be a whole number of at least 1, got {c!r}")
         if self.columns.voter is None:
@@ -347,16 +285,6 @@ class Comparisons:
             )
         return replace(self, per_voter=min(int(c), self.per_voter or int(c)))
 
-    @property
-    def drops(self) -> bool:
-        """Whether rows may be left out, so that how many are counted depends on what they say."""
-        return self.on_problem == "drop" or self.drops_both_bad
-
-    @property
-    def drops_both_bad(self) -> bool:
-        """Whether rows are left out because of their outcome."""
-        return self.both_bad == "drop" and LEFT_OUT in self.columns.style.words.values()
-
     def requiring_outcomes(self) -> Self:
         """The same votes, with a missing outcome refused whatever `on_problem` says."""
         return replace(self, outcomes_required=True)
@@ -365,134 +293,22 @@ class Comparisons:
         """Half-wins of every pair that was compared."""
         return self.engine.count(self)[0]
 
-    def half_wins(self) -> LongArray:
+    def half_wins(self) -> NDArray[np.int64]:
         """Each item's half-wins, in the order of `items`."""
-        return self.engine.half_wins(self)[0]
+        return self.count().half_wins
 
     def diagnostics(self) -> Diagnostics:
         """Rows used and dropped, by reason. Computed from the secret votes and NOT for publication."""
-        return self.engine.half_wins(self)[1]
+        return self.engine.count(self)[1]
 
     def __repr__(self) -> str:
         bounded = "" if self.per_voter is None else f", at most {self.per_voter} per voter"
         return f"Comparisons({self.engine.what}: {len(self.items)} items{bounded})"
 
 
-def recognise_votes(
-    kinds: Mapping[str, Kind], what: str, voter_column: str | None = None, weight_column: str | None = None
-) -> VoteColumns:
-    """Find the columns of a comparison, of the voter and of the weight, or say in one sentence what is missing."""
-    names = list(kinds)
-    _refuse_twins(names, what)
-    for option, name in (("voter_column", voter_column), ("weight_column", weight_column)):
-        if name is not None and name not in names:
-            raise InputError(f"{what}: {option} is {name!r}, but the columns are {_listed(names)}")
-    taken = {voter_column, weight_column}
-    for style in STYLES:
-        found = [_first(names, (column,), taken) for column in style.columns]
-        if all(found):
-            break
-    else:
-        ways = "; ".join(", ".join(style.columns) for style in STYLES)
-        raise InputError(f"{what}: comparisons need the columns {ways}; the columns are {_listed(names)}")
-    used = {*found, *taken}
-    voter = voter_column if voter_column is not None else _first(names, _PEOPLE, used)
-    weight = weight_column if weight_column is not None else _first(names, WEIGHT_NAMES, {*used, voter})
-    left, right, *rest = (name for name in found if name is not None)
-    outcome = rest[0] if rest else None
-    for name in (left, right, outcome, voter, weight):
-        if name is not None and kinds[name] == "other":
-            raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
-    ignored = tuple(name for name in names if name not in {left, right, outcome, voter, weight})
-    return VoteColumns(style, left, right, outcome, voter, weight, ignored)
-
-
-def text_of(value: Any) -> str | None:
-    """What a cell says, without spaces around it; whole numbers are written without a point, nothing is None."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    if isinstance(value, str):
-        return value.strip(SPACES)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
-
-
-def item_keys(items: Sequence[str]) -> list[str]:
-    """A short public text for each item, all of one length and all different, by which bounding knows it."""
-    digests = [hashlib.md5((_SALT + name).encode(), usedforsecurity=False).hexdigest() for name in items]
-    digits = 12 if len({digest[:12] for digest in digests}) == len(items) else 32
-    return [digest[:digits] for digest in digests]
-
-
-def is_weight(text: str, most: int) -> bool:
-    """Whether a text is a whole number from 0 to `most`."""
-    return re.fullmatch(WHOLE, text) is not None and int(float(text)) <= most
-
-
-def refusal(votes: Comparisons, problem: int, cells: Mapping[str, Any], where: str) -> InputError:
-    """The sentence for a row that breaks a rule, from its cells."""
-    columns = votes.columns
-    left, right = (text_of(cells[name]) for name in (columns.left, columns.right))
-    name = PROBLEMS[problem]
-    if name == "unknown outcome":
-        spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
-        rule = f"{columns.outcome!r} must be {_or(spelled)}, got {cells[columns.outcome or '']!r}"
-        return InputError(f"{where}: {rule}")
-    if name == "bad weight":
-        most = weight_limit(votes)
-        rule = f"{columns.weight!r} must be a whole number from 0 to {most:,}, got {cells[columns.weight or '']!r}"
-        return InputError(f"{where}: {rule}")
-    if name == "missing voter":
-        said = f"{columns.voter!r} is blank, and contributions can only be bounded when every row names its voter"
-    elif name == "missing item":
-        said = f"{columns.left if is_blank(left, votes.items) else columns.right!r} is blank"
-    elif name == "unknown item":
-        stranger = left if left not in votes.items else right
-        said = f"{stranger!r} is not one of the {len(votes.items)} items given"
-    elif name == "missing outcome":
-        said = f"{columns.outcome!r} is blank"
-        if votes.outcomes_required:
-            return InputError(
-                f"{where}: {said}, and leaving such rows out would make public which outcomes are missing, which "
-                "protect='outcome' counts as secret: use protect='comparison' or protect='voter'"
-            )
-    else:
-        said = f"{left!r} is compared with itself"
-    return InputError(f'{where}: {said} (on_problem="drop" leaves such rows out)')
-
-
-def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
-    """Whether a cell's text means that nothing is there; a name in `items` is an item however it is spelled."""
-    return text is None or (text in BLANKS and text not in items)
-
-
-def weight_limit(votes: Comparisons) -> int:
-    """The largest weight of one row."""
-    return MOST_WEIGHT if votes.per_voter is None else MOST_BOUNDED_WEIGHT
-
-
-def refused(votes: Comparisons) -> tuple[int, ...]:
-    """The problems that stop the counting."""
-    if votes.on_problem == "refuse":
-        return tuple(range(1, BOTH_BAD))
-    return (*ALWAYS_REFUSED, MISSING_OUTCOME) if votes.outcomes_required else ALWAYS_REFUSED
-
-
-def diagnose(problems: Sequence[int], rows: int) -> Diagnostics:
-    """The counts of each problem, named."""
-    return Diagnostics(rows, {PROBLEMS[kind]: int(n) for kind, n in enumerate(problems) if kind and n})
-
-
-def _or(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def _one_of(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise InputError(f"{name} must be {_or([repr(choice) for choice in choices])}, got {value!r}")
+        raise InputError(f"{name} must be {either([repr(choice) for choice in choices])}, got {value!r}")
 
 
 def _from_data(engine: Engine, columns: VoteColumns) -> tuple[str, ...]:
@@ -516,7 +332,7 @@ def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]
     except UnicodeDecodeError:
         raise InputError(f"{path}: the text is not valid UTF-8") from None
     if path.endswith(".csv"):
-        header, *records = csv.reader(io.StringIO(text)) or [[]]
+        header, *records = list(csv.reader(io.StringIO(text))) or [[]]
         column = _first(header, ITEM_NAMES, set())
         if column is None:
             raise InputError(f"{path}: a list of items needs the column item; the columns are {_listed(header)}")

@@ -1,113 +1,270 @@
-"""Counting in process: Arrow batches to item numbers, item numbers to counts, on all cores.
+"""Counting in process: Arrow batches to contents, contents to counts.
 
-The fast path for files and frames. A cell's text is looked at once per distinct value of a batch (or of a row group,
-whose dictionary Parquet has made already, see `vote_pages`) and the work per row is a handful of look-ups in compiled
-loops. Each thread reads its own row groups and counts into its own table.
+A cell is looked at once per distinct value of a batch (Parquet and CSV readers hand texts on as dictionaries), and the
+work per row is a few look-ups in one compiled loop. A row's *content* is a whole number: `winner * m + loser`, or `m^2
++ low * m + high` for a tie, with m items.
 
-Bounding holds two numbers per row in memory (who, and what was said), deals them out by voter, and then chooses
-within one voter after the other: 12 bytes per row at the peak, 8 more if rows have weights.
+Bounding groups the contents by voter and keeps the c smallest of an exponential race: a comparison that a voter made w
+times gets the first min(c, w) order statistics of w exponential variables, by Rényi's representation
+
+    E_k = E_(k-1) + X_k / (w - k + 1),   X_k = -log U_k,
+
+with U_k a hash of the voter's id, the content and k. So each of a voter's comparisons, equal ones too, is kept with the
+same probability, and what is kept is a function of the voter's own rows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from rankdp.data.comparisons import (
+from rankdp.data.counts import PairCounts, pairs_of_dense
+from rankdp.data.vote_columns import (
+    BLANKS,
+    FIRST,
+    NO_OUTCOME,
     PROBLEMS,
-    Comparisons,
+    SECOND,
+    SPACES,
+    STRANGE_OUTCOME,
+    TIE,
     Diagnostics,
-    LongArray,
+    Kind,
     VoteColumns,
-    diagnose,
-    item_keys,
-    refusal,
-    refused,
+    VoteRules,
+    is_blank,
     text_of,
-    weight_limit,
+    weight_of,
 )
+from rankdp.data.vote_files import Batch, Table, check_rows, in_a_sentence, kind_of
+from rankdp.jit import kernel
 
-if TYPE_CHECKING:
-    from rankdp.data.counts import PairCounts
-
-from rankdp.data.vote_cells import Items, Names, Outcomes, Voters, Weights
-from rankdp.data.vote_tables import Batch, Frame, Table, find_files
-
-_DENSE = 1 << 24  # cells of a square table that each thread may have
-_WIDEST_RANGE = 1 << 22
+_DENSE = 1 << 23  # cells of a table of contents that each thread may have
 _PARALLEL_ROWS = 1 << 20
 _FOLD_ROWS = 1 << 25
 _MOST_THREADS = 8
-_NONE64, _NONE32, _NONE8 = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int8)
+_NAMED = 16
+_NONE = np.empty(0, np.int64)
+
+LongArray = NDArray[np.int64]
+Codes = tuple[NDArray[np.int32], NDArray[np.int32]]
+"""A code for each row, and what each code means."""
 
 
-def open_files(pattern: str) -> InProcess:
-    """CSV or Parquet files by path or pattern."""
-    return InProcess(find_files(pattern))
+# -- what the cells mean -----------------------------------------------------------------------------------------
 
 
-def open_frame(frame: Any) -> InProcess:
-    """Any Arrow-compatible frame."""
-    return InProcess(Frame(frame))
+class _Names:
+    """The number of every name: known items from 0 on, then unknown ones as they are met; -1 for a blank."""
+
+    def __init__(self, items: Sequence[str]) -> None:
+        self._numbers = {name: number for number, name in enumerate(items)}
+        self._known = frozenset(items)
+        self._lock = Lock()
+
+    def number(self, value: Any) -> int:
+        """The number of the item that a cell names."""
+        name = text_of(value)
+        if name is None or is_blank(name, self._known):
+            return -1
+        number = self._numbers.get(name)
+        if number is None:
+            with self._lock:
+                number = self._numbers.setdefault(name, len(self._numbers))
+        return number
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What one thread has seen: rows, problems, and the first row with each problem."""
+class _Column:
+    """A column as codes, and what each of its distinct values means; meanings are kept while the values stay."""
 
-    rows: int
-    problems: LongArray
-    found: dict[int, tuple[int, int, dict[str, Any]]]
-    """By problem that is refused: file, row in the file, and its cells."""
+    def __init__(self, meaning: Callable[[Any], int]) -> None:
+        self._meaning = meaning
+        self._values: Any = None
+        self._table = np.empty(0, np.int32)
 
-    @classmethod
-    def empty(cls) -> _Tally:
-        return cls(0, np.zeros(len(PROBLEMS), np.int64), {})
+    def read(self, array: Any) -> Codes:
+        """The code of each row and the meaning of each code, the last one for null."""
+        if pa.types.is_null(array.type) or array.type == pa.string_view():
+            array = array.cast(pa.string())
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        if self._values is None or not array.dictionary.equals(self._values):
+            self._values = array.dictionary
+            self._table = np.array([*map(self._meaning, self._values.to_pylist()), self._meaning(None)], np.int32)
+        indices = pc.fill_null(array.indices.cast(pa.int32()), len(self._values))
+        codes = indices.to_numpy(zero_copy_only=False)
+        if len(codes) and not 0 <= codes.min() <= codes.max() < len(self._table):
+            raise pa.ArrowInvalid("a code lies outside its dictionary")
+        return codes, self._table
 
 
 class _Rows:
-    """One thread's way from a batch to item numbers, outcomes and weights, and on to a counting loop."""
+    """One thread's way from batches to contents, and what it saw on the way."""
 
-    def __init__(self, votes: Comparisons, names: Names) -> None:
-        self._votes, self._columns = votes, votes.columns
-        self._items = Items(names), Items(names)
-        self._outcomes = Outcomes(votes, names)
-        self._weights = Weights(weight_limit(votes))
-        self.tally = _Tally.empty()
+    def __init__(self, rules: VoteRules, names: _Names) -> None:
+        self._rules, self._names = rules, names
+        self._words = rules.words
+        self._left, self._right = _Column(names.number), _Column(names.number)
+        self._outcome = _Column(self._outcome_of)
+        self._weight = _Column(partial(weight_of, most=rules.most_weight))
+        self.rows = 0
+        self.problems = np.zeros(len(PROBLEMS), np.int64)
+        self.refused: dict[int, tuple[int, int, dict[str, Any]]] = {}
+        """By problem that is refused: the file, the row in the file, and its cells."""
 
-    def arrays(self, batch: Any) -> tuple[Any, Any, Any, Any]:
-        """Left items, right items, outcomes (empty if the left one always wins) and weights (empty if all are 1)."""
-        columns = self._columns
-        left = self._items[0].numbers(batch.column(columns.left))
-        right = self._items[1].numbers(batch.column(columns.right))
-        if columns.outcome is not None:
-            outcome = self._outcomes.judge(batch.column(columns.outcome), left, right)
-        else:
-            outcome = _NONE8
-        weights = _NONE64 if columns.weight is None else self._weights.numbers(batch.column(columns.weight))
-        return left, right, outcome, weights
+    def _outcome_of(self, value: Any) -> int:
+        style = self._rules.columns.style
+        if style.numbers and value is not None and not isinstance(value, str):
+            number = float(value)
+            missing = NO_OUTCOME if number != number else STRANGE_OUTCOME
+            return {1.0: FIRST, 0.0: SECOND, 0.5: TIE}.get(number, missing)
+        text = text_of(value)
+        word = None if text is None else self._words.get(text.lower())
+        if word is not None:
+            return word
+        if not style.named:
+            return NO_OUTCOME if is_blank(text) else STRANGE_OUTCOME
+        item = self._names.number(value)
+        return NO_OUTCOME if item < 0 else _NAMED + item
 
-    def run(self, stream: Iterator[Batch], loop: Callable[[tuple[Any, ...], Any, LongArray, LongArray], None]) -> None:
-        """Feed every batch to a counting loop; stop at the first row that must be refused."""
+    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Any, LongArray, LongArray, Any]]:
+        """Each batch with its contents (below 0 for a problem), weights (none if all are 1) and voters (or None).
+
+        Ends at the first batch with a row that must be refused.
+        """
+        columns, items = self._rules.columns, len(self._rules.items)
         for file, start, batch in stream:
             if not batch.num_rows:
                 continue
-            problems, firsts = np.zeros(len(PROBLEMS), np.int64), np.zeros(len(PROBLEMS), np.int64)
-            loop(self.arrays(batch), batch, problems, firsts)
-            self.tally.rows += batch.num_rows
-            self.tally.problems += problems
-            for problem in set(np.flatnonzero(problems).tolist()).intersection(refused(self._votes)):
-                row = int(firsts[problem])
+            left, right = self._left.read(batch.column(columns.left)), self._right.read(batch.column(columns.right))
+            outcome: Codes = np.empty(0, np.int32), np.empty(0, np.int32)
+            if columns.outcome is not None:
+                outcome = self._outcome.read(batch.column(columns.outcome))
+            weights, voters, missing = _NONE, None, np.empty(0, np.bool_)
+            if columns.weight is not None:
+                codes, meaning = self._weight.read(batch.column(columns.weight))
+                weights = meaning[codes].astype(np.int64)
+            if self._rules.per_voter is not None:
+                voters = _ids(batch.column(columns.voter))
+                missing = voters.is_null().to_numpy(zero_copy_only=False)
+            contents = np.empty(batch.num_rows, np.int64)
+            worst = judge(*left, *right, *outcome, weights, missing, items, contents)
+            self.rows += batch.num_rows
+            if worst < 0:
+                self._note(contents, file, start, batch)
+                if self.refused:
+                    return
+            yield batch, contents, weights, voters
+
+    def _note(self, contents: LongArray, file: int, start: int, batch: Any) -> None:
+        self.problems += np.bincount(np.maximum(-contents, 0), minlength=len(PROBLEMS))
+        self.problems[0] = 0
+        for problem in self._rules.refused:
+            if self.problems[problem]:
+                row = int(np.argmax(contents == -problem))
                 cells = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
-                self.tally.found[problem] = file, start + row, cells
-            if self.tally.found:
-                return
+                self.refused[problem] = file, start + row, cells
+
+
+def _ids(array: Any) -> Any:
+    """Voters' ids as whole numbers or as texts without spaces around them, null where there is none."""
+    if pa.types.is_dictionary(array.type):
+        values = array.dictionary
+        array = (values.cast(pa.string()) if kind_of(values.type) == "text" else values).take(array.indices)
+    if pa.types.is_integer(array.type) and array.type != pa.uint64():
+        return array.cast(pa.int64())
+    if kind_of(array.type) != "text":
+        numbers = array.dictionary_encode()
+        return pa.array(map(text_of, numbers.dictionary.to_pylist()), pa.string()).take(numbers.indices)
+    texts = pc.utf8_trim(array.cast(pa.string()), SPACES)
+    return pc.if_else(pc.is_in(texts, pa.array(BLANKS)), pa.scalar(None, pa.string()), texts)
+
+
+@kernel
+def judge(
+    left: NDArray[np.int32],
+    left_items: NDArray[np.int32],
+    right: NDArray[np.int32],
+    right_items: NDArray[np.int32],
+    outcome: NDArray[np.int32],
+    outcomes: NDArray[np.int32],
+    weights: LongArray,
+    voterless: NDArray[np.bool_],
+    items: int,
+    contents: LongArray,
+) -> int:
+    """Write each row's content, or minus its first problem; the smallest number written."""
+    worst = 0
+    for row in range(len(left)):
+        i, j = int(left_items[left[row]]), int(right_items[right[row]])
+        verdict = int(outcomes[outcome[row]]) if len(outcome) else FIRST
+        if verdict >= _NAMED:
+            item = verdict - _NAMED
+            verdict = FIRST if item == i else SECOND if item == j else STRANGE_OUTCOME
+        if 0 <= i < items and 0 <= j < items and i != j and verdict <= TIE:
+            if verdict == TIE:
+                content = items * items + min(i, j) * items + max(i, j)
+            else:
+                content = i * items + j if verdict == FIRST else j * items + i
+        elif verdict == STRANGE_OUTCOME:
+            content = -1
+        elif i < 0 or j < 0:
+            content = -4
+        elif i >= items or j >= items:
+            content = -5
+        elif verdict == NO_OUTCOME:
+            content = -6
+        else:
+            content = -7 if i == j else -8
+        if content != -1:
+            if len(weights) and weights[row] < 0:
+                content = -2
+            elif len(voterless) and voterless[row]:
+                content = -3
+        contents[row] = content
+        worst = min(worst, content)
+    return worst
+
+
+@kernel
+def tally(contents: LongArray, weights: LongArray, table: LongArray) -> None:
+    """table[content] += weight, for every row without a problem."""
+    for row in range(len(contents)):
+        if contents[row] >= 0:
+            table[contents[row]] += weights[row] if len(weights) else 1
+
+
+# -- counting ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Held:
+    """Contents that are kept until they are counted, with their weights (none if all are 1)."""
+
+    contents: list[LongArray] = field(default_factory=list)
+    weights: list[LongArray] = field(default_factory=list)
+    voters: list[Any] = field(default_factory=list)
+    rows: int = 0
+
+    def add(self, contents: LongArray, weights: LongArray, voters: Any) -> None:
+        good = contents >= 0
+        every = bool(good.all())
+        self.contents.append(contents if every else contents[good])
+        self.weights.append(weights if every or not len(weights) else weights[good])
+        if voters is not None:
+            self.voters.append(voters if every else voters.filter(pa.array(good)))
+        self.rows += len(self.contents[-1])
 
 
 class InProcess:
@@ -115,224 +272,182 @@ class InProcess:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.what, self.kinds = table.what, table.kinds
+        self.what = table.what
+        self.kinds: Mapping[str, Kind] = table.kinds
 
     def names(self, columns: VoteColumns) -> set[str]:
         """Every item that occurs."""
-        import pyarrow as pa
+        names: set[str | None] = set()
+        with in_a_sentence(self.what):
+            for stream in self._table.streams([columns.left, columns.right], 1):
+                for _, _, batch in stream:
+                    for array in batch.columns:
+                        array = array.cast(pa.string()) if array.type == pa.string_view() else array
+                        names.update(map(text_of, array.unique().to_pylist()))
+        return {name for name in names if name is not None}
 
-        found: set[str] = set()
-        for stream in self._table.streams([columns.left, columns.right], 1):
-            for _, _, batch in stream:
-                for array in batch.columns:
-                    if array.type == pa.string_view():
-                        array = array.cast(pa.string())
-                    found.update(text for text in map(text_of, array.unique().to_pylist()) if text is not None)
-        return found
-
-    def count(self, votes: Comparisons) -> tuple[PairCounts, Diagnostics]:
+    def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""
-        if votes.per_voter is not None:
-            contents, facts = self._bounded(votes, votes.per_voter)
-            return _count_contents(votes, [contents]), facts
-        if len(votes.items) ** 2 <= _DENSE:
-            return self._dense(votes)
-        return self._sparse(votes)
+        names = _Names(rules.items)
+        dense = rules.per_voter is None and 2 * len(rules.items) ** 2 <= _DENSE
+        threads = 1
+        if dense and (self._table.rows or 0) >= _PARALLEL_ROWS:
+            threads = min(os.cpu_count() or 1, _MOST_THREADS)
 
-    def half_wins(self, votes: Comparisons) -> tuple[LongArray, Diagnostics]:
-        """Each item's half-wins."""
-        if votes.per_voter is not None:
-            counts, facts = self.count(votes)
-            return counts.half_wins, facts
-        from rankdp.data import counting_kernels
+        def work(stream: Iterator[Batch]) -> tuple[_Rows, Callable[[], PairCounts]]:
+            rows = _Rows(rules, names)
+            way = _dense if dense else _sparse if rules.per_voter is None else _bounded
+            return rows, way(rules, rows.judged(stream))
 
-        wins, tallies = self._tables(votes, len(votes.items), counting_kernels.tally_wins)
-        return wins, self._facts(votes, tallies)
+        with in_a_sentence(self.what):
+            streams = self._table.streams(rules.used, threads)
+            if len(streams) == 1:
+                done = [work(streams[0])]
+            else:
+                with ThreadPoolExecutor(len(streams)) as pool:
+                    done = list(pool.map(work, streams))
+            facts = self._facts(rules, [rows for rows, _ in done])
+            return _sum_of([finish() for _, finish in done]), facts
 
-    def _dense(self, votes: Comparisons) -> tuple[PairCounts, Diagnostics]:
-        from rankdp.data import count_kernels, counting_kernels
-        from rankdp.data.counts import PairCounts
-
-        items = len(votes.items)
-        table, tallies = self._tables(votes, items * items, counting_kernels.tally_pairs)
-        facts = self._facts(votes, tallies)
-        return PairCounts._of(votes.items, *count_kernels.pairs_of_dense(table, items)), facts
-
-    def _tables(self, votes: Comparisons, cells: int, kernel: Any) -> tuple[LongArray, list[_Tally]]:
-        """Count in one table per thread; the sum of the tables."""
-        items, names = len(votes.items), Names(votes.items)
-
-        def work(stream: Iterator[Batch]) -> tuple[LongArray, _Tally]:
-            rows, table = _Rows(votes, names), np.zeros(cells, np.int64)
-            rows.run(stream, lambda arrays, _, problems, firsts: kernel(*arrays, items, table, problems, firsts))
-            return table, rows.tally
-
-        tables, tallies = zip(*_in_threads(work, self._streams(votes)), strict=True)
-        total = tables[0]
-        for table in tables[1:]:
-            total += table
-        return total, list(tallies)
-
-    def _streams(self, votes: Comparisons, most_threads: int = _MOST_THREADS) -> list[Iterator[Batch]]:
-        columns = votes.columns
-        used = [columns.left, columns.right, columns.outcome, columns.weight]
-        used += [columns.voter] if votes.per_voter is not None else []
-        threads = min(os.cpu_count() or 1, most_threads) if (self._table.rows or 0) >= _PARALLEL_ROWS else 1
-        return self._table.streams([name for name in used if name is not None], threads)
-
-    def _facts(self, votes: Comparisons, tallies: Sequence[_Tally]) -> Diagnostics:
-        """Refuse the first row that is to be refused; else what was seen."""
-        found = [(*at, problem) for tally in tallies for problem, at in tally.found.items()]
-        if found:
-            file, row, cells, problem = min(found, key=lambda at: at[:2])
-            raise refusal(votes, problem, cells, self._table.where(file, row))
-        problems = np.sum([tally.problems for tally in tallies], axis=0).tolist()
-        return diagnose(problems, sum(tally.rows for tally in tallies))
-
-    def _sparse(self, votes: Comparisons) -> tuple[PairCounts, Diagnostics]:
-        """Many items: rows are held as contents, and folded into pairs when there are many."""
-        from rankdp.data import counting_kernels
-
-        rows, items = _Rows(votes, Names(votes.items)), len(votes.items)
-        held: list[tuple[Any, LongArray]] = []
-        folded: list[PairCounts] = []
-        size = 0
-
-        def loop(arrays: tuple[Any, ...], _: Any, problems: LongArray, firsts: LongArray) -> None:
-            nonlocal size
-            left, right, outcome, weights = arrays
-            contents, kept_weights = np.empty(len(left), np.int64), np.empty(len(weights), np.int64)
-            kept = counting_kernels.sort_out(
-                *(left, right, outcome, weights, _NONE32, items),
-                *(contents, kept_weights, _NONE32, problems, firsts),
-            )
-            held.append((contents[:kept], kept_weights[:kept] if len(weights) else _NONE64))
-            size += kept
-            if size >= _FOLD_ROWS:
-                folded.append(_fold(votes, held))
-                held.clear()
-                size = 0
-
-        for stream in self._streams(votes, 1):
-            rows.run(stream, loop)
-        facts = self._facts(votes, [rows.tally])
-        folded.append(_fold(votes, held))
-        return _sum_of(votes, folded), facts
-
-    def _bounded(self, votes: Comparisons, most: int) -> tuple[Any, Diagnostics]:
-        """The contents that are kept when each voter may contribute `most`."""
-        voters, held, facts = self._dealable(votes)
-        return _choose(votes, voters, held, most), facts
-
-    def _dealable(self, votes: Comparisons) -> tuple[Voters, list[tuple[Any, Any, LongArray]], Diagnostics]:
-        from rankdp.data import counting_kernels
-
-        rows, items, voters = _Rows(votes, Names(votes.items)), len(votes.items), Voters()
-        kind = np.int32 if 2 * items * items < 2**31 else np.int64
-        held: list[tuple[Any, Any, LongArray]] = []
-
-        def loop(arrays: tuple[Any, ...], batch: Any, problems: LongArray, firsts: LongArray) -> None:
-            left, right, outcome, weights = arrays
-            people = voters.numbers(batch.column(votes.columns.voter))
-            contents, kept_weights = np.empty(len(left), kind), np.empty(len(weights), np.int64)
-            kept_people = np.empty(len(left), np.int32)
-            kept = counting_kernels.sort_out(
-                *(left, right, outcome, weights, people, items),
-                *(contents, kept_weights, kept_people, problems, firsts),
-            )
-            held.append((kept_people[:kept], contents[:kept], kept_weights[:kept] if len(weights) else _NONE64))
-
-        for stream in self._streams(votes, 1):
-            rows.run(stream, loop)
-        return voters, held, self._facts(votes, [rows.tally])
+    def _facts(self, rules: VoteRules, parts: Sequence[_Rows]) -> Diagnostics:
+        """Refuse the first row that is to be refused, and rows that are missing; else what was seen."""
+        refused = [(*at, problem) for part in parts for problem, at in part.refused.items()]
+        if refused:
+            file, row, cells, problem = min(refused, key=lambda at: at[:2])
+            raise rules.refusal(problem, cells, self._table.where(file, row))
+        rows = sum(part.rows for part in parts)
+        check_rows(self.what, self._table.rows, rows)
+        return Diagnostics.of(np.sum([part.problems for part in parts], axis=0).tolist(), rows)
 
 
-def _in_threads(work: Callable[[Iterator[Batch]], Any], streams: Sequence[Iterator[Batch]]) -> list[Any]:
-    if len(streams) == 1:
-        return [work(streams[0])]
-    with ThreadPoolExecutor(len(streams)) as pool:
-        return list(pool.map(work, streams))
+def _dense(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
+    """Count in a table with a cell for every content."""
+    items = len(rules.items)
+    table = np.zeros(2 * items * items, np.int64)
+    for _, contents, weights, _ in judged:
+        tally(contents, weights, table)
+
+    def finish() -> PairCounts:
+        wins, ties = table.reshape(2, items, items)
+        return PairCounts._of(rules.items, *pairs_of_dense((2 * wins + ties + ties.T).ravel(), items))
+
+    return finish
 
 
-def _choose(votes: Comparisons, voters: Voters, held: list[tuple[Any, Any, LongArray]], most: int) -> Any:
-    """Deal the rows out by voter and choose within each; `held` is emptied on the way, to make room."""
-    from rankdp.data import voter_kernels
-
-    items, weighted = len(votes.items), votes.columns.weight is not None
-    sizes, amounts = np.zeros(len(voters), np.int64), np.zeros(len(voters) if weighted else 0, np.int64)
-    for people, _, weights in held:
-        voter_kernels.count_voters(people, weights, sizes, amounts)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    places, kind = starts[:-1].copy(), held[0][1].dtype if held else np.int32
-    dealt = np.empty(starts[-1], kind)
-    dealt_weights = np.empty(starts[-1] if weighted else 0, np.int64)
-    held.reverse()
-    while held:
-        people, contents, weights = held.pop()
-        voter_kernels.deal(people, contents, weights, places, dealt, dealt_weights)
-    digits = item_keys(votes.items)
-    keys = np.frombuffer("".join(digits).encode(), np.uint8).reshape(items, -1)
-    texts, ends = voters.texts()
-    room = np.minimum(amounts if weighted else sizes, most)
-
-    def work(part: tuple[int, int]) -> Any:
-        chosen = np.empty(int(room[part[0] : part[1]].sum()), kind)
-        hashes = np.empty(min(most, len(chosen)), np.uint64)
-        kept = voter_kernels.choose(
-            *(dealt, dealt_weights, starts, *part, most, items, keys, texts, ends),
-            *(voter_kernels.MD5_SINES, voter_kernels.MD5_TURNS, hashes, chosen),
-        )
-        return chosen[:kept]
-
-    threads = min(os.cpu_count() or 1, _MOST_THREADS) if starts[-1] >= _PARALLEL_ROWS else 1
-    # parts of about equally many rows, more than threads, since some voters take longer than others
-    cuts = np.searchsorted(starts, np.linspace(0, starts[-1], 4 * threads + 1)[1:-1]).tolist()
-    edges = [0, *cuts, len(voters)]
-    parts = list(pairwise(edges))
-    if threads == 1:
-        return np.concatenate([work(part) for part in parts])
-    with ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(work, parts)))
+def _sparse(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
+    """Many items: contents are held, and folded into pairs when there are many."""
+    held, folded = _Held(), []
+    for _, contents, weights, _ in judged:
+        held.add(contents, weights, None)
+        if held.rows >= _FOLD_ROWS:
+            folded.append(_fold(rules.items, held))
+            held = _Held()
+    return lambda: _sum_of([*folded, _fold(rules.items, held)])
 
 
-def _count_contents(votes: Comparisons, parts: Sequence[Any]) -> PairCounts:
-    from rankdp.data import count_kernels, counting_kernels
-    from rankdp.data.counts import PairCounts
-
-    items = len(votes.items)
-    if items * items <= _DENSE:
-        table = np.zeros(items * items, np.int64)
-        for contents in parts:
-            counting_kernels.tally_contents(contents, items, table)
-        return PairCounts._of(votes.items, *count_kernels.pairs_of_dense(table, items))
-    return _fold(votes, [(contents, _NONE64) for contents in parts])
+def _fold(items: tuple[str, ...], held: _Held) -> PairCounts:
+    contents = np.concatenate([_NONE, *held.contents])
+    weights = np.concatenate([_NONE, *held.weights])
+    return _pairs(items, contents, weights if len(weights) else np.ones(len(contents), np.int64))
 
 
-def _fold(votes: Comparisons, held: Sequence[tuple[Any, LongArray]]) -> PairCounts:
-    """Pair counts of contents, with weights or without."""
-    from rankdp.data import counting_kernels
-    from rankdp.data.counts import PairCounts
-
-    total = sum(len(contents) for contents, _ in held)
-    left, right, halves = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total, np.int8)
-    start = 0
-    for contents, _ in held:
-        part = slice(start, start + len(contents))
-        counting_kernels.split_contents(contents, len(votes.items), left[part], right[part], halves[part])
-        start += len(contents)
-    if votes.columns.weight is None or votes.per_voter is not None:
-        return PairCounts.from_pairs(left, right, halves, items=votes.items)
-    weights = np.concatenate([_NONE64, *(weights for _, weights in held)])
-    return PairCounts.from_pairs(left, right, halves * weights, (2 - halves) * weights, items=votes.items)
+def _pairs(items: tuple[str, ...], contents: LongArray, amounts: LongArray) -> PairCounts:
+    """Pair counts of contents, each with its number of comparisons."""
+    square = len(items) ** 2
+    ties = contents >= square
+    first, second = np.divmod(contents - square * ties, len(items))
+    return PairCounts.from_pairs(first, second, (2 - ties) * amounts, ties * amounts, items=items)
 
 
-def _sum_of(votes: Comparisons, parts: Sequence[PairCounts]) -> PairCounts:
-    from rankdp.data.counts import PairCounts
-
+def _sum_of(parts: Sequence[PairCounts]) -> PairCounts:
     if len(parts) == 1:
         return parts[0]
-    joined = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("first", "second", "half_wins_first", "half_wins_second")
-    )
-    return PairCounts.from_pairs(*joined, items=votes.items)
+    columns = ("first", "second", "half_wins_first", "half_wins_second")
+    joined = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
+    return PairCounts.from_pairs(*joined, items=parts[0].items)
+
+
+# -- bounding ----------------------------------------------------------------------------------------------------
+
+
+def _bounded(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
+    """Hold who said what, then keep at most so many comparisons of each voter."""
+    held = _Held()
+    for _, contents, weights, voters in judged:
+        held.add(contents, weights, voters)
+
+    def finish() -> PairCounts:
+        if not held.rows:
+            return _pairs(rules.items, _NONE, _NONE)
+        if len({part.type for part in held.voters}) > 1:
+            held.voters = [part.cast(pa.string()) for part in held.voters]
+        encoded = pa.chunked_array(held.voters).dictionary_encode().unify_dictionaries()
+        voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+        contents, weights = np.concatenate(held.contents), np.concatenate([_NONE, *held.weights])
+        assert rules.per_voter is not None
+        return _pairs(rules.items, *_kept(voters, encoded.chunk(0).dictionary, contents, weights, rules.per_voter))
+
+    return finish
+
+
+def _kept(
+    voters: NDArray[np.int32], ids: Any, contents: LongArray, weights: LongArray, most: int
+) -> tuple[LongArray, LongArray]:
+    """The contents that are kept, and how often each, when each voter may contribute `most` comparisons."""
+    said, span = contents, int(contents.max()) + 1
+    distinct = None
+    if span * len(ids) >= 2**63:
+        distinct, said = np.unique(contents, return_inverse=True)
+        span = len(distinct)
+    keys = voters.astype(np.int64) * span + said
+    if len(weights):
+        order = np.argsort(keys, kind="stable")
+        keys, weights = keys[order], weights[order]
+    else:
+        keys.sort()
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    times = np.add.reduceat(weights, starts) if len(weights) else np.diff(starts, append=len(keys))
+    who, what = np.divmod(keys[starts], span)
+    what = what if distinct is None else distinct[what]
+    many = np.bincount(who, times, minlength=len(ids)) > most
+    cut = many[who]
+    # the voters with more than may count are numbered among themselves
+    places, texts = np.cumsum(many) - 1, ids.filter(pa.array(many)).cast(pa.string()).to_pylist()
+    amounts = times.copy()
+    amounts[cut] = _race(places[who[cut]], what[cut], times[cut], texts, most)
+    kept = amounts > 0
+    return what[kept], amounts[kept]
+
+
+def _race(who: LongArray, what: LongArray, times: LongArray, ids: Sequence[str], most: int) -> LongArray:
+    """How many of each voter's comparisons, grouped by what they say, are among the voter's `most` first (see above).
+
+    Voters come in order, each with more than `most`. Two comparisons of a voter that tie for the last place are both
+    left out, so that the choice rests on nothing but the voter's own rows.
+    """
+    if not ids:
+        return _NONE
+    seeds = np.fromiter((zlib.crc32(voter.encode()) for voter in ids), np.uint64, len(ids))
+    hashes = _mixed(_mixed(seeds)[who] ^ what.astype(np.uint64))
+    room = 63 - len(ids).bit_length()
+    still, reached = np.arange(len(who)), np.zeros(len(who))
+    groups, entries, k = [], [], 0
+    while len(still := still[times[still] > k]) and k < most:
+        uniform = ((_mixed(hashes[still] + np.uint64(k)) >> np.uint64(11)) + 0.5) * 2.0**-53
+        reached[still] -= np.log(uniform) / (times[still] - k)
+        groups.append(still)
+        # positive floats are ordered as their bits are; the voter comes first
+        entries.append(who[still] << room | reached[still].view(np.int64) >> (63 - room))
+        k += 1
+    entry, group = np.concatenate([_NONE, *entries]), np.concatenate([_NONE, *groups])
+    ordered = np.append(np.sort(entry), -1)
+    last = np.searchsorted(ordered[:-1], np.arange(len(ids)) << room) + most - 1
+    limit = ordered[last] - (ordered[last] == ordered[last + 1])
+    return np.bincount(group[entry <= limit[who[group]]], minlength=len(who))
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64: every bit of a word moves about half of the others."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import IntArray, check_items
 from rankdp.errors import InputError
+from rankdp.jit import kernel
 
 LongArray = NDArray[np.int64]
 
 MOST_HALVES = 2**53
 """Half-wins in all; up to here they are exact as floating-point numbers too."""
 
-_DENSE = 4_000_000  # cells of a square table that still fits a processor's caches
 _DENSE_RANKINGS = 400_000_000
 _SWEEPS = 8
 _DTYPES = (np.int32, np.int32, np.int64, np.int64)
@@ -126,11 +126,9 @@ class PairCounts:
             raise InputError(
                 f"the pairs of {m:,} items are counted in a square table, which takes at most 20,000 items"
             )
-        from rankdp.data import count_kernels
-
         table = np.zeros(m * m, np.int64)
-        count_kernels.tally_rankings(np.ascontiguousarray(rankings.orders), table)
-        return cls._of(rankings.items, *count_kernels.pairs_of_dense(table, m))
+        tally_rankings(np.ascontiguousarray(rankings.orders), table)
+        return cls._of(rankings.items, *pairs_of_dense(table, m))
 
     @property
     def halves(self) -> LongArray:
@@ -154,11 +152,11 @@ class PairCounts:
 
     def records(self) -> tuple[LongArray, LongArray]:
         """Each item's half-wins and half-losses."""
-        from rankdp.data import count_kernels
-
-        pairs = (self.first, self.second, self.half_wins_first, self.half_wins_second)
-        won, lost = count_kernels.records(*pairs, len(self.items))
-        return won, lost
+        items, ahead, behind = len(self.items), self.half_wins_first, self.half_wins_second
+        # sums of floats are exact up to 2^53
+        won = np.bincount(self.first, ahead, items) + np.bincount(self.second, behind, items)
+        lost = np.bincount(self.first, behind, items) + np.bincount(self.second, ahead, items)
+        return won.astype(np.int64), lost.astype(np.int64)
 
     @property
     def degree(self) -> LongArray:
@@ -198,8 +196,7 @@ class PairCounts:
 def count_pairs(left: Any, right: Any, half_wins_left: Any, items: int | Iterable[Any]) -> PairCounts:
     """One comparison per row: the indices of two items, and 2 if the left one won, 1 for a tie, 0 if it lost.
 
-    `items` are the names, or how many there are. Up to 2,000 items are counted in a square table; above that,
-    rows are dealt to their smaller item and summed there.
+    `items` are the names, or how many there are.
     """
     return PairCounts.from_pairs(left, right, half_wins_left, items=items)
 
@@ -219,11 +216,9 @@ def win_components(counts: PairCounts) -> IntArray:
 
 def one_win_component(counts: PairCounts) -> bool:
     """True if `win_components` finds one component; mostly without looking at all the pairs."""
-    from rankdp.data import count_kernels
-
     m = len(counts.items)
     pairs = (counts.first, counts.second, counts.half_wins_first, counts.half_wins_second)
-    beats, beaten = count_kernels.reached(*pairs, m, _SWEEPS)
+    beats, beaten = reached(*pairs, m, _SWEEPS)
     if min(beats, beaten) < 0:
         return bool(win_components(counts).max() == 0)
     return bool(beats == m and beaten == m)
@@ -260,33 +255,20 @@ def _labels(counts: PairCounts, directed: bool) -> IntArray:
 
 
 def _count(left: Any, right: Any, halves: Any, items: int) -> tuple[Any, ...]:
-    from rankdp.data import count_kernels
-
+    """Deal rows to their smaller item and sum them there; refuse the first bad one."""
     left, right = _whole("left", left, np.int32), _whole("right", right, np.int32)
     halves = _whole("half_wins_left", halves, np.int8)
     if not len(left) == len(right) == len(halves):
         raise InputError(_unequal({"left": left, "right": right, "half_wins_left": halves}))
-    dense = items * items <= _DENSE and len(left) < 2**30
-    table = np.zeros(items * items if dense else 0, np.int64)
-    if dense:
-        row = count_kernels.tally_dense(left, right, halves, items, table)
-    else:
-        row = count_kernels.first_bad_row(left, right, halves, items)
+    row = first_bad_row(left, right, halves, items)
     if row >= 0:
         _check_rows(left[row:], right[row:], halves[row:], None, items, row)
         raise InputError(f"row {row + 1}: half_wins_left must be 0, 1 or 2 for one comparison, got {halves[row]}")
-    if dense:
-        pairs = _columns(min(len(left), items * (items - 1) // 2) + 1)
-        return _cut(pairs, count_kernels.pairs_of_rows(table, items, *pairs))
     ends, words = np.empty(items + 1, np.int64), np.empty(len(left), np.uint32)
-    count_kernels.deal(left, right, halves, ends, words)
-    pairs = _columns(len(left))
-    return _cut(pairs, count_kernels.tally_dealt(ends, words, *pairs))
-
-
-def _columns(rows: int) -> Any:
-    """Room for pairs. NumPy's large arrays come on huge pages, which a kernel's own do not."""
-    return [np.empty(rows, dtype) for dtype in _DTYPES]
+    deal(left, right, halves, ends, words)
+    # NumPy's large arrays come on huge pages, which a kernel's own do not
+    pairs: list[Any] = [np.empty(len(left), dtype) for dtype in _DTYPES]
+    return _cut(pairs, tally_dealt(ends, words, *pairs))
 
 
 def _cut(columns: Any, count: int) -> tuple[Any, ...]:
@@ -364,3 +346,139 @@ def _check_total(ahead: LongArray, behind: LongArray) -> None:
     about = float(ahead.sum(dtype=np.float64)) + float(behind.sum(dtype=np.float64))  # this cannot wrap around
     if about > 2 * MOST_HALVES or int(ahead.sum()) + int(behind.sum()) > MOST_HALVES:
         raise InputError("the half-wins must add up to at most 2^53, beyond which they are not exact")
+
+
+@kernel
+def first_bad_row(left: IntArray, right: IntArray, halves: NDArray[np.int8], items: int) -> int:
+    """The first row with an index outside the items, an item against itself, or not 0, 1 or 2 half-wins; -1 if none."""
+    for row in range(len(left)):
+        i, j, half = left[row], right[row], halves[row]
+        if i < 0 or j < 0 or i >= items or j >= items or i == j or half < 0 or half > 2:
+            return row
+    return -1
+
+
+@kernel
+def deal(left: IntArray, right: IntArray, halves: NDArray[np.int8], ends: LongArray, words: NDArray[np.uint32]) -> None:
+    """Deal rows to their smaller item: those of item i come to lie from ends[i] to ends[i + 1].
+
+    One word per row: the larger item and, in the two lowest bits, the half-wins of the smaller one.
+    """
+    ends[:] = 0
+    for row in range(len(left)):
+        ends[min(left[row], right[row]) + 1] += 1
+    for i in range(len(ends) - 1):
+        ends[i + 1] += ends[i]
+    place = ends[:-1].copy()
+    for row in range(len(left)):
+        i, j, half = left[row], right[row], np.int32(halves[row])
+        if i > j:
+            i, j, half = j, i, np.int32(2) - half
+        words[place[i]] = (np.uint32(j) << np.uint32(2)) | np.uint32(half)
+        place[i] += 1
+
+
+@kernel
+def tally_dealt(
+    ends: LongArray, words: NDArray[np.uint32], first: IntArray, second: IntArray, ahead: LongArray, behind: LongArray
+) -> int:
+    """Sum the dealt rows into pairs, in order; returns how many pairs there are."""
+    items = len(ends) - 1
+    seen = np.zeros(items, np.int64)
+    won = np.zeros(items, np.int64)
+    touched = np.empty(items, np.int32)
+    k = 0
+    for i in range(items):
+        count = 0
+        for place in range(ends[i], ends[i + 1]):
+            word = words[place]
+            j = np.int64(word >> np.uint32(2))
+            if seen[j] == 0:
+                touched[count] = j
+                count += 1
+            seen[j] += 1
+            won[j] += np.int64(word & np.uint32(3))
+        if count * 16 > items - i:  # walking over all the later items is quicker than sorting
+            count = 0
+            for later in range(i + 1, items):
+                if seen[later] != 0:
+                    touched[count] = later
+                    count += 1
+        else:
+            touched[:count].sort()
+        for place in range(count):
+            j = np.int64(touched[place])
+            first[k], second[k], ahead[k], behind[k] = i, j, won[j], 2 * seen[j] - won[j]
+            seen[j] = 0
+            won[j] = 0
+            k += 1
+    return k
+
+
+@kernel
+def tally_rankings(orders: IntArray, table: LongArray) -> None:
+    """table[i * items + j] += 2 for every ranking that lists i above j."""
+    items = np.int64(np.sqrt(len(table)) + 0.5)
+    rows, width = orders.shape
+    for row in range(rows):
+        for a in range(width):
+            i = np.int64(orders[row, a])
+            if i < 0:
+                break
+            for b in range(a + 1, width):
+                j = np.int64(orders[row, b])
+                if j < 0:
+                    break
+                table[i * items + j] += 2
+
+
+@kernel
+def pairs_of_dense(table: LongArray, items: int) -> tuple[IntArray, IntArray, LongArray, LongArray]:
+    """The compared pairs of a table whose cells hold the half-wins of the row's item over the column's, in order."""
+    count = 0
+    for i in range(items):
+        for j in range(i + 1, items):
+            count += (table[i * items + j] | table[j * items + i]) != 0
+    first, second = np.empty(count + 1, np.int32), np.empty(count + 1, np.int32)
+    ahead, behind = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
+    k = 0
+    for i in range(items):
+        for j in range(i + 1, items):
+            a, b = table[i * items + j], table[j * items + i]
+            first[k], second[k], ahead[k], behind[k] = i, j, a, b
+            k += (a | b) != 0
+    return first[:k], second[:k], ahead[:k], behind[:k]
+
+
+@kernel
+def reached(
+    first: IntArray, second: IntArray, ahead: LongArray, behind: LongArray, items: int, sweeps: int
+) -> tuple[Any, Any]:
+    """How many items item 0 beats directly or through others, and how many beat it; -1 if the sweeps ran out.
+
+    A sweep goes through the pairs in order and stops as soon as every item is reached, which in a well-mixed
+    design happens after a few items.
+    """
+    counts = np.empty(2, np.int64)
+    for side in range(2):
+        marked = np.zeros(items, np.bool_)
+        marked[0] = True
+        count = 1
+        settled = items == 1
+        for _ in range(sweeps):
+            before = count
+            for k in range(len(first)):
+                i, j = first[k], second[k]
+                if marked[i] != marked[j]:
+                    down, up = (ahead[k], behind[k]) if side == 0 else (behind[k], ahead[k])
+                    if (marked[i] and down > 0) or (marked[j] and up > 0):
+                        marked[i] = True
+                        marked[j] = True
+                        count += 1
+                        if count == items:
+                            break
+            if count in (items, before):
+                settled = True
+                break
+        counts[side] = count if settled else -1
+    return counts[0], counts[1]

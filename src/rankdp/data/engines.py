@@ -1,44 +1,43 @@
 """Counting and bounding as Ibis expressions: one description, run by whatever engine holds the votes.
 
 DuckDB inside the process by default, Spark by connection, and any other Ibis backend that has MD5 and window
-functions. The same rules as in `counting`, row for row, and the same choice of a voter's comparisons (see
-`comparisons`), so that the results are equal. What comes back is one row per pair and outcome; it is put together here.
+functions. The same rules as in `counting`, row for row; what bounding keeps of a voter is the engine's own choice, with
+the same properties (see `comparisons`). What comes back is one row per pair and outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from rankdp.data.comparisons import (
+from rankdp.data.counts import PairCounts
+from rankdp.data.vote_columns import (
     BLANKS,
     BOTH_BAD,
     FIRST,
     LEFT_OUT,
+    MISSING_OUTCOME,
     NO_OUTCOME,
     PROBLEMS,
     SECOND,
     STRANGE_OUTCOME,
     TIE,
     WHOLE,
-    Comparisons,
     Diagnostics,
     Kind,
-    LongArray,
     VoteColumns,
-    diagnose,
-    item_keys,
-    refusal,
-    refused,
-    weight_limit,
+    VoteRules,
 )
+from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files, in_a_sentence
 from rankdp.errors import InputError, Unsupported
 
-if TYPE_CHECKING:
-    from rankdp.data.counts import PairCounts
+_LIBRARIES = ("pyarrow", "duckdb", "_duckdb", "ibis", "pyspark", "py4j", "sqlglot")
 
 
 def _ibis() -> Any:
@@ -71,41 +70,34 @@ def _backend(engine: Any) -> Any:
 
 def files_on(pattern: str, engine: Any) -> OnEngine:
     """CSV or Parquet files, read by an engine; every cell of a CSV file as text."""
-    from rankdp.data.vote_tables import ParquetFiles, find_files
-
     backend = _backend(engine)
     held = find_files(pattern)
     paths = [str(Path(path).resolve()) for path in held.paths]
     if isinstance(held, ParquetFiles):
-        return OnEngine(_read_many(backend.read_parquet, paths), pattern, backend)
+        return OnEngine(_read_many(backend.read_parquet, paths, pattern), pattern, backend, held.rows)
     options = {
         "duckdb": {"all_varchar": True, "delim": held.separator, "header": True},
         "pyspark": {"header": True, "inferSchema": False, "sep": held.separator},
     }.get(backend.name, {})
-    return OnEngine(_read_many(lambda path: backend.read_csv(path, **options), paths), pattern, backend)
+    return OnEngine(_read_many(lambda path: backend.read_csv(path, **options), paths, pattern), pattern, backend)
 
 
-def _read_many(read: Callable[[str], Any], paths: Sequence[str]) -> Any:
-    first, *rest = (read(path) for path in paths)
+def _read_many(read: Callable[[str], Any], paths: Sequence[str], what: str) -> Any:
+    with in_a_sentence(what, _LIBRARIES):
+        first, *rest = (read(path) for path in paths)
     return first.union(*(table.select(first.columns) for table in rest)) if rest else first
 
 
 def frame_on(frame: Any, engine: Any) -> OnEngine:
     """A frame in memory, handed to an engine."""
-    import pyarrow as pa
-
-    from rankdp.data.vote_tables import Frame
-
     backend = _backend(engine)
     table = Frame(frame).whole()
     # engines take plain texts, and columns of nothing but blanks have no type that all of them know
     plain = [pa.field(field.name, _plain(field.type)) for field in table.schema]
-    return OnEngine(_ibis().memtable(table.cast(pa.schema(plain))), "frame", backend)
+    return OnEngine(_ibis().memtable(table.cast(pa.schema(plain))), "frame", backend, len(table))
 
 
 def _plain(kind: Any) -> Any:
-    import pyarrow as pa
-
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.string() if kind in (pa.null(), pa.large_string(), pa.string_view()) else kind
@@ -159,7 +151,7 @@ def _kind(dtype: Any) -> Kind:
 
 
 def cell_text(column: Any) -> Any:
-    """What a cell says, as `comparisons.text_of` reads it: no spaces around, whole numbers without a point."""
+    """What a cell says, as `vote_columns.text_of` reads it: no spaces around, whole numbers without a point."""
     ibis = _ibis()
     dtype = column.type()
     if not dtype.is_floating() and not dtype.is_decimal():
@@ -186,149 +178,109 @@ def _blank(text: Any, items: Sequence[str] = ()) -> Any:
 class OnEngine:
     """Votes that an Ibis backend holds."""
 
-    def __init__(self, table: Any, what: str, backend: Any) -> None:
-        self.table, self.what, self._backend = table, what, backend
+    def __init__(self, table: Any, what: str, backend: Any, announced: int | None = None) -> None:
+        self.table, self.what, self._backend, self._announced = table, what, backend, announced
         self.kinds: Mapping[str, Kind] = {name: _kind(dtype) for name, dtype in table.schema().items()}
 
     def _run(self, expression: Any) -> Any:
-        return self._backend.to_pyarrow(expression)
+        """The result as an Arrow table; whatever an engine raises becomes one sentence."""
+        with in_a_sentence(self.what, _LIBRARIES):
+            return self._backend.to_pyarrow(expression)
 
     def names(self, columns: VoteColumns) -> set[str]:
         """Every item that occurs."""
         parts = [self.table.select(name=cell_text(self.table[name])) for name in (columns.left, columns.right)]
-        found = self._run(parts[0].union(parts[1]).distinct())["name"].to_pylist()
-        return {name for name in found if name is not None}
+        names = self._run(parts[0].union(parts[1]).distinct())["name"].to_pylist()
+        return {name for name in names if name is not None}
 
-    def rows(self, votes: Comparisons) -> Any:
-        """Every row as left, right (numbers and keys), outcome, weight, voter and problem, beside its own cells."""
-        ibis, columns, items = _ibis(), votes.columns, votes.items
-        cells = {name: self.table[name] for name in self._used(votes)}
+    def rows(self, rules: VoteRules) -> Any:
+        """Every row as two item numbers (the winner first; tied, the smaller one), tie, weight, voter and problem,
+        beside its own cells.
+        """
+        ibis, columns = _ibis(), rules.columns
+        cells = {name: self.table[name] for name in rules.used}
         left, right = cell_text(self.table[columns.left]), cell_text(self.table[columns.right])
-        parts = {"rd_left_name": left, "rd_right_name": right, "rd_outcome": _outcome(self.table, votes, left, right)}
+        parts = {"rd_left_name": left, "rd_right_name": right, "rd_outcome": _outcome(self.table, rules, left, right)}
         if columns.weight is None:
             parts["rd_weight"] = ibis.literal(1, "int64")
         else:
-            parts["rd_weight"] = _weight(self.table[columns.weight], weight_limit(votes))
-        if votes.per_voter is not None:
-            parts["rd_voter"] = _voter(self.table[columns.voter])
+            parts["rd_weight"] = _weight(self.table[columns.weight], rules.most_weight)
+        if rules.per_voter is not None:
+            voter = cell_text(self.table[columns.voter])
+            parts["rd_voter"] = ibis.ifelse(_blank(voter), None, voter)
         rows = self.table.select(**cells, **parts)
         for side in ("left", "right"):
-            public = ibis.memtable(_items_table(items, side))
+            public = ibis.memtable(_items_table(rules.items, side))
             rows = rows.left_join(public, rows[f"rd_{side}_name"] == public[f"rd_{side}_item"])
-        return rows.mutate(rd_problem=_problem(rows, votes))
-
-    def _used(self, votes: Comparisons) -> list[str]:
-        columns = votes.columns
-        voter = columns.voter if votes.per_voter is not None else None
-        names = (columns.left, columns.right, columns.outcome, columns.weight, voter)
-        return [name for name in names if name is not None]
-
-    def pairs(self, votes: Comparisons) -> Any:
-        """One row per pair, outcome and problem: how many rows, and the sum of their weights. An Ibis expression."""
-        rows = self.rows(votes)
-        return rows.group_by(
-            problem=rows.rd_problem,
-            left=_ok(rows, rows.rd_left),
-            right=_ok(rows, rows.rd_right),
-            outcome=_ok(rows, rows.rd_outcome),
-        ).aggregate(rows=rows.count(), amount=_total(rows, votes))
-
-    def wins(self, votes: Comparisons) -> Any:
-        """One row per item and problem: half-wins, and how many rows name the item on the left. An Ibis expression."""
-        ibis, rows = _ibis(), self.rows(votes)
-        sides = []
-        for side, won in (("left", FIRST), ("right", SECOND)):
-            halves = ibis.cases((rows.rd_outcome == won, 2), (rows.rd_outcome == TIE, 1), else_=0)
-            counted = rows.count() if side == "left" else ibis.literal(0, "int64")
-            sides.append(
-                rows.group_by(problem=rows.rd_problem, item=_ok(rows, rows[f"rd_{side}"])).aggregate(
-                    halves=_ok(rows, halves * rows.rd_weight).sum().cast("int64"), rows=counted
-                )
-            )
-        return sides[0].union(sides[1])
-
-    def problems(self, votes: Comparisons) -> Any:
-        """One row per problem: how many rows have it. An Ibis expression."""
-        rows = self.rows(votes)
-        return rows.group_by(problem=rows.rd_problem).aggregate(rows=rows.count())
-
-    def bounded(self, votes: Comparisons) -> Any:
-        """One row per pair and outcome, by key, of the comparisons that are kept: how many. An Ibis expression."""
-        ibis = _ibis()
-        rows = self.rows(votes).filter(lambda rows: rows.rd_problem == 0)
-        won = ibis.cases(
-            (rows.rd_outcome == FIRST, rows.rd_left_key + ">" + rows.rd_right_key),
-            (rows.rd_outcome == SECOND, rows.rd_right_key + ">" + rows.rd_left_key),
-            (rows.rd_left_key < rows.rd_right_key, rows.rd_left_key + "=" + rows.rd_right_key),
-            else_=rows.rd_right_key + "=" + rows.rd_left_key,
+        rows = rows.mutate(rd_problem=_problem(rows, rules))
+        tie = rows.rd_outcome == TIE
+        swapped = (rows.rd_outcome == SECOND) | (tie & (rows.rd_left > rows.rd_right))
+        good = rows.rd_problem == 0  # rows with a problem fall into one group each
+        return rows.mutate(
+            rd_first=ibis.ifelse(good, ibis.ifelse(swapped, rows.rd_right, rows.rd_left), None),
+            rd_second=ibis.ifelse(good, ibis.ifelse(swapped, rows.rd_left, rows.rd_right), None),
+            rd_tie=ibis.ifelse(good & tie, 1, 0),
         )
-        said = rows.group_by(voter=rows.rd_voter, pair=won).aggregate(times=_total(rows, votes))
+
+    def pairs(self, rules: VoteRules) -> Any:
+        """One row per pair, tie and problem: how many rows, and how many comparisons. An Ibis expression."""
+        rows = self.rows(rules)
+        groups = {"problem": rows.rd_problem, "first": rows.rd_first, "second": rows.rd_second, "tie": rows.rd_tie}
+        return rows.group_by(**groups).aggregate(rows=rows.count(), amount=_total(rows, rules))
+
+    def bounded(self, rules: VoteRules) -> Any:
+        """One row per pair and tie of the comparisons that are kept: how many. An Ibis expression."""
+        ibis = _ibis()
+        rows = self.rows(rules).filter(lambda rows: rows.rd_problem == 0)
+        groups = {"voter": rows.rd_voter, "first": rows.rd_first, "second": rows.rd_second, "tie": rows.rd_tie}
+        said = rows.group_by(**groups).aggregate(times=_total(rows, rules))
         said = said.filter(said.times > 0)
-        single = said.select("voter", "pair", occurrence=ibis.range(1, said.times + 1).unnest())
-        text = single.voter + "|" + single.pair + "|" + single.occurrence.cast("string")
-        ordered = single.mutate(digest=text.hexdigest("md5"))
-        place = ibis.row_number().over(group_by=ordered.voter, order_by=ordered.digest)
-        placed = ordered.mutate(place=place)
-        kept = placed.filter(placed.place < votes.per_voter)
-        return kept.group_by("pair").aggregate(amount=kept.count())
+        single = said.select("voter", "first", "second", "tie", occurrence=ibis.range(1, said.times + 1).unnest())
+        parts = [single[name].cast("string") for name in ("voter", "first", "second", "tie", "occurrence")]
+        hashed = single.mutate(hash=ibis.literal("|").join(parts).hexdigest("md5"))
+        placed = hashed.mutate(place=ibis.row_number().over(group_by=hashed.voter, order_by=hashed.hash))
+        kept = placed.filter(placed.place < rules.per_voter)
+        return kept.group_by("first", "second", "tie").aggregate(amount=kept.count())
 
-    def count(self, votes: Comparisons) -> tuple[PairCounts, Diagnostics]:
+    def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""
-        if votes.per_voter is not None:
-            facts = self._facts(votes, self._run(self.problems(votes)))
-            return _from_keys(votes, self._run(self.bounded(votes))), facts
-        result = self._run(self.pairs(votes))
-        facts = self._facts(votes, result)
-        good = _columns(result, "left", "right", "outcome", "amount", where=("problem", 0))
-        return _assemble(votes, *good), facts
+        counted = self._run(self.pairs(rules))
+        facts = self._facts(rules, counted)
+        if rules.per_voter is None:
+            counted = counted.filter(pc.equal(counted["problem"].cast(pa.int64()), 0))
+        else:
+            counted = self._run(self.bounded(rules))
+        first, second, tie, amount = _columns(counted, "first", "second", "tie", "amount")
+        return PairCounts.from_pairs(first, second, (2 - tie) * amount, tie * amount, items=rules.items), facts
 
-    def half_wins(self, votes: Comparisons) -> tuple[LongArray, Diagnostics]:
-        """Each item's half-wins."""
-        if votes.per_voter is not None:
-            counts, facts = self.count(votes)
-            return counts.half_wins, facts
-        result = self._run(self.wins(votes))
-        facts = self._facts(votes, result)
-        wins = np.zeros(len(votes.items), np.int64)
-        np.add.at(wins, *_columns(result, "item", "halves", where=("problem", 0)))
-        return wins, facts
-
-    def _facts(self, votes: Comparisons, result: Any) -> Diagnostics:
-        """Refuse if a row is to be refused, with its cells as an example; else the counts of problems."""
+    def _facts(self, rules: VoteRules, counted: Any) -> Diagnostics:
+        """Refuse if a row is to be refused, with its cells as an example, or if rows are missing; else the problems."""
         problems = np.zeros(len(PROBLEMS), np.int64)
-        np.add.at(problems, *_columns(result, "problem", "rows"))
-        rows = int(problems.sum())
-        problems[0] = 0
-        for problem in refused(votes):
+        np.add.at(problems, *_columns(counted, "problem", "rows"))
+        for problem in rules.refused:
             if problems[problem]:
-                found = self.rows(votes)
-                found = found.filter(found.rd_problem == problem).select(self._used(votes)).limit(1)
-                raise refusal(votes, problem, self._run(found).to_pylist()[0], self.what)
-        return diagnose(problems.tolist(), rows)
+                rows = self.rows(rules)
+                example = rows.filter(rows.rd_problem == problem).select(rules.used).limit(1)
+                raise rules.refusal(problem, self._run(example).to_pylist()[0], self.what)
+        rows = int(problems.sum())
+        check_rows(self.what, self._announced, rows)
+        return Diagnostics.of(problems.tolist(), rows)
 
 
-def _total(rows: Any, votes: Comparisons) -> Any:
+def _total(rows: Any, rules: VoteRules) -> Any:
     """The comparisons of a group of rows. Sums go through float64, exact up to 2^53, since engines differ in what a
     sum of whole numbers is.
     """
-    return rows.count() if votes.columns.weight is None else rows.rd_weight.cast("float64").sum().cast("int64")
-
-
-def _ok(rows: Any, value: Any) -> Any:
-    """A value where the row has no problem, else null: so that rows with a problem fall into one group each."""
-    return _ibis().ifelse(rows.rd_problem == 0, value, None)
+    return rows.count() if rules.columns.weight is None else rows.rd_weight.cast("float64").sum().cast("int64")
 
 
 def _items_table(items: Sequence[str], side: str) -> Any:
-    import pyarrow as pa
-
     numbers = pa.array(np.arange(len(items)), pa.int64())
-    names = pa.array(items, pa.string())
-    return pa.table([names, numbers, pa.array(item_keys(items))], [f"rd_{side}_item", f"rd_{side}", f"rd_{side}_key"])
+    return pa.table([pa.array(items, pa.string()), numbers], [f"rd_{side}_item", f"rd_{side}"])
 
 
-def _outcome(table: Any, votes: Comparisons, left: Any, right: Any) -> Any:
-    ibis, columns = _ibis(), votes.columns
+def _outcome(table: Any, rules: VoteRules, left: Any, right: Any) -> Any:
+    ibis, columns = _ibis(), rules.columns
     style = columns.style
     if columns.outcome is None:
         return ibis.literal(FIRST, "int8")
@@ -339,13 +291,11 @@ def _outcome(table: Any, votes: Comparisons, left: Any, right: Any) -> Any:
         missing = number.isnull() | number.isnan()
         return ibis.cases((missing, NO_OUTCOME), *meanings, else_=STRANGE_OUTCOME)
     text = cell_text(column)
-    word = text.lower()
-    bad = TIE if votes.both_bad == "tie" else LEFT_OUT
-    by_meaning: dict[int, list[str]] = {}
-    for spelling, meaning in style.words.items():
-        by_meaning.setdefault(bad if meaning == LEFT_OUT else meaning, []).append(spelling)
-    cases = [(word.isin(spellings), meaning) for meaning, spellings in by_meaning.items()]
-    cases.append((_blank(text, votes.items if style.named else ()), NO_OUTCOME))
+    spellings: dict[int, list[str]] = {}
+    for word, meaning in rules.words.items():
+        spellings.setdefault(meaning, []).append(word)
+    cases = [(text.lower().isin(words), meaning) for meaning, words in spellings.items()]
+    cases.append((_blank(text, rules.items if style.named else ()), NO_OUTCOME))
     if style.named:
         cases += [((text == left).fill_null(False), FIRST), ((text == right).fill_null(False), SECOND)]
     return ibis.cases(*cases, else_=STRANGE_OUTCOME)
@@ -360,57 +310,22 @@ def _weight(column: Any, most: int) -> Any:
     return _whole(column.cast("float64"), 0.0, float(most)).fill_null(-1)
 
 
-def _voter(column: Any) -> Any:
-    """The voter's id as text, null if it is blank."""
-    ibis = _ibis()
-    text = cell_text(column)
-    raw = column.cast("string") if column.type().is_string() else text
-    return ibis.ifelse(_blank(text), None, raw)
-
-
-def _problem(rows: Any, votes: Comparisons) -> Any:
-    """The number of the first problem of a row, in the order of `comparisons.PROBLEMS`."""
-    ibis = _ibis()
-    names = rows.rd_left_name, rows.rd_right_name
+def _problem(rows: Any, rules: VoteRules) -> Any:
+    """The number of the first problem of a row, in the order of `vote_columns.PROBLEMS`."""
     cases = [(rows.rd_outcome == STRANGE_OUTCOME, 1), (rows.rd_weight < 0, 2)]
-    if votes.per_voter is not None:
+    if rules.per_voter is not None:
         cases.append((rows.rd_voter.isnull(), 3))
     cases += [
-        (_blank(names[0], votes.items) | _blank(names[1], votes.items), 4),
+        (_blank(rows.rd_left_name, rules.items) | _blank(rows.rd_right_name, rules.items), 4),
         (rows.rd_left.isnull() | rows.rd_right.isnull(), 5),
-        (rows.rd_outcome == NO_OUTCOME, 6),
+        (rows.rd_outcome == NO_OUTCOME, MISSING_OUTCOME),
         (rows.rd_left == rows.rd_right, 7),
         (rows.rd_outcome == LEFT_OUT, BOTH_BAD),
     ]
-    return ibis.cases(*cases, else_=0)
+    return _ibis().cases(*cases, else_=0)
 
 
-def _columns(result: Any, *names: str, where: tuple[str, int] | None = None) -> Iterator[LongArray]:
-    """Columns of a result as whole numbers, of all rows or of those where a column has a value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if where is not None:
-        result = result.filter(pc.equal(result[where[0]].cast(pa.int64()), where[1]))
+def _columns(result: Any, *names: str) -> Iterator[NDArray[np.int64]]:
+    """Columns of a result as whole numbers."""
     for name in names:
         yield result[name].cast(pa.int64()).to_numpy()
-
-
-def _assemble(
-    votes: Comparisons, left: LongArray, right: LongArray, outcome: LongArray, amount: LongArray
-) -> PairCounts:
-    from rankdp.data.counts import PairCounts
-
-    ahead = np.choose(outcome, (2, 0, 1)) * amount
-    return PairCounts.from_pairs(left, right, ahead, 2 * amount - ahead, items=votes.items)
-
-
-def _from_keys(votes: Comparisons, result: Any) -> PairCounts:
-    """Pair counts from pairs written by key."""
-    number = {key: place for place, key in enumerate(item_keys(votes.items))}
-    digits = len(next(iter(number)))
-    pairs = result["pair"].to_pylist()
-    left = np.array([number[pair[:digits]] for pair in pairs], np.int64)
-    right = np.array([number[pair[digits + 1 :]] for pair in pairs], np.int64)
-    outcome = np.array([TIE if pair[digits] == "=" else FIRST for pair in pairs], np.int64)
-    return _assemble(votes, left, right, outcome, *_columns(result, "amount"))

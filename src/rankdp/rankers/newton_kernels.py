@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.count_kernels import reached
+from rankdp.data.counts import reached
 from rankdp.jit import kernel
 
 Float = NDArray[np.float64]

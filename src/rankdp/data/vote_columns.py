@@ -1,0 +1,277 @@
+"""What a row of votes says: its columns, its outcome, its problems, and the sentence that refuses it.
+
+Four ways to write a comparison are recognised by their columns:
+
+    left, right, winner          winner is left, right or tie, or the winner's name
+    winner, loser                no ties
+    item_1, item_2, outcome      1: item_1 won, 0: item_2 won, 0.5: a tie, blank: missing
+    model_a, model_b, winner     winner is model_a, model_b, tie or both_bad, or the winner's name
+
+Counting in process and counting on an engine both follow `VoteRules`, so that they count alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rankdp.data.columns import VOTER_NAMES, _first, _listed, _refuse_twins
+from rankdp.errors import InputError
+
+FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
+"""What an outcome cell means; `LEFT_OUT` is a both_bad that the caller chose to drop."""
+
+PROBLEMS = (
+    "",
+    "unknown outcome",
+    "bad weight",
+    "missing voter",
+    "missing item",
+    "unknown item",
+    "missing outcome",
+    "self-comparison",
+    "both bad",
+)
+"""What can be wrong with a row, by number; a row has the first that applies. The last is a choice, not a mistake."""
+ALWAYS_REFUSED = (1, 2)
+MISSING_OUTCOME = 6
+BOTH_BAD = 8
+
+MOST_WEIGHT = 10**9
+MOST_BOUNDED_WEIGHT = 10**6
+"""Engines that bound look at each of a weight's comparisons, so that bounded tables take smaller weights only."""
+
+SPACES = " \t\n\r\v\f"
+BLANKS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-")
+WHOLE = r"^[0-9]{1,12}(\.0*)?$"
+WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
+_ROWS_NOT_PEOPLE = {"id", "race", "race_id", "ballot", "ballot_id", "session", "session_id"}
+_PEOPLE = tuple(name for name in VOTER_NAMES if name not in _ROWS_NOT_PEOPLE)
+
+Kind = Literal["text", "whole", "number", "other"]
+"""What a column holds."""
+BothBad = Literal["tie", "drop"]
+OnProblem = Literal["refuse", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """One way to write a comparison in columns."""
+
+    columns: tuple[str, ...]
+    words: Mapping[str, int] = field(default_factory=dict)
+    """Spellings of an outcome, in small letters."""
+    named: bool = False
+    """Whether an outcome may also be the winner's name."""
+    said: str = ""
+
+    @property
+    def numbers(self) -> bool:
+        """Whether outcomes are numbers."""
+        return bool(self.words) and not self.named
+
+
+_TIES = {"tie": TIE, "draw": TIE}
+_BOTH_BAD = dict.fromkeys(("both_bad", "bothbad", "both bad", "tie (bothbad)", "tie (both_bad)"), LEFT_OUT)
+_NUMBERS = {FIRST: ("1", "1.0", "1.00"), SECOND: ("0", "0.0", "0.00"), TIE: ("0.5", ".5", "0.50")}
+
+STYLES = (
+    Style(
+        ("left", "right", "winner"),
+        {"left": FIRST, "right": SECOND, **_TIES},
+        named=True,
+        said="{2!r} says left, right or tie, or names the winner",
+    ),
+    Style(
+        ("model_a", "model_b", "winner"),
+        {"model_a": FIRST, "model_b": SECOND, **_TIES, **_BOTH_BAD},
+        named=True,
+        said="{2!r} says model_a, model_b or tie, or names the winner; both_bad {both_bad}",
+    ),
+    Style(
+        ("item_1", "item_2", "outcome"),
+        {spelling: outcome for outcome, spellings in _NUMBERS.items() for spelling in spellings},
+        said="{2!r} is 1 if {0!r} won, 0 if {1!r} won, 0.5 for a tie and blank if missing",
+    ),
+    Style(("winner", "loser"), said="{0!r} won against {1!r}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VoteColumns:
+    """What the columns of a table of votes were taken to mean."""
+
+    style: Style
+    left: str
+    right: str
+    outcome: str | None
+    voter: str | None
+    weight: str | None
+    ignored: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """How many rows were used, and how many were dropped for which reason. NOT for publication: these are exact
+    facts about secret votes, and no noise protects them.
+    """
+
+    rows: int
+    dropped: Mapping[str, int]
+    for_publication: Literal[False] = False
+
+    @classmethod
+    def of(cls, problems: Sequence[int], rows: int) -> Diagnostics:
+        """From the number of rows with each problem."""
+        return cls(rows, {PROBLEMS[problem]: int(n) for problem, n in enumerate(problems) if problem and n})
+
+    @property
+    def used(self) -> int:
+        """The rows that were counted (or bounded)."""
+        return self.rows - sum(self.dropped.values())
+
+    def __str__(self) -> str:
+        reasons = "".join(f"; {count:,} dropped: {reason}" for reason, count in self.dropped.items())
+        return f"{self.rows:,} rows, {self.used:,} used{reasons} (not for publication)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class VoteRules:
+    """How the rows of a table of votes are counted."""
+
+    items: tuple[str, ...]
+    columns: VoteColumns
+    both_bad: BothBad = "tie"
+    on_problem: OnProblem = "refuse"
+    per_voter: int | None = None
+    """The most comparisons kept of one voter; None for all."""
+    outcomes_required: bool = False
+    """True if a missing outcome is refused even where other problems are dropped."""
+
+    @property
+    def used(self) -> list[str]:
+        """The columns that are read."""
+        columns = self.columns
+        voter = columns.voter if self.per_voter is not None else None
+        names = (columns.left, columns.right, columns.outcome, columns.weight, voter)
+        return [name for name in names if name is not None]
+
+    @property
+    def most_weight(self) -> int:
+        """The largest weight of one row."""
+        return MOST_WEIGHT if self.per_voter is None else MOST_BOUNDED_WEIGHT
+
+    @property
+    def words(self) -> dict[str, int]:
+        """What the spellings of an outcome mean."""
+        bad = TIE if self.both_bad == "tie" else LEFT_OUT
+        return {word: bad if meaning == LEFT_OUT else meaning for word, meaning in self.columns.style.words.items()}
+
+    @property
+    def refused(self) -> tuple[int, ...]:
+        """The problems that stop the counting."""
+        if self.on_problem == "refuse":
+            return tuple(range(1, BOTH_BAD))
+        return (*ALWAYS_REFUSED, MISSING_OUTCOME) if self.outcomes_required else ALWAYS_REFUSED
+
+    @property
+    def drops_both_bad(self) -> bool:
+        """Whether rows are left out because of their outcome."""
+        return LEFT_OUT in self.words.values()
+
+    @property
+    def drops(self) -> bool:
+        """Whether rows may be left out, so that how many are counted depends on what they say."""
+        return self.on_problem == "drop" or self.drops_both_bad
+
+    def refusal(self, problem: int, cells: Mapping[str, Any], where: str) -> InputError:
+        """The sentence for a row that breaks a rule, from its cells."""
+        columns = self.columns
+        left, right = (text_of(cells[name]) for name in (columns.left, columns.right))
+        match PROBLEMS[problem]:
+            case "unknown outcome":
+                spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
+                said = f"{columns.outcome!r} must be {either(spelled)}, got {cells[columns.outcome or '']!r}"
+                return InputError(f"{where}: {said}")
+            case "bad weight":
+                most = f"a whole number from 0 to {self.most_weight:,}"
+                return InputError(f"{where}: {columns.weight!r} must be {most}, got {cells[columns.weight or '']!r}")
+            case "missing outcome" if self.outcomes_required:
+                return InputError(
+                    f"{where}: {columns.outcome!r} is blank, and leaving such rows out would make public which "
+                    "outcomes are missing, which protect='outcome' counts as secret: use protect='comparison' or "
+                    "protect='voter'"
+                )
+            case "missing outcome":
+                said = f"{columns.outcome!r} is blank"
+            case "missing voter":
+                said = (
+                    f"{columns.voter!r} is blank, and contributions can only be bounded when every row names its voter"
+                )
+            case "missing item":
+                said = f"{columns.left if is_blank(left, self.items) else columns.right!r} is blank"
+            case "unknown item":
+                unknown = left if left not in self.items else right
+                said = f"{unknown!r} is not one of the {len(self.items)} items given"
+            case _:
+                said = f"{left!r} is compared with itself"
+        return InputError(f'{where}: {said} (on_problem="drop" leaves such rows out)')
+
+
+def recognise_votes(
+    kinds: Mapping[str, Kind], what: str, voter_column: str | None = None, weight_column: str | None = None
+) -> VoteColumns:
+    """Find the columns of a comparison, of the voter and of the weight, or say in one sentence what is missing."""
+    names = list(kinds)
+    _refuse_twins(names, what)
+    for option, name in (("voter_column", voter_column), ("weight_column", weight_column)):
+        if name is not None and name not in names:
+            raise InputError(f"{what}: {option} is {name!r}, but the columns are {_listed(names)}")
+    taken = {voter_column, weight_column}
+    for style in STYLES:
+        matched = [_first(names, (column,), taken) for column in style.columns]
+        if all(matched):
+            break
+    else:
+        ways = "; ".join(", ".join(style.columns) for style in STYLES)
+        raise InputError(f"{what}: comparisons need the columns {ways}; the columns are {_listed(names)}")
+    used = {*matched, *taken}
+    voter = voter_column if voter_column is not None else _first(names, _PEOPLE, used)
+    weight = weight_column if weight_column is not None else _first(names, WEIGHT_NAMES, {*used, voter})
+    left, right, *rest = (name for name in matched if name is not None)
+    outcome = rest[0] if rest else None
+    for name in (left, right, outcome, voter, weight):
+        if name is not None and kinds[name] == "other":
+            raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
+    ignored = tuple(name for name in names if name not in {left, right, outcome, voter, weight})
+    return VoteColumns(style, left, right, outcome, voter, weight, ignored)
+
+
+def text_of(value: Any) -> str | None:
+    """What a cell says, without spaces around it; whole numbers are written without a point, nothing is None."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str):
+        return value.strip(SPACES)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
+
+
+def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
+    """Whether a cell's text means that nothing is there; a name in `items` is an item however it is spelled."""
+    return text is None or (text in BLANKS and text not in items)
+
+
+def weight_of(value: Any, most: int) -> int:
+    """A whole number from 0 to `most`, or -1."""
+    if isinstance(value, str):
+        value = float(value.strip(SPACES)) if re.fullmatch(WHOLE, value.strip(SPACES)) else None
+    return int(value) if value is not None and 0 <= value <= most and value == int(value) else -1
+
+
+def either(words: Sequence[str]) -> str:
+    """The words as a choice."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"

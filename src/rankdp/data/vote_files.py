@@ -1,0 +1,245 @@
+"""Where votes lie: Parquet files, CSV files and frames as streams of Arrow batches.
+
+Input is untrusted. Memory is taken by batches, never by what a file announces, and the rows that arrive are compared
+with the rows announced. What a library raises becomes one sentence.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from rankdp.data.columns import _refuse_twins
+from rankdp.data.formats.csv import CsvText, read_header
+from rankdp.data.formats.parquet import open_checked, read_group
+from rankdp.data.tables import row_number
+from rankdp.data.vote_columns import Kind
+from rankdp.errors import InputError, RankdpError, system_problem
+
+BATCH_ROWS = 1 << 19  # large enough for threads to meet rarely at the lock of the interpreter
+
+Batch = tuple[int, int, Any]
+"""(which file, the number of its first row in that file, an Arrow record batch)"""
+
+
+@contextmanager
+def in_a_sentence(what: str, modules: Sequence[str] = ("pyarrow", "duckdb", "_duckdb")) -> Iterator[None]:
+    """Turn what a library raises about the table called `what` into one sentence."""
+    try:
+        yield
+    except (RankdpError, MemoryError):
+        raise
+    except Exception as error:
+        libraries = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+        if not libraries.intersection(modules) and not isinstance(error, (OSError, UnicodeDecodeError)):
+            raise
+        raise InputError(f"{what}: the votes could not be read ({(str(error).splitlines() or ['?'])[0]})") from None
+
+
+def check_rows(what: str, announced: int | None, rows: int) -> None:
+    """Refuse a table that did not deliver the rows that it announces."""
+    if announced is not None and rows != announced:
+        raise InputError(f"{what}: the table is damaged (it announces {announced:,} rows and delivers {rows:,})")
+
+
+class Table(Protocol):
+    """Votes that can be read again and again, batch by batch."""
+
+    @property
+    def what(self) -> str:
+        """The table, in words."""
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """Every column and what it holds."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, if that is announced."""
+
+    def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
+        """The batches, dealt out to at most so many threads; each stream in the order of rows."""
+
+    def where(self, file: int, row: int) -> str:
+        """Where a row stands, in words."""
+
+
+def kind_of(kind: Any) -> Kind:
+    """What a column of an Arrow type holds."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "whole"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+        return "number"
+    return "text" if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) else "other"
+
+
+def find_files(pattern: str) -> ParquetFiles | CsvFiles:
+    """The files that a path or pattern means, their headers looked at."""
+    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+    if not paths:
+        raise InputError(f"{pattern}: there is no such file")
+    parquet = [path for path in paths if _is_parquet(path)]
+    if parquet and len(parquet) != len(paths):
+        raise InputError(f"{pattern}: some of the files are Parquet and some are not")
+    return ParquetFiles(pattern, paths) if parquet else CsvFiles(pattern, paths)
+
+
+def _is_parquet(path: str) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError as error:
+        raise system_problem(path, error, "read") from None
+
+
+def _opened(path: str, coded: Sequence[str] = ()) -> Any:
+    try:
+        return open_checked(path, coded)
+    except OSError as error:
+        if error.errno:
+            raise system_problem(path, error, "read") from None
+        raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
+
+
+class ParquetFiles:
+    """Parquet files, one after the other; threads take turns at row groups."""
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        self.what, self.paths, self.rows = what, paths, 0
+        self.kinds: dict[str, Kind] = {}
+        self._groups: list[tuple[int, int, int]] = []
+        for number, path in enumerate(paths):
+            with _opened(path) as file:
+                kinds = {field.name: kind_of(field.type) for field in file.schema_arrow}
+                if number and kinds != self.kinds:
+                    raise InputError(f"{path}: its columns are not those of {paths[0]}")
+                self.kinds, start = kinds, 0
+                for group in range(file.num_row_groups):
+                    self._groups.append((number, group, start))
+                    start += file.metadata.row_group(group).num_rows
+                self.rows += start
+
+    def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
+        """Every so-many-th row group to each thread."""
+        threads = max(1, min(threads, len(self._groups)))
+        return [self._stream(columns, self._groups[first::threads], threads == 1) for first in range(threads)]
+
+    def _stream(self, columns: Sequence[str], groups: Sequence[tuple[int, int, int]], alone: bool) -> Iterator[Batch]:
+        coded = [name for name in columns if self.kinds[name] == "text"]
+        opened, file = -1, None
+        for number, group, start in groups:
+            if number != opened:
+                opened, file = number, _opened(self.paths[number], coded)
+            for batch in read_group(self.paths[number], file, group, columns, BATCH_ROWS, use_threads=alone):
+                yield number, start, batch
+                start += batch.num_rows
+
+    def where(self, file: int, row: int) -> str:
+        """The file and the row."""
+        return f"{self.paths[file]}, {row_number(row)}"
+
+
+class CsvFiles:
+    """CSV files with the same columns; every cell that is read comes as a dictionary of texts."""
+
+    rows: int | None = None
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        self.what, self.paths = what, paths
+        self._headers: list[tuple[list[str], str, int]] = []
+        for path in paths:
+            try:
+                self._headers.append(read_header(path))
+            except OSError as error:
+                raise system_problem(path, error, "read") from None
+        names = self._headers[0][0]
+        for path, (other, _, _) in zip(paths, self._headers, strict=True):
+            if sorted(other) != sorted(names):
+                raise InputError(f"{path}: its columns are not those of {paths[0]}")
+        _refuse_twins(names, paths[0])
+        self.kinds: dict[str, Kind] = dict.fromkeys(names, "text")
+
+    @property
+    def separator(self) -> str:
+        """What stands between the fields."""
+        return self._headers[0][1]
+
+    def _text(self, file: int, columns: Sequence[str]) -> CsvText:
+        names, separator, _ = self._headers[file]
+        return CsvText(self.paths[file], names, separator, columns)
+
+    def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
+        """One stream: Arrow's reader looks ahead by itself."""
+        return [self._stream(columns)]
+
+    def _stream(self, columns: Sequence[str]) -> Iterator[Batch]:
+        for number in range(len(self.paths)):
+            batches = self._text(number, columns).batches(max(1 << 22, self._headers[number][2] * 64))
+            yield from _numbered(batches, number)
+
+    def where(self, file: int, row: int) -> str:
+        """The file and the line."""
+        return self._text(file, ()).line(row)
+
+
+class Frame:
+    """A table in memory, or a DuckDB relation that is run again for every reading."""
+
+    def __init__(self, frame: Any) -> None:
+        self.what = "frame"
+        self._relation = next(
+            (getattr(frame, name) for name in ("to_arrow_reader", "fetch_arrow_reader") if hasattr(frame, name)), None
+        )
+        with in_a_sentence(self.what):
+            if self._relation is not None:
+                with self._relation(1) as reader:
+                    schema, self.rows = reader.schema, None
+            else:
+                self._table = _arrow_table(frame)
+                schema, self.rows = self._table.schema, len(self._table)
+        _refuse_twins(schema.names, self.what)
+        self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
+
+    def whole(self) -> Any:
+        """All rows, as an Arrow table."""
+        return self._table if self._relation is None else self._relation(BATCH_ROWS).read_all()
+
+    def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
+        """Every so-many-th batch to each thread."""
+        if self._relation is not None:
+            return [_numbered(batch.select(list(columns)) for batch in self._relation(BATCH_ROWS))]
+        table = self._table.select(list(columns))
+        table.validate(full=True)
+        batches = list(_numbered(iter(table.to_batches(BATCH_ROWS))))
+        threads = max(1, min(threads, len(batches)))
+        return [iter(batches[first::threads]) for first in range(threads)]
+
+    def where(self, file: int, row: int) -> str:
+        """The row, if rows have an order."""
+        return self.what if self._relation is not None else f"{self.what}, {row_number(row)}"
+
+
+def _arrow_table(frame: Any) -> Any:
+    if isinstance(frame, pa.Table):
+        return frame
+    if not hasattr(frame, "__arrow_c_stream__"):
+        kinds = "pandas, Polars, DuckDB, PyArrow"
+        raise InputError(f"frame must be an Arrow-compatible table ({kinds}), got {type(frame).__name__}")
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"frame: Arrow cannot hold it ({str(error).splitlines()[0]})") from None
+
+
+def _numbered(batches: Iterator[Any], file: int = 0) -> Iterator[Batch]:
+    start = 0
+    for batch in batches:
+        yield file, start, batch
+        start += batch.num_rows
