@@ -31,10 +31,16 @@ _DTYPES = (np.int32, np.int32, np.int64, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairCounts:
-    """Half-wins of every compared pair: `half_wins_first[k]` for item `first[k]` against item `second[k]`.
+    """Half-wins of every compared pair, checked once and read-only.
 
-    The rules, checked once: `first < second`, pairs in increasing order and each once, half-wins not negative and
-    not both 0, and at most 2^53 of them in all. The arrays become read-only.
+    Parameters
+    ----------
+    items
+        The names of the items.
+    first, second
+        The items of each pair as indices, `first < second`; pairs in increasing order and each once.
+    half_wins_first, half_wins_second
+        The half-wins of either item against the other: not negative, not both 0, at most 2^53 in all.
     """
 
     items: tuple[str, ...]
@@ -70,8 +76,17 @@ class PairCounts:
     ) -> Self:
         """Counts from rows in any order, in which a pair may come more than once and either way round.
 
-        With `half_wins_right` a row holds any number of comparisons. Without it a row is one comparison: 2
-        half-wins for the left item mean that it won, 1 a tie, 0 that it lost.
+        Parameters
+        ----------
+        left, right
+            The items of each row, as indices.
+        half_wins_left
+            The half-wins of the left item. Without `half_wins_right` a row is one comparison: 2 if the left item
+            won, 1 for a tie, 0 if it lost.
+        half_wins_right
+            The half-wins of the right item, where a row holds any number of comparisons.
+        items
+            The names of the items, or how many there are.
         """
         names = _names(items)
         if half_wins_right is None:
@@ -96,7 +111,15 @@ class PairCounts:
 
     @classmethod
     def from_dense(cls, wins: Any, items: Iterable[Any] | None = None) -> Self:
-        """Counts from a square table: row i, column j holds how often i beat j, with a tie as 0.5 for each side."""
+        """Counts from a square table.
+
+        Parameters
+        ----------
+        wins
+            Row i, column j holds how often i beat j, with a tie as 0.5 for each side.
+        items
+            The names of the items, from "0" on where they are not given.
+        """
         table = np.asarray(wins)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
             raise InputError(f"wins must be a square table with one row and column per item, got shape {table.shape}")
@@ -120,7 +143,13 @@ class PairCounts:
 
     @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
-        """Every ranking compares every pair of the items that it lists; the higher one wins."""
+        """Counts from rankings.
+
+        Parameters
+        ----------
+        rankings
+            Each compares every pair of the items that it lists; the higher one wins. At most 20,000 items.
+        """
         m = len(rankings.items)
         if m * m > _DENSE_RANKINGS:
             raise InputError(
@@ -194,9 +223,16 @@ class PairCounts:
 
 
 def count_pairs(left: Any, right: Any, half_wins_left: Any, items: int | Iterable[Any]) -> PairCounts:
-    """One comparison per row: the indices of two items, and 2 if the left one won, 1 for a tie, 0 if it lost.
+    """One comparison per row.
 
-    `items` are the names, or how many there are.
+    Parameters
+    ----------
+    left, right
+        The two items, as indices.
+    half_wins_left
+        2 if the left one won, 1 for a tie, 0 if it lost.
+    items
+        The names of the items, or how many there are.
     """
     return PairCounts.from_pairs(left, right, half_wins_left, items=items)
 
