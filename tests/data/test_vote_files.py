@@ -36,7 +36,6 @@ def counted(path, **options):
         votes = Comparisons.read(path, items=ITEMS, **options)
         return votes.count(), votes.diagnostics().rows
     except InputError as refusal:
-        assert "\n" not in str(refusal)
         return str(refusal)
 
 
@@ -53,6 +52,7 @@ def test_a_flipped_bit_of_the_footer_loses_no_vote(path, engine):
         path.write_bytes(damaged)
         result = counted(path, engine=engine)
         if isinstance(result, str):
+            assert "\n" not in result
             told += 1
         else:
             counts, rows = result
@@ -69,7 +69,7 @@ def test_any_damage_is_told_or_harmless(path):
             damaged[place] = chance.choice([chance.randrange(256), damaged[place] ^ 1 << chance.randrange(8), 0, 255])
         path.write_bytes(damaged[: chance.choice([len(whole)] * 9 + [chance.randrange(len(whole))])])
         result = counted(path, on_problem="drop")
-        assert isinstance(result, str) or result[1] == ROWS
+        assert "\n" not in result if isinstance(result, str) else result[1] == ROWS
 
 
 def test_forged_numbers_of_rows_are_refused_before_they_take_memory(path, monkeypatch):

@@ -30,8 +30,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts, pairs_of_dense
+from rankdp.data.tables import MISSING
 from rankdp.data.vote_columns import (
-    BLANKS,
     FIRST,
     NO_OUTCOME,
     PROBLEMS,
@@ -188,7 +188,7 @@ def _ids(array: Any) -> Any:
         numbers = array.dictionary_encode()
         return pa.array(map(text_of, numbers.dictionary.to_pylist()), pa.string()).take(numbers.indices)
     texts = pc.utf8_trim(array.cast(pa.string()), SPACES)
-    return pc.if_else(pc.is_in(texts, pa.array(BLANKS)), pa.scalar(None, pa.string()), texts)
+    return pc.if_else(pc.is_in(texts, pa.array(sorted(MISSING))), pa.scalar(None, pa.string()), texts)
 
 
 @kernel

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
+from rankdp.data.tables import MISSING
 from rankdp.data.vote_columns import (
-    BLANKS,
     BOTH_BAD,
     FIRST,
     LEFT_OUT,
@@ -172,7 +172,7 @@ def _whole(number: Any, least: float, most: float) -> Any:
 
 
 def _blank(text: Any, items: Sequence[str] = ()) -> Any:
-    return text.isnull() | text.isin([blank for blank in BLANKS if blank not in items])
+    return text.isnull() | text.isin(sorted(MISSING - set(items)))
 
 
 class OnEngine:

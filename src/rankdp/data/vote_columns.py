@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rankdp.data.columns import VOTER_NAMES, _first, _listed, _refuse_twins
+from rankdp.data.tables import MISSING
 from rankdp.errors import InputError
 
 FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
@@ -44,7 +45,6 @@ MOST_BOUNDED_WEIGHT = 10**6
 """Engines that bound look at each of a weight's comparisons, so that bounded tables take smaller weights only."""
 
 SPACES = " \t\n\r\v\f"
-BLANKS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-")
 WHOLE = r"^[0-9]{1,12}(\.0*)?$"
 WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
 _ROWS_NOT_PEOPLE = {"id", "race", "race_id", "ballot", "ballot_id", "session", "session_id"}
@@ -262,7 +262,7 @@ def text_of(value: Any) -> str | None:
 
 def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
     """Whether a cell's text means that nothing is there; a name in `items` is an item however it is spelled."""
-    return text is None or (text in BLANKS and text not in items)
+    return text is None or (text in MISSING and text not in items)
 
 
 def weight_of(value: Any, most: int) -> int:
