@@ -103,9 +103,7 @@ def _opened(path: str, coded: Sequence[str] = ()) -> Any:
     try:
         return open_checked(path, coded)
     except OSError as error:
-        if error.errno:
-            raise system_problem(path, error, "read") from None
-        raise InputError(f"{path}: this is not a whole Parquet file (damaged or cut short?)") from None
+        raise system_problem(path, error, "read") from None
 
 
 class ParquetFiles:
