@@ -162,6 +162,7 @@ def test_threads_and_sparse_counting_change_nothing(monkeypatch, tmp_path, weigh
     monkeypatch.setattr(counting, "_DENSE", 0)
     assert counts() == want
     monkeypatch.setattr(counting, "_FOLD_ROWS", 1000)
+    monkeypatch.setattr(counting, "_BLOCK_ROWS", 100)
     assert counts() == want
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 
@@ -53,6 +54,7 @@ from rankdp.jit import kernel
 _DENSE = 1 << 23  # cells of a table of contents that each thread may have
 _PARALLEL_ROWS = 1 << 20
 _FOLD_ROWS = 1 << 25
+_BLOCK_ROWS = 1 << 19  # of voters that are bounded together, in a processor's caches
 _MOST_THREADS = 8
 _NAMED = 16
 _NONE = np.empty(0, np.int64)
@@ -384,6 +386,7 @@ def _bounded(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts
         encoded = pa.chunked_array(held.voters).dictionary_encode().unify_dictionaries()
         voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
         contents, weights = np.concatenate(held.contents), np.concatenate([_NONE, *held.weights])
+        held.contents, held.weights, held.voters = [], [], []
         assert rules.per_voter is not None
         return _pairs(rules.items, *_kept(voters, encoded.chunk(0).dictionary, contents, weights, rules.per_voter))
 
@@ -394,29 +397,36 @@ def _kept(
     voters: NDArray[np.int32], ids: Any, contents: LongArray, weights: LongArray, most: int
 ) -> tuple[LongArray, LongArray]:
     """The contents that are kept, and how often each, when each voter may contribute `most` comparisons."""
-    said, span = contents, int(contents.max()) + 1
-    distinct = None
-    if span * len(ids) >= 2**63:
+    said, distinct = contents, None
+    if (int(contents.max()) + 1) * len(ids) >= 2**63:
         distinct, said = np.unique(contents, return_inverse=True)
-        span = len(distinct)
-    keys = voters.astype(np.int64) * span + said
+    span = int(said.max()) + 1
+    keys = voters.astype(np.int64)
+    keys *= span
+    keys += said
     if len(weights):
         order = np.argsort(keys, kind="stable")
         keys, weights = keys[order], weights[order]
     else:
         keys.sort()
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    times = np.add.reduceat(weights, starts) if len(weights) else np.diff(starts, append=len(keys))
-    who, what = np.divmod(keys[starts], span)
-    what = what if distinct is None else distinct[what]
-    many = np.bincount(who, times, minlength=len(ids)) > most
-    cut = many[who]
-    # the voters with more than may count are numbered among themselves
-    places, texts = np.cumsum(many) - 1, ids.filter(pa.array(many)).cast(pa.string()).to_pylist()
-    amounts = times.copy()
-    amounts[cut] = _race(places[who[cut]], what[cut], times[cut], texts, most)
-    kept = amounts > 0
-    return what[kept], amounts[kept]
+    firsts = np.unique(keys[::_BLOCK_ROWS] // span)  # blocks begin with these voters
+    kept, amounts = [], []
+    for start, end in pairwise([*np.searchsorted(keys, firsts * span).tolist(), len(keys)]):
+        changes = np.flatnonzero(np.diff(keys[start:end], prepend=-1))
+        times = np.add.reduceat(weights[start:end], changes) if len(weights) else np.diff(changes, append=end - start)
+        who, what = np.divmod(keys[start:end][changes], span)
+        what = what if distinct is None else distinct[what]
+        first = int(who[0])
+        who -= first
+        many = np.bincount(who, times) > most
+        cut = many[who]
+        if cut.any():
+            # the voters with more than may count are numbered among themselves
+            texts = ids.slice(first, len(many)).filter(pa.array(many)).cast(pa.string()).to_pylist()
+            times[cut] = _race((np.cumsum(many) - 1)[who[cut]], what[cut], times[cut], texts, most)
+        kept.append(what[times > 0])
+        amounts.append(times[times > 0])
+    return np.concatenate(kept), np.concatenate(amounts)
 
 
 def _race(who: LongArray, what: LongArray, times: LongArray, ids: Sequence[str], most: int) -> LongArray:
@@ -425,8 +435,6 @@ def _race(who: LongArray, what: LongArray, times: LongArray, ids: Sequence[str],
     Voters come in order, each with more than `most`. Two comparisons of a voter that tie for the last place are both
     left out, so that the choice rests on nothing but the voter's own rows.
     """
-    if not ids:
-        return _NONE
     seeds = np.fromiter((zlib.crc32(voter.encode()) for voter in ids), np.uint64, len(ids))
     hashes = _mixed(_mixed(seeds)[who] ^ what.astype(np.uint64))
     room = 63 - len(ids).bit_length()
