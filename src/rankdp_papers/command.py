@@ -15,7 +15,7 @@ _SHOWN = 30  # claims up to which all are printed; above, the report has them
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--full", is_flag=True, help="The papers' own sizes: about 90 minutes on two cores instead of 7.")
+@click.option("--full", is_flag=True, help="Run at the papers' own sizes: about 90 minutes on two cores instead of 7.")
 @click.option(
     "--output",
     "-o",
@@ -23,13 +23,16 @@ _SHOWN = 30  # claims up to which all are printed; above, the report has them
     default=Path("reproduction"),
     show_default=True,
     metavar="DIR",
-    help="Where tables, figures and the page go.",
+    help="Directory for tables, figures and the report.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes at a time; all cores if not given.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes; one for each core if not given.")
 @click.option(
-    "--markdown", type=click.Path(path_type=Path), metavar="DIR", help="Write the report as Markdown there too."
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Also write the report as Markdown, in this directory.",
 )
-@click.option("--list", "listing", is_flag=True, help="Name what can be reproduced, run nothing.")
+@click.option("--list", "listing", is_flag=True, help="List what can be reproduced, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 def reproduce(
     names: tuple[str, ...],
@@ -40,11 +43,11 @@ def reproduce(
     listing: bool,
     as_json: bool,
 ) -> None:
-    """Run the papers' experiments and check what they claim.
+    """Run the papers' experiments and check their claims.
 
-    NAME is a paper (xu, cai, jeong), one of its figures (xu/figure2) or a TOML file of your own; all of them if none is
-    given. Data sets are looked for in the directory that RANKDP_DATA names. What is done is kept: the same command goes
-    on where it was interrupted.
+    NAME is a paper (xu, cai, jeong), one of its figures (xu/figure2) or a TOML file of your own; without a NAME all are
+    run. Data sets are looked up in the directory given by the environment variable RANKDP_DATA. Finished work is kept:
+    after an interruption the same command continues.
     """
     from rankdp_papers.reproduction import reproduce as run
     from rankdp_papers.specification import find

@@ -16,27 +16,34 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("synthetic", metavar="SYNTHETIC", type=click.Path(path_type=Path))
-@click.option("--mechanism", type=MECHANISM, help="What made the rankings, without a sidecar.")
-@click.option("--epsilon", "-e", metavar="NUMBER", help="At which epsilon, without a sidecar.")
-@click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, without a sidecar.")
+@click.option("--mechanism", type=MECHANISM, help="Without a sidecar: the mechanism that made the rankings.")
+@click.option("--epsilon", "-e", metavar="NUMBER", help="Without a sidecar: the epsilon of every ranking.")
+@click.option("--epsilon-column", metavar="NAME", help="Without a sidecar: the column with each voter's own epsilon.")
 @click.option(
     "--method",
     type=click.Choice(["borda", "copeland", "bradley-terry", "kemeny"]),
     default="borda",
     show_default=True,
-    help="What orders the items.",
+    help="Rule that orders the items.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option("--bias", type=float, default=0.0, metavar="SHARE", help="Allow this much bias where it saves variance.")
+@click.option(
+    "--bias",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    show_default=True,
+    help="Largest bias of a win rate that may be traded for less variance.",
+)
 @click.option(
     "--combine",
     type=click.Choice(["precision", "voters"]),
     default="precision",
     show_default=True,
-    help="Weigh voters of different epsilons by one over the noise's variance, or all alike.",
+    help="Voters of different epsilons: weigh each by the precision of its noise, or all alike.",
 )
 @items_file_option
-@click.option("--title", default="Aggregate", show_default=True, help="The heading of a page or picture.")
+@click.option("--title", default="Aggregate", show_default=True, help="Heading of the report.")
 @reporting
 def aggregate(
     synthetic: Path,
@@ -46,10 +53,11 @@ def aggregate(
     title: str,
     **options: Any,
 ) -> Report:
-    """The collective order behind privatized rankings, without the bias of the noise.
+    """Estimate the collective order behind privatized rankings.
 
-    SYNTHETIC is a file from `rankdp privatize`, whose sidecar says how it was made and what is promised, or any file of
-    rankings made with a stated mechanism and epsilon. Costs no privacy.
+    The bias of the noise is removed. SYNTHETIC is a file written by `rankdp privatize`; its sidecar
+    SYNTHETIC.release.json says which mechanism and epsilon made it. For a file without a sidecar give --mechanism and
+    --epsilon or --epsilon-column. Aggregating costs no privacy.
     """
     from rankdp.aggregation.aggregate_report import aggregate_report
     from rankdp.aggregation.estimates import aggregate_file

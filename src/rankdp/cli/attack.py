@@ -15,24 +15,37 @@ if TYPE_CHECKING:
 
 @click.group()
 def attack() -> None:
-    """What an attacker learns from a release, on simulated data."""
+    """Measure on simulated data what an attacker learns."""
 
 
 @attack.command("inference")
+@click.option("--items", type=click.IntRange(2, 6), default=4, show_default=True, help="Number of ranked items.")
 @click.option(
-    "--items", type=click.IntRange(2, 6), default=4, show_default=True, help="How many items the secret ranking has."
+    "--epsilon",
+    "-e",
+    default="1",
+    show_default=True,
+    metavar="NUMBER|adaptive|adaptive-log",
+    help="Epsilon of each of the N releases; adaptive is (items-1)/sqrt(N), adaptive-log that times log(N).",
 )
-@click.option("--epsilon", "-e", default="1", show_default=True, help="A number, adaptive or adaptive-log.")
 @click.option(
     "--mechanism",
     "mechanisms",
     multiple=True,
     type=MECHANISM,
-    help="What is attacked; may be repeated.  [default: kendall, reinsertion]",
+    help="Mechanism to attack; may be repeated. Without it: kendall and reinsertion.",
 )
-@click.option("--releases", default="1,3,10,30,100", show_default=True, metavar="N,N,…", help="Of the same ranking.")
-@click.option("--repetitions", type=int, default=1000, show_default=True, help="How often the attack is repeated.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
+@click.option(
+    "--releases",
+    default="1,3,10,30,100",
+    show_default=True,
+    metavar="N,N,…",
+    help="How many releases of the same ranking the attacker sees.",
+)
+@click.option(
+    "--repetitions", type=int, default=1000, show_default=True, help="Simulated attacks for each number of releases."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulation.")
 @reporting
 def attack_inference(
     items: int,
@@ -42,7 +55,10 @@ def attack_inference(
     repetitions: int,
     seed: int,
 ) -> Report:
-    """How often the whole secret ranking is found from several releases of it (Xu, Section 4)."""
+    """Find a secret ranking from several releases of it.
+
+    Prints how often the attacker's most likely ranking is the right one (Xu, Section 4).
+    """
     from rankdp.attack.attack_report import inference_report
     from rankdp.attack.inference import success_curve
     from rankdp.privacy.bits import SeededBits
@@ -59,14 +75,16 @@ def attack_inference(
 
 
 @attack.command("position")
-@click.option("--items", type=int, default=6, show_default=True, help="How many items are ranked.")
-@click.option("--epsilon", "-e", default="1", show_default=True, help="Of the release.")
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True, help="What made the release.")
-@click.option("--landed", type=int, default=1, show_default=True, help="Where the release shows the item.")
-@click.option("--prior", metavar="P,P,…", help="What was believed before, position by position; flat if not given.")
+@click.option("--items", type=int, default=6, show_default=True, help="Number of ranked items.")
+@click.option("--epsilon", "-e", default="1", metavar="NUMBER", show_default=True, help="Epsilon of the release.")
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True, help="Mechanism to attack.")
+@click.option("--landed", type=int, default=1, show_default=True, help="Position of the item in the release, from 1.")
+@click.option(
+    "--prior", metavar="P,P,…", help="Probability of each true position before the release; equal if not given."
+)
 @reporting
 def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior: str | None) -> Report:
-    """What one release tells about where one item really stood."""
+    """Infer an item's true position from one release."""
     from rankdp.attack.attack_report import position_report
     from rankdp.attack.position import position_attack
     from rankdp.mechanisms.registry import mechanism as build
@@ -80,23 +98,29 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
 
 
 @attack.command("votes")
-@click.option("--epsilon", "-e", metavar="NUMBER", help="Of the leaderboard; without it the plain fit is attacked.")
-@click.option("--items", type=int, default=8, show_default=True, help="How many items are compared.")
 @click.option(
-    "--comparisons", type=int, default=60, show_default=True, help="How many votes each leaderboard is made from."
+    "--epsilon",
+    "-e",
+    metavar="NUMBER",
+    help="Epsilon of the leaderboard; without it, the fit without noise is attacked.",
 )
+@click.option("--items", type=int, default=8, show_default=True, help="Number of compared items.")
+@click.option("--comparisons", type=int, default=60, show_default=True, help="Number of simulated comparisons.")
 @click.option(
     "--method",
     type=click.Choice(["bradley-terry", "copeland"]),
     default="bradley-terry",
     show_default=True,
-    help="What makes the leaderboards.",
+    help="How the leaderboard is made: log-strengths, or wins.",
 )
-@click.option("--repetitions", type=int, default=400, show_default=True, help="How many leaderboards are attacked.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
+@click.option("--repetitions", type=int, default=400, show_default=True, help="Simulated leaderboards.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulation.")
 @reporting
 def attack_votes(epsilon: str | None, **setting: Any) -> Report:
-    """Whether a vote was in the data of a published leaderboard (Cai, Section 2.2)."""
+    """Tell from a leaderboard whether a vote was counted.
+
+    Membership inference as in Cai, Section 2.2.
+    """
     from rankdp.attack.attack_report import votes_report
     from rankdp.attack.votes import membership_experiment
 

@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("mechanism", metavar="[MECHANISM]", type=MECHANISM_OR_AUTO, required=False)
-@click.option("--items", type=int, required=True, help="How many items are ranked.")
-@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="The epsilon that is claimed.")
-@click.option("--exact", is_flag=True, help="Only enumerate all outputs and neighbours (up to 6 items).")
-@click.option("--draws", type=int, default=100_000, show_default=True, help="Draws in all for the statistical audit.")
-@click.option("--level", type=float, default=0.99, show_default=True, help="Confidence of the lower bound.")
+@click.option("--items", type=int, required=True, help="Number of ranked items.")
+@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="The claimed epsilon, which is put to the test.")
+@click.option(
+    "--exact", is_flag=True, help="Only the exact audit, which enumerates all outputs and neighbours (up to 6 items)."
+)
+@click.option("--draws", type=int, default=100_000, show_default=True, help="Total draws of the statistical audit.")
+@click.option("--level", type=float, default=0.99, show_default=True, help="Confidence of the lower bound on epsilon.")
 @click.option(
     "--command",
-    metavar="WORDS",
-    help="Audit a program instead: a command line with {in} and {out} for files of rankings.",
+    metavar="COMMAND",
+    help="Audit a program instead: its command line, with {in} and {out} where the file names go.",
 )
 @click.option("--timeout", type=float, default=60, show_default=True, help="Seconds for each run of --command.")
-@click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draws.")
+@click.option(
+    "--rehearse", "seed", type=int, metavar="SEED", help="Draw with this seed, so that the audit can be repeated."
+)
 @reporting
 def audit(
     mechanism: str | None,
@@ -40,9 +44,10 @@ def audit(
     timeout: float,
     seed: int | None,
 ) -> Report:
-    """Try to prove that MECHANISM, or any program, is less private than claimed.
+    """Test whether a mechanism or program keeps its epsilon.
 
-    Exit code 0 when the claim survives, 1 when it is violated.
+    Tries to prove that MECHANISM, or the program given by --command, is less private than claimed. The exit code is 0
+    when no violation is found and 1 when there is one.
     """
     from rankdp.audit import AuditReport, audit_command, audit_mechanism
     from rankdp.mechanisms.registry import mechanism as build

@@ -12,12 +12,15 @@ from rankdp.cli.terminal import reporting, say
 if TYPE_CHECKING:
     from rankdp.report.document import Report
 
-_UNIT_HELP = "comparison, outcome, voter (with --max-per-voter), position, ranking, score, or a guarantee's own words."
+_UNIT_HELP = (
+    "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, or the words "
+    "of a guarantee's `protects`."
+)
 
 
 @click.group()
 def budget() -> None:
-    """Keep a budget of epsilon for a data set: create, show, verify, export, spend."""
+    """Keep the privacy budget of a data set in a file."""
 
 
 def _unit(protects: str, max_per_voter: int | None) -> str:
@@ -34,22 +37,29 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
 
 @budget.command("create")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--dataset", required=True, metavar="NAME", help="Whose budget it is: one name for the same people.")
+@click.option(
+    "--dataset", required=True, metavar="NAME", help="Name of the data set; all data about the same people share one."
+)
 @click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
-@click.option("--max-per-voter", type=int, metavar="C", help="With --protects voter.")
-@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="All that may ever be spent.")
-@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="The delta that may ever be spent.")
+@click.option(
+    "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
+)
+@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Total epsilon that may ever be spent.")
+@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="Total delta that may ever be spent.")
 @click.option(
     "--accounting",
     type=click.Choice(["auto", "basic", "renyi"]),
     default="auto",
     show_default=True,
-    help="With a delta: add up, or count by Rényi divergences (better for many Gaussian releases).",
+    help="How charges add up: basic adds epsilons; renyi needs a delta and is better for many Gaussian releases.",
 )
 def budget_create(
     file: Path, dataset: str, protects: str, max_per_voter: int | None, epsilon: str, delta: str, accounting: Any
 ) -> None:
-    """Add a budget to FILE, which is made if need be."""
+    """Add a budget to FILE, which is created if it does not exist.
+
+    Example: rankdp budget create budget.db --dataset poll --protects position --epsilon 3
+    """
     from rankdp.privacy.ledger import Ledger
 
     made = Ledger.create(file, dataset, _unit(protects, max_per_voter), epsilon, delta, accounting=accounting)
@@ -59,10 +69,10 @@ def budget_create(
 
 @budget.command("show")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
+@click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
 @reporting
 def budget_show(file: Path, dataset: str | None) -> Report:
-    """What is spent, what is left, and on what."""
+    """Show what is spent, on what, and what is left."""
     from rankdp.privacy.ledger import Ledger
     from rankdp.report.budgets import budget_report
 
@@ -71,10 +81,13 @@ def budget_show(file: Path, dataset: str | None) -> Report:
 
 @budget.command("verify")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="NAME", help="Any of those in FILE: the whole file is checked.")
-@click.option("--head", metavar="HASH", help="A head that was noted before: it must be in the chain.")
+@click.option("--dataset", metavar="NAME", help="Accepted for symmetry: the whole file is always checked.")
+@click.option("--head", metavar="HASH", help="A head printed earlier: it must still be in the chain.")
 def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
-    """Check the chain of entries and all totals; the first broken entry is named."""
+    """Check every entry's hash and all totals.
+
+    The first broken entry is named.
+    """
     from rankdp.privacy.ledger import verify_file
 
     found = verify_file(file, head)
@@ -85,9 +98,9 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
 @budget.command("export")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT.csv", type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
+@click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
 def budget_export(file: Path, target: Path, dataset: str | None) -> None:
-    """Write one line for each charge, exact numbers as fractions."""
+    """Write every charge to a CSV file, exact numbers as fractions."""
     from rankdp.privacy.ledger import Ledger
     from rankdp.report.budgets import budget_report
     from rankdp.report.document import check_outputs
@@ -100,14 +113,24 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 
 @budget.command("spend")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="NAME", help="Whose budget, where FILE has several.")
+@click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
 @click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
-@click.option("--max-per-voter", type=int, metavar="C", help="With --protects voter.")
-@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Of the release.")
-@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="Of the release.")
-@click.option("--partition", metavar="NAME", help="With --part: the release is about one part of the voters only.")
-@click.option("--part", metavar="NAME", help="With --partition: which part.")
-@click.option("--convert", is_flag=True, help="Pay for a release that protects another unit, at its price.")
+@click.option(
+    "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
+)
+@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Epsilon of the release.")
+@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="Delta of the release.")
+@click.option("--partition", metavar="NAME", help="Name of a division of the voters into disjoint parts (with --part).")
+@click.option(
+    "--part",
+    metavar="NAME",
+    help="The part that the release is about: all parts of a partition cost as much as the dearest.",
+)
+@click.option(
+    "--convert",
+    is_flag=True,
+    help="Accept a release that protects another unit, charged at its price in this budget's unit.",
+)
 @click.argument("what", metavar="WHAT")
 def budget_spend(
     file: Path,
@@ -119,7 +142,10 @@ def budget_spend(
     what: str,
     **options: Any,
 ) -> None:
-    """Charge a release that another tool is about to make."""
+    """Charge a release that another tool will make.
+
+    WHAT describes the release in the ledger. Publish only after the charge has succeeded.
+    """
     from rankdp.privacy.exact import positive, rational
     from rankdp.privacy.guarantee import Guarantee
     from rankdp.privacy.ledger import Ledger

@@ -15,7 +15,7 @@ from rankdp.cli.terminal import deliver, say
     type=click.Path(path_type=Path),
     default=Path("rankdp-demo.png"),
     show_default=True,
-    help="Where the picture goes, or a page or table, by the ending.",
+    help="File for the picture (.png, .svg, .pdf), page (.html) or table (.csv, .json).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def demo(plot: Path, as_json: bool) -> None:

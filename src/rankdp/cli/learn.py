@@ -17,35 +17,67 @@ from rankdp.cli.terminal import say
 @click.argument("items", metavar="ITEMS", type=click.Path(path_type=Path))
 @click.argument("rankings", metavar="RANKINGS", type=click.Path(path_type=Path))
 @click.option(
-    "--output", "-o", "target", type=click.Path(path_type=Path), required=True, help="A new directory for the model."
+    "--output",
+    "-o",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="New directory for the model and its report.",
 )
 @click.option(
     "--model",
     type=click.Choice(["linear", "two-tower"]),
     default="linear",
     show_default=True,
-    help="Linear in the features, or two neural networks.",
+    help="A linear score of the features, or a neural network for users and one for items.",
 )
 @click.option(
     "--loss",
     type=click.Choice(["logistic", "exponential", "psi"]),
     default="logistic",
     show_default=True,
-    help="What is minimised over pairs.",
+    help="Loss of a pair of items; psi is the bounded one, min(1, (1 - d)+) (Xu, Section 5.1).",
 )
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, help="What made RANKINGS, without a sidecar.")
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, help="Without a sidecar: the mechanism that made RANKINGS.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="With --mechanism: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="With --mechanism: the column with each user's own epsilon.")
-@click.option("--debias/--naive", default=True, show_default=True, help="Undo the mechanism's noise in the labels.")
-@click.option("--interaction/--common", default=None, help="Linear: personal rankings, or one for everybody.")
-@click.option("--l2", type=float, help="Strength of the regularisation.")
-@click.option("--early-stopping/--no-early-stopping", default=None, help="Stop when validation users gain nothing.")
-@click.option("--user-column", metavar="NAME", help="Column with the ids of USERS.")
-@click.option("--item-column", metavar="NAME", help="Column with the names of ITEMS.")
-@click.option("--user-feature", "user_features", multiple=True, metavar="NAME", help="Use these columns; repeatable.")
-@click.option("--item-feature", "item_features", multiple=True, metavar="NAME", help="Use these columns; repeatable.")
 @click.option(
-    "--seed", "random_state", type=int, default=0, show_default=True, help="Of the validation split and the networks."
+    "--debias/--naive",
+    default=True,
+    show_default=True,
+    help="Undo the mechanism's bias in the labels, or train on them as they are.",
+)
+@click.option(
+    "--interaction/--common", default=None, help="Linear model: a ranking for each user (default), or one for all."
+)
+@click.option("--l2", type=float, help="Strength of the L2 regularisation.")
+@click.option(
+    "--early-stopping/--no-early-stopping", default=None, help="Stop when the loss of held-out users no longer falls."
+)
+@click.option("--user-column", metavar="NAME", help="Column of USERS with the ids, if not recognised.")
+@click.option("--item-column", metavar="NAME", help="Column of ITEMS with the names, if not recognised.")
+@click.option(
+    "--user-feature",
+    "user_features",
+    multiple=True,
+    metavar="NAME",
+    help="Column of USERS to use; may be repeated. Without it: all.",
+)
+@click.option(
+    "--item-feature",
+    "item_features",
+    multiple=True,
+    metavar="NAME",
+    help="Column of ITEMS to use; may be repeated. Without it: all.",
+)
+@click.option(
+    "--seed",
+    "random_state",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the split into training and validation and of the start.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the curves and settings as JSON.")
 def learn(
@@ -58,10 +90,10 @@ def learn(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Learn who prefers what, from privatized RANKINGS and tables of features.
+    """Train a model of preferences on privatized rankings.
 
-    USERS and ITEMS are CSV or Parquet files with a column of ids and columns of numbers. RANKINGS.release.json, which
-    `rankdp privatize` writes, says which noise to undo.
+    USERS and ITEMS are CSV or Parquet tables of features: a column of ids and columns of numbers. RANKINGS is a file
+    written by `rankdp privatize`; its sidecar RANKINGS.release.json says which noise to undo.
     """
     from rankdp.learn import learn_files
 

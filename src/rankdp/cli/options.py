@@ -48,7 +48,11 @@ MECHANISM_OR_AUTO = RegisteredName(lambda: ("auto", *_mechanisms()))
 NOISE = RegisteredName(_noises)
 
 items_file_option = click.option(
-    "--items", "items_file", type=click.Path(path_type=Path), help="File with the public item names, one a line."
+    "--items",
+    "items_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Text file with the public item names, one a line.",
 )
 rehearse = click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
 
@@ -56,13 +60,13 @@ rehearse = click.option("--rehearse", "seed", type=int, metavar="SEED", help="Re
 def charged(command: Callable[..., None]) -> Callable[..., None]:
     """The options of every command that spends."""
     for option in (
-        click.option("--dataset", metavar="NAME", help="Whose budget, where the ledger has several."),
+        click.option("--dataset", metavar="NAME", help="Name of the data set, if the ledger has several."),
         click.option(
             "--ledger",
             "ledger_file",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Charge the budget in FILE first (rankdp budget).",
+            help="Charge the release to the budget in FILE (see rankdp budget).",
         ),
     ):
         command = option(command)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @click.group()
 def plan() -> None:
-    """Which epsilon? What accuracy it buys, or which one an accuracy needs.
+    """Find the accuracy of an epsilon, or the epsilon for an accuracy.
 
-    From public numbers only, without simulation: nothing is read, nothing is spent.
+    Computed from public numbers, without simulation: no data are read and no privacy is spent.
     """
 
 
@@ -25,11 +25,20 @@ def _planned(command: Callable[..., Report]) -> Callable[..., None]:
     """The options that all plans share: one question, and where the answer goes."""
     planned = reporting(command)
     for option in (
-        click.option("--top", type=int, metavar="K", help="The length of a top list, for --overlap.  [default: 3]"),
-        click.option("--overlap", type=float, metavar="SHARE", help="Ask for: this share of the true top K kept."),
-        click.option("--exact", type=float, metavar="SHARE", help="Ask for: the exact order with this probability."),
-        click.option("--pairs", type=float, metavar="SHARE", help="Ask for: this share of all pairs in order."),
-        click.option("--epsilon", "-e", metavar="NUMBER", help="Ask what this epsilon buys."),
+        click.option("--top", type=int, metavar="K", help="Length of the top list for --overlap.  [default: 3]"),
+        click.option(
+            "--overlap", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of the true top K."
+        ),
+        click.option(
+            "--exact",
+            type=float,
+            metavar="SHARE",
+            help="Find the epsilon that keeps the exact order with this probability.",
+        ),
+        click.option(
+            "--pairs", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of all pairs in order."
+        ),
+        click.option("--epsilon", "-e", metavar="NUMBER", help="Find the accuracy of this epsilon."),
     ):
         planned = option(planned)
     return planned
@@ -37,7 +46,12 @@ def _planned(command: Callable[..., Report]) -> Callable[..., None]:
 
 _interval_options = (
     click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."),
-    click.option("--half-width", type=float, metavar="NUMBER", help="Ask for: this half-width of a score's interval."),
+    click.option(
+        "--half-width",
+        type=float,
+        metavar="NUMBER",
+        help="Find the epsilon for intervals of scores this wide to either side.",
+    ),
 )
 
 
@@ -48,33 +62,40 @@ def _with_intervals(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @plan.command("ranking")
-@click.option("--items", type=int, required=True, help="How many items are ranked.")
+@click.option("--items", type=int, required=True, help="Number of ranked items.")
 @_planned
 def plan_ranking(**options: Any) -> Report:
-    """One person's ranking, released as a synthetic one (rankdp privatize)."""
+    """Plan `rankdp privatize`: one person's ranking."""
     return _plan("ranking", **options)
 
 
 @plan.command("comparisons")
-@click.option("--items", type=int, required=True, help="How many items are compared.")
-@click.option("--comparisons", type=int, required=True, help="How many comparisons there will be, about.")
+@click.option("--items", type=int, required=True, help="Number of compared items.")
+@click.option("--comparisons", type=int, required=True, help="Expected number of comparisons.")
 @click.option(
-    "--protect", type=click.Choice(["comparison", "outcome", "voter"]), required=True, help="What epsilon protects."
+    "--protect",
+    type=click.Choice(["comparison", "outcome", "voter"]),
+    required=True,
+    help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
+@click.option("--max-per-voter", type=int, metavar="C", help="With --protect voter: the most comparisons of one voter.")
+@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise is considered for win counts.")
 @click.option(
-    "--max-per-voter", type=int, metavar="C", help="With --protect voter: the comparisons of each that are used."
+    "--spread",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Log-strengths are assumed to lie within plus or minus this number.",
 )
-@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins.")
-@click.option("--spread", type=float, default=1.0, show_default=True, help="Log-strengths lie within +-SPREAD.")
 @_with_intervals
 @_planned
 def plan_comparisons(**options: Any) -> Report:
-    """A leaderboard from comparisons (rankdp rank)."""
+    """Plan `rankdp rank`: a leaderboard from comparisons."""
     return _plan("comparisons", **options)
 
 
 @plan.command("scores")
-@click.option("--items", type=int, required=True, help="How many scores are released.")
+@click.option("--items", type=int, required=True, help="Number of released scores.")
 @click.option(
     "--bounds",
     type=float,
@@ -82,29 +103,35 @@ def plan_comparisons(**options: Any) -> Report:
     default=(0.0, 1.0),
     show_default=True,
     metavar="LOW HIGH",
-    help="Between which numbers the scores lie.",
+    help="Two public numbers that every score lies between.",
 )
 @click.option(
     "--law",
     type=click.Choice(["uniform", "normal", "exponential", "beta"]),
     default="uniform",
     show_default=True,
-    help="How the true scores are spread.",
+    help="Distribution of the true scores that is assumed.",
 )
-@click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise takes part.")
+@click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
 @_with_intervals
 @_planned
 def plan_scores(**options: Any) -> Report:
-    """A vector of scores with noise on each (rankdp scores)."""
+    """Plan `rankdp scores`: scores with noise on each."""
     return _plan("scores", **options)
 
 
 @plan.command("respondents")
-@click.option("--items", type=int, required=True, help="How many items are ranked.")
-@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of every ranking.")
-@click.option("--half-width", type=float, required=True, metavar="SHARE", help="Of every win rate: 0.03 is 3 points.")
+@click.option("--items", type=int, required=True, help="Number of ranked items.")
+@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Epsilon of every ranking.")
+@click.option(
+    "--half-width",
+    type=float,
+    required=True,
+    metavar="SHARE",
+    help="Width of a win rate's interval to either side; 0.03 is 3 percentage points.",
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of each interval.")
-@click.option("--every", is_flag=True, help="All intervals hold together at that confidence.")
+@click.option("--every", is_flag=True, help="Confidence that all intervals hold at once, not each alone.")
 @reporting
 def plan_respondents(
     items: int,
@@ -113,7 +140,7 @@ def plan_respondents(
     level: float,
     every: bool,
 ) -> Report:
-    """How many privatized rankings make every win rate as sure as asked (rankdp aggregate)."""
+    """Plan `rankdp aggregate`: how many rankings are needed."""
     from rankdp.aggregation.respondents import compare_report
 
     return compare_report(items, epsilon, half_width, level, every=every)

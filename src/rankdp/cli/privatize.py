@@ -20,35 +20,39 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
-@click.option("--epsilon-column", metavar="NAME", help="Column with each voter's own epsilon, instead of --epsilon.")
+@click.option(
+    "--epsilon-column", metavar="NAME", help="Instead of --epsilon: the column with each voter's own epsilon."
+)
 @click.option(
     "--mechanism",
     type=MECHANISM_OR_AUTO,
     default="auto",
     show_default=True,
-    help="What draws the synthetic rankings; auto takes the best for the objective.",
+    help="How the noise is drawn; auto takes the most accurate one for the number of items and epsilon.",
 )
 @click.option(
     "--objective",
     type=click.Choice(["concordance", "aggregate"]),
     default="concordance",
     show_default=True,
-    help="What auto is best at: keeping pairs in order, or unbiased aggregates (rankdp aggregate).",
+    help="What auto maximises: pairs of items kept in order, or the precision of `rankdp aggregate`.",
 )
 @click.option(
-    "--listed-items-public", is_flag=True, help="Accept partial rankings; which items are listed stays public."
+    "--listed-items-public",
+    is_flag=True,
+    help="Accept partial rankings; the set of items that a voter lists is published as it is.",
 )
 @click.option(
     "--repeated-voters",
     is_flag=True,
-    help="Accept voters with several rows; epsilon is stated and charged for all rows of a voter together.",
+    help="Accept voters with several rows; the guarantee and the charge are for all rows of a voter together.",
 )
 @click.option(
     "--ties",
     type=click.Choice(["refuse", "listed", "random"]),
     default="refuse",
     show_default=True,
-    help="Tied items: refuse, keep the order of the file, or break at random.",
+    help="Tied items: refuse the file, keep the order of the file, or break ties at random.",
 )
 @items_file_option
 @click.option(
@@ -56,13 +60,13 @@ if TYPE_CHECKING:
     "answers_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keep every answer in FILE: a voter who is asked again gives the same one, at no further cost.",
+    help="Store every private ranking in FILE: a voter in a later run gets the same one again, at no further cost.",
 )
 @click.option(
     "--wave",
     default="",
     metavar="NAME",
-    help="With --answers: label of a new collection, which is drawn and charged again.",
+    help="With --answers: label of a new collection, for which rankings are drawn and charged again.",
 )
 @charged
 @rehearse
@@ -85,9 +89,12 @@ def privatize(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Replace every ranking in IN by a private synthetic one, in OUT.
+    """Replace every ranking by a private synthetic one.
 
-    CSV, Parquet and PrefLib files, by their endings. OUT.release.json states the guarantee.
+    Reads the rankings in IN and writes OUT. Both are CSV, Parquet or PrefLib files; the ending of the name decides.
+    OUT.release.json states the guarantee.
+
+    Example: rankdp privatize poll.csv private.csv --epsilon 2
     """
     from rankdp.data.comparisons import listed_items
     from rankdp.privacy.answers import AnswerStore

@@ -22,44 +22,51 @@ from rankdp.cli.terminal import deliver, output_options, say
     required=True,
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
-@click.option("--max-per-voter", type=int, metavar="C", help="With --protect voter: use at most C comparisons of each.")
+@click.option(
+    "--max-per-voter", type=int, metavar="C", help="With --protect voter: use at most C comparisons of each voter."
+)
 @click.option(
     "--method",
     type=click.Choice(["bradley-terry", "copeland"]),
     default="bradley-terry",
     show_default=True,
-    help="Log-strengths of the Bradley-Terry model, or wins.",
+    help="Score of an item: its log-strength in the Bradley-Terry model, or its wins.",
 )
 @items_file_option
-@click.option("--items-from-data", is_flag=True, help="Take the items from the votes, which makes the list public.")
-@click.option("--top", type=int, metavar="K", help="Also say which items are in the top K, and how surely.")
+@click.option("--items-from-data", is_flag=True, help="Take the item names from the votes, which publishes that list.")
+@click.option("--top", type=int, metavar="K", help="Also list the top K items, and how certain each one is.")
 @click.option(
     "--scale",
     type=click.Choice(["log-strength", "elo"]),
     default="log-strength",
     show_default=True,
-    help="Of Bradley-Terry scores; elo is 1000 + 400/ln 10 times the log-strength.",
+    help="Scale of Bradley-Terry scores; elo is 1000 + 400/ln 10 times the log-strength.",
 )
 @click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins, (epsilon, delta)-DP.")
 @click.option(
-    "--ridge", type=float, metavar="NUMBER", help="What pulls scores to the middle; else chosen from public numbers."
+    "--ridge",
+    type=float,
+    metavar="NUMBER",
+    help="Strength of the pull of scores towards 0; chosen from public numbers if not given.",
 )
 @click.option(
     "--link",
     default="logistic",
     show_default=True,
-    help="How a difference of scores becomes a chance to win: logistic, secant or best-of-three.",
+    help="How a difference of scores becomes a chance of winning: logistic, secant or best-of-three.",
 )
 @click.option(
     "--calibration",
     type=click.Choice(["tight", "paper"]),
     default="tight",
     show_default=True,
-    help="Constants of the noise with --protect comparison or voter: ours, or those of the paper.",
+    help="Constants of the noise: tight ones, or those of the paper (Cai).",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option("--voter-column", metavar="NAME", help="Column with the voters, where its name is not a usual one.")
-@click.option("--weight-column", metavar="NAME", help="Column that says how many equal comparisons a row stands for.")
+@click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
+@click.option(
+    "--weight-column", metavar="NAME", help="Column with the number of equal comparisons that a row stands for."
+)
 @click.option(
     "--both-bad",
     type=click.Choice(["tie", "drop"]),
@@ -74,8 +81,8 @@ from rankdp.cli.terminal import deliver, output_options, say
     show_default=True,
     help="Rows that break a rule: refuse the votes, or leave these rows out.",
 )
-@click.option("--table", metavar="NAME", help="The table of a .duckdb file.")
-@click.option("--title", default="Leaderboard", show_default=True, help="The heading of the leaderboard.")
+@click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
+@click.option("--title", default="Leaderboard", show_default=True, help="Heading of the leaderboard.")
 @charged
 @rehearse
 @output_options
@@ -91,10 +98,12 @@ def rank(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Publish a leaderboard from a table of VOTES, with every vote protected.
+    """Publish a leaderboard from votes, with every vote protected.
 
-    CSV or Parquet files (patterns too) or a DuckDB table, with columns such as left, right, winner; winner, loser;
-    item_1, item_2, outcome; or model_a, model_b, winner.
+    VOTES is a CSV or Parquet file, a pattern such as 'votes/*.parquet', or a DuckDB file. Its columns are left, right,
+    winner; winner, loser; item_1, item_2, outcome; or model_a, model_b, winner.
+
+    Example: rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
     """
     from rankdp.data.comparisons import Comparisons
     from rankdp.privacy.bits import SecureBits, SeededBits

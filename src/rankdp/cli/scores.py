@@ -17,24 +17,30 @@ from rankdp.cli.terminal import say
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every score: smaller is more private.")
 @click.option(
-    "--bounds", nargs=2, metavar="LO HI", help="Two public numbers that every score lies between; never from the data."
+    "--bounds",
+    nargs=2,
+    metavar="LO HI",
+    help="Two public numbers that every score lies between, not taken from the data.",
 )
-@click.option("--noise", type=NOISE, default="laplace", show_default=True, help="The kind of noise to add.")
+@click.option("--noise", type=NOISE, default="laplace", show_default=True, help="Kind of noise to add.")
 @click.option(
-    "--delta", default="0", metavar="NUMBER", help="For gaussian, generalized-normal with p above 1, and ball noise."
+    "--delta",
+    default="0",
+    metavar="NUMBER",
+    help="Above 0 for gaussian, generalized-normal with p above 1, and ball noise.",
 )
-@click.option("--p", "-p", metavar="NUMBER", help="The shape of generalized-normal or ball noise (inf: a cube).")
-@click.option("--gamma", metavar="NUMBER", help="The first stair of staircase noise, as a share of the range.")
+@click.option("--p", "-p", metavar="NUMBER", help="Shape of generalized-normal or ball noise (inf: a cube).")
+@click.option("--gamma", metavar="NUMBER", help="Width of the first stair of staircase noise, as a share of the range.")
 @click.option(
     "--outside",
     type=click.Choice(["refuse", "clip"]),
     default="refuse",
     show_default=True,
-    help="A score outside the bounds: refuse the file, or move it to the nearest bound.",
+    help="Scores outside the bounds: refuse the file, or move them to the nearest bound.",
 )
 @click.option("--clamp-output", is_flag=True, help="Move noisy scores back into the bounds (costs no privacy).")
-@click.option("--item-column", metavar="NAME", help="Column with the names, where it is not item, name or id.")
-@click.option("--score-column", metavar="NAME", help="Column with the scores, where it is not score or value.")
+@click.option("--item-column", metavar="NAME", help="Column with the item names, if not called item, name or id.")
+@click.option("--score-column", metavar="NAME", help="Column with the scores, if not called score or value.")
 @charged
 @rehearse
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
@@ -47,9 +53,12 @@ def scores(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Add noise to every score in IN, each one protected, and write them to OUT.
+    """Add noise to scores, so that every score is protected.
 
-    CSV or Parquet in; CSV, Parquet or JSON out, by their endings. OUT.release.json states the guarantee.
+    Reads IN (CSV or Parquet) and writes OUT (CSV, Parquet or JSON); the ending of the name decides. OUT.release.json
+    states the guarantee.
+
+    Example: rankdp scores grades.csv noisy.csv --epsilon 1 --bounds 0 100
     """
     from rankdp.privacy.bits import SeededBits
     from rankdp.publish.scores import privatize_scores_file

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def output_options(command: Callable[..., None]) -> Callable[..., None]:
     """--output, which may be repeated, and --json."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
         click.option(
             "--output",
             "-o",
@@ -27,7 +27,7 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
             metavar="FILE",
             multiple=True,
             type=click.Path(path_type=Path),
-            help="Write a .csv, .json, .html, .png, .svg or .pdf; may be repeated.",
+            help="Write a .csv, .json, .html, .png, .svg or .pdf file; may be repeated.",
         ),
     ):
         command = option(command)
