@@ -27,7 +27,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
-from rankdp.data.atomic import NewFile
+from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_csv
 from rankdp.data.formats.parquet import ParquetSink, open_parquet
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
@@ -44,10 +44,7 @@ _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet
 
 def format_of(path: str | PathLike[str]) -> str:
     """The format that a file's ending says."""
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise InputError(f"{os.fspath(path)}: the ending must be one of {', '.join(_FORMATS)}, got {ending!r}")
-    return _FORMATS[ending]
+    return _FORMATS[known_ending(path, tuple(_FORMATS))]
 
 
 class RankingsReader:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.data.atomic import known_ending
 from rankdp.data.columns import recognise_scores
 from rankdp.data.formats.csv import CsvText, read_header
 from rankdp.data.formats.parquet import check_flat, open_checked, read_group
@@ -47,7 +48,7 @@ def read_scores(
     name = os.fspath(path)
     if Path(name).is_dir():
         raise InputError(f"{name}: this is a directory, not a file of scores")
-    kind = _kind(name, _READ)
+    kind = _READ[known_ending(name, tuple(_READ))]
     try:
         if not Path(name).exists():
             raise InputError(f"{name}: there is no such file")
@@ -56,13 +57,6 @@ def read_scores(
         return (_read_csv if kind == "csv" else _read_parquet)(name, item_column, score_column)
     except OSError as error:
         raise system_problem(name, error, "read") from None
-
-
-def _kind(name: str, known: dict[str, str]) -> str:
-    ending = Path(name).suffix.lower()
-    if ending not in known:
-        raise InputError(f"{name}: the ending must be one of {', '.join(known)}, got {ending!r}")
-    return known[ending]
 
 
 def _read_csv(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
@@ -127,12 +121,12 @@ def _score(value: Any, column: str, place: str) -> float:
 
 def encoded(path: str | os.PathLike[str], table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
     """The table with other scores, in the format that the ending of ``path`` says."""
-    return _encoders[_kind(os.fspath(path), _WRITTEN)](table, scores)
+    return _encoders[_WRITTEN[known_ending(path, tuple(_WRITTEN))]](table, scores)
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
     """Refuse a target whose format is not known, before anything is read."""
-    _kind(os.fspath(path), _WRITTEN)
+    known_ending(path, tuple(_WRITTEN))
 
 
 def _csv_bytes(table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
