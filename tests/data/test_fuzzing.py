@@ -7,6 +7,14 @@ from fuzzing import __main__ as fuzzing
 from fuzzing import forging, judging, thrift
 
 
+@pytest.mark.slow
+def test_damaged_files_are_refused_or_read_as_others_read_them(tmp_path):
+    result = fuzzing.run(seed=2, first=0, files=400, seconds=600, keep=tmp_path)
+    assert not result.findings
+    assert sum(result.counts.values()) == 400
+    assert min(result.counts["accepted"], result.counts["refused"]) > 80
+
+
 def test_whole_files_are_accepted(tmp_path):
     for number, case in enumerate(forging.originals()):
         path = tmp_path / f"{number}.{case.ending}"

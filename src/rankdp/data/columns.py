@@ -92,11 +92,11 @@ def recognise(
     names: Sequence[str], what: str, voter_column: str | None = None, epsilon_column: str | None = None
 ) -> Columns:
     """Find the voter, rank, item and epsilon columns of a table, or say in one sentence what is missing."""
-    _refuse_twins(names, what)
+    refuse_twins(names, what)
     for option, name in (("voter_column", voter_column), ("epsilon_column", epsilon_column)):
         if name is not None and name not in names:
-            raise InputError(f"{what}: {option} is {name!r}, but the columns are {_listed(names)}")
-    voter = voter_column if voter_column is not None else _first(names, VOTER_NAMES, {epsilon_column})
+            raise InputError(f"{what}: {option} is {name!r}, but the columns are {listed_names(names)}")
+    voter = voter_column if voter_column is not None else first_known(names, VOTER_NAMES, {epsilon_column})
     taken = {voter, epsilon_column}
     ranks = _rank_columns([name for name in names if name not in taken], what)
     layout: Literal["wide", "long"] = "wide"
@@ -110,20 +110,21 @@ def recognise_scores(
     names: Sequence[str], what: str, item_column: str | None = None, score_column: str | None = None
 ) -> tuple[str, str]:
     """The item column and the score column of a table of scores, or one sentence that says what is missing."""
-    _refuse_twins(names, what)
+    refuse_twins(names, what)
     chosen = []
     for role, asked, known in (("item", item_column, SCORED_NAMES), ("score", score_column, SCORE_NAMES)):
-        column = asked if asked is not None else _first(names, known, set())
+        column = asked if asked is not None else first_known(names, known, set())
         if column is None or column not in names:
             hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known[:3])})"
-            raise InputError(f"{what}: {role}_column {hint}, and the columns are {_listed(names)}")
+            raise InputError(f"{what}: {role}_column {hint}, and the columns are {listed_names(names)}")
         chosen.append(column)
     if chosen[0] == chosen[1]:
         raise InputError(f"{what}: item_column and score_column must be two columns, got {chosen[0]!r} for both")
     return chosen[0], chosen[1]
 
 
-def _refuse_twins(names: Sequence[str], what: str) -> None:
+def refuse_twins(names: Sequence[str], what: str) -> None:
+    """Refuse a table in which two columns have one name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -150,22 +151,23 @@ def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _long_columns(names: Sequence[str], what: str, voter: str | None, taken: set[str | None]) -> tuple[str, str]:
-    item = _first(names, ITEM_NAMES, taken)
-    rank = _first(names, RANK_NAMES, taken)
+    item = first_known(names, ITEM_NAMES, taken)
+    rank = first_known(names, RANK_NAMES, taken)
     if item is None or rank is None or voter is None:
         raise InputError(
             f"{what}: rankings need the columns voter, rank_1, rank_2, … (one row per voter) "
-            f"or voter, item, rank (one row per listed item); the columns are {_listed(names)}"
+            f"or voter, item, rank (one row per listed item); the columns are {listed_names(names)}"
         )
     return item, rank
 
 
-def _first(names: Sequence[str], known: Sequence[str], taken: set[str | None]) -> str | None:
+def first_known(names: Sequence[str], known: Sequence[str], taken: set[str | None]) -> str | None:
     """The column whose name comes first in the list of known names, whatever its case."""
     present = {re.sub(r"[ .-]", "_", name.strip().lower()): name for name in reversed(names) if name not in taken}
     return next((present[name] for name in known if name in present), None)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
+    """Column names for a message, on one line and not too many."""
     shown = ", ".join(name if name.isprintable() else repr(name) for name in names[:12])
     return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if shown else "none"

@@ -33,7 +33,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.columns import ITEM_NAMES, _first, _listed
+from rankdp.data.columns import ITEM_NAMES, first_known, listed_names
 from rankdp.data.counts import PairCounts
 from rankdp.data.tables import check_item, check_items, natural
 from rankdp.data.vote_columns import (
@@ -261,7 +261,7 @@ class Comparisons(VoteRules):
         if columns.weight is not None:
             parts.append(f"{columns.weight!r} says how many equal comparisons a row stands for")
         if columns.ignored:
-            parts.append(f"ignored: {_listed(columns.ignored)}")
+            parts.append(f"ignored: {listed_names(columns.ignored)}")
         text = f"{self.engine.what}: {'; '.join(parts)}."
         if self.items_from_data:
             text += f" The list of {len(self.items)} items was taken from the votes, which makes it public."
@@ -333,9 +333,9 @@ def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]
         raise InputError(f"{path}: the text is not valid UTF-8") from None
     if path.endswith(".csv"):
         header, *records = list(csv.reader(io.StringIO(text))) or [[]]
-        column = _first(header, ITEM_NAMES, set())
+        column = first_known(header, ITEM_NAMES, set())
         if column is None:
-            raise InputError(f"{path}: a list of items needs the column item; the columns are {_listed(header)}")
+            raise InputError(f"{path}: a list of items needs the column item; the columns are {listed_names(header)}")
         at = header.index(column)
         return [record[at].strip() for record in records if len(record) > at and record[at].strip()]
     return [line.strip() for line in text.splitlines() if line.strip()]

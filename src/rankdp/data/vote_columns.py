@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rankdp.data.columns import VOTER_NAMES, _first, _listed, _refuse_twins
+from rankdp.data.columns import VOTER_NAMES, first_known, listed_names, refuse_twins
 from rankdp.data.tables import MISSING
 from rankdp.errors import InputError
 
@@ -225,21 +225,21 @@ def recognise_votes(
 ) -> VoteColumns:
     """Find the columns of a comparison, of the voter and of the weight, or say in one sentence what is missing."""
     names = list(kinds)
-    _refuse_twins(names, what)
+    refuse_twins(names, what)
     for option, name in (("voter_column", voter_column), ("weight_column", weight_column)):
         if name is not None and name not in names:
-            raise InputError(f"{what}: {option} is {name!r}, but the columns are {_listed(names)}")
+            raise InputError(f"{what}: {option} is {name!r}, but the columns are {listed_names(names)}")
     taken = {voter_column, weight_column}
     for style in STYLES:
-        matched = [_first(names, (column,), taken) for column in style.columns]
+        matched = [first_known(names, (column,), taken) for column in style.columns]
         if all(matched):
             break
     else:
         ways = "; ".join(", ".join(style.columns) for style in STYLES)
-        raise InputError(f"{what}: comparisons need the columns {ways}; the columns are {_listed(names)}")
+        raise InputError(f"{what}: comparisons need the columns {ways}; the columns are {listed_names(names)}")
     used = {*matched, *taken}
-    voter = voter_column if voter_column is not None else _first(names, _PEOPLE, used)
-    weight = weight_column if weight_column is not None else _first(names, WEIGHT_NAMES, {*used, voter})
+    voter = voter_column if voter_column is not None else first_known(names, _PEOPLE, used)
+    weight = weight_column if weight_column is not None else first_known(names, WEIGHT_NAMES, {*used, voter})
     left, right, *rest = (name for name in matched if name is not None)
     outcome = rest[0] if rest else None
     for name in (left, right, outcome, voter, weight):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from rankdp.data.columns import _refuse_twins
+from rankdp.data.columns import refuse_twins
 from rankdp.data.formats.csv import CsvText, read_header
 from rankdp.data.formats.parquet import open_checked, read_group
 from rankdp.data.tables import row_number
@@ -161,7 +161,7 @@ class CsvFiles:
         for path, (other, _, _) in zip(paths, self._headers, strict=True):
             if sorted(other) != sorted(names):
                 raise InputError(f"{path}: its columns are not those of {paths[0]}")
-        _refuse_twins(names, paths[0])
+        refuse_twins(names, paths[0])
         self.kinds: dict[str, Kind] = dict.fromkeys(names, "text")
 
     @property
@@ -202,7 +202,7 @@ class Frame:
             else:
                 self._table = _arrow_table(frame)
                 schema, self.rows = self._table.schema, len(self._table)
-        _refuse_twins(schema.names, self.what)
+        refuse_twins(schema.names, self.what)
         self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
 
     def whole(self) -> Any:
