@@ -49,7 +49,15 @@ class Inference:
 
 
 def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
-    """The most likely secret behind ``releases``, orders of the items 0, …, m-1 that all came from it."""
+    """The most likely secret ranking behind several releases of it.
+
+    Parameters
+    ----------
+    releases
+        A row for each release: an order of the items 0, …, m-1, best first.
+    mechanism
+        The mechanism that drew all of them, with its epsilon; the attacker knows it.
+    """
     orders = as_orders(np.atleast_2d(np.asarray(releases)), mechanism.items, "releases")
     if not len(orders):
         raise InputError("releases must hold at least one ranking, got none")
@@ -62,7 +70,7 @@ def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
             return Inference(start.order, _likelihood(mechanism, seen, counts, start.order), start.exact, gap)
         return _climb(mechanism, seen, counts, start.order)
     candidates = all_permutations(mechanism.items)
-    likelihood = np.array([_likelihood(mechanism, seen, counts, one) for one in candidates])
+    likelihood = np.array([_likelihood(mechanism, seen, counts, secret) for secret in candidates])
     best = int(np.argmax(likelihood))
     return Inference(candidates[best], float(likelihood[best]), True)
 
@@ -73,8 +81,8 @@ def _likelihood(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.in
 
 def _preferences(orders: Orders) -> NDArray[np.int64]:
     """How often i stands before j."""
-    places = np.argsort(orders, axis=1)
-    return np.asarray((places[:, :, None] < places[:, None, :]).sum(axis=0))
+    positions = np.argsort(orders, axis=1)
+    return np.asarray((positions[:, :, None] < positions[:, None, :]).sum(axis=0))
 
 
 def _climb(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.int64], start: Orders) -> Inference:
@@ -108,9 +116,23 @@ class Success:
 def success_probability(
     mechanism: RankingMechanism, releases: int, repetitions: int = 1000, bits: Bits | None = None, level: float = 0.95
 ) -> Success:
-    """Repeat the attack on fresh releases of one secret; equally likely secrets count by the chance to pick the right.
+    """How often the attack finds the secret, over fresh releases of it.
 
-    Up to six items, exactly by likelihood. The secret is 0, 1, …, m-1; by symmetry it does not matter which.
+    The secret is 0, 1, …, m-1; by symmetry it does not matter which. Where k secrets are equally likely, a repetition
+    counts 1/k if the right one is among them.
+
+    Parameters
+    ----------
+    mechanism
+        What draws the releases; for up to six items, because all rankings are tabulated.
+    releases
+        How many releases of the secret the attacker sees in each repetition.
+    repetitions
+        How many independent attacks are simulated.
+    bits
+        Where the draws come from; ``SeededBits(0)`` if not given, so that the result can be repeated.
+    level
+        Confidence of the Wilson interval, between 0 and 1.
     """
     m = mechanism.items
     if m > _TABLE_UP_TO:
@@ -151,16 +173,30 @@ def success_curve(
     repetitions: int = 1000,
     bits: Bits | None = None,
 ) -> list[Success]:
-    """The attack for several N, at one epsilon or with one that adapts to N.
+    """How often the attack finds the secret, for several numbers of releases.
 
-    "adaptive" is (m-1)/sqrt(N), "adaptive-log" (m-1) log(N)/sqrt(N): the paper's Figures 5 and 6.
+    Parameters
+    ----------
+    name
+        The mechanism, by its registered name.
+    items
+        The number m of ranked items, from 2 to 6.
+    releases
+        The numbers N of releases that the attacker sees.
+    epsilon
+        A number for every release; or "adaptive" for (m-1)/sqrt(N), or "adaptive-log" for (m-1) log(N)/sqrt(N), as in
+        Figures 5 and 6 of Xu.
+    repetitions
+        How many independent attacks are simulated for each N.
+    bits
+        Where the draws come from; ``SeededBits(0)`` if not given.
     """
-    found, bits = [], bits or SeededBits(0)
+    curve, bits = [], bits or SeededBits(0)
     for count in releases:
         built = build(name, items, _epsilon(epsilon, items, count))
         assert isinstance(built, RankingMechanism)
-        found.append(success_probability(built, count, repetitions, bits.spawn()))
-    return found
+        curve.append(success_probability(built, count, repetitions, bits.spawn()))
+    return curve
 
 
 def _epsilon(epsilon: float | str, items: int, releases: int) -> Any:
@@ -192,14 +228,14 @@ def _relative_codes(items: int) -> NDArray[np.int64]:
     """Row x, column y: the code of the relative permutation s, y[j] = x[s[j]]."""
     every = all_permutations(items)
     inverse = np.argsort(every, axis=1).astype(np.int32)
-    return np.stack([_codes(one[every]) for one in inverse])
+    return np.stack([_codes(relabelling[every]) for relabelling in inverse])
 
 
 def _codes(orders: NDArray[Any]) -> NDArray[np.int64]:
-    """The place of each permutation in lexicographic order (Lehmer code)."""
+    """The index of each permutation in lexicographic order (Lehmer code)."""
     rows, m = orders.shape
     code = np.zeros(rows, dtype=np.int64)
-    for place in range(m - 1):
-        smaller = (orders[:, place + 1 :] < orders[:, place : place + 1]).sum(axis=1)
-        code += smaller * math.factorial(m - 1 - place)
+    for position in range(m - 1):
+        smaller = (orders[:, position + 1 :] < orders[:, position : position + 1]).sum(axis=1)
+        code += smaller * math.factorial(m - 1 - position)
     return code

@@ -59,21 +59,32 @@ class PositionAttack:
 
     def draw(self, axes: Axes) -> None:
         """Bars, before and after."""
-        places = np.arange(1, len(self.prior) + 1)
-        axes.bar(places - 0.2, self.prior, 0.4, color="0.75", label="before the release")
-        axes.bar(places + 0.2, self.posterior, 0.4, color=SERIES[0], label="after the release")
+        positions = np.arange(1, len(self.prior) + 1)
+        axes.bar(positions - 0.2, self.prior, 0.4, color="0.75", label="before the release")
+        axes.bar(positions + 0.2, self.posterior, 0.4, color=SERIES[0], label="after the release")
         axes.set(
             xlabel="true position of the item",
             ylabel="how likely",
             title=f"The item was shown at position {self.landed} (epsilon {self.epsilon:g})",
         )
-        axes.set_xticks(places if len(places) <= 20 else places[:: len(places) // 10])
+        axes.set_xticks(positions if len(positions) <= 20 else positions[:: len(positions) // 10])
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.legend(frameon=False)
 
 
 def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike | None = None) -> PositionAttack:
-    """The posterior of an item's position, from 1, when the release shows it at ``landed``; a flat prior by default."""
+    """What an attacker believes about an item's true position after seeing one release.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism that drew the release.
+    landed
+        The item's position in the release, from 1 for the best.
+    prior
+        How likely each true position was before, best first: numbers of at least 0 that need not add up to 1; equal if
+        not given.
+    """
     m = mechanism.items
     if isinstance(landed, bool) or not isinstance(landed, (int, np.integer)) or not 1 <= landed <= m:
         raise InputError(f"landed must be a position from 1 to {m}, got {landed!r}")

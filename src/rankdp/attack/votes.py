@@ -36,7 +36,17 @@ Floats = NDArray[np.float64]
 
 
 def score_attack(released: ArrayLike, reference: ArrayLike, winners: ArrayLike, losers: ArrayLike) -> Floats:
-    """A for each comparison, given as item numbers; high values speak for being in the data."""
+    """The statistic A of each comparison; high values speak for its being in the data.
+
+    Parameters
+    ----------
+    released
+        The released log-strengths M, one for each item.
+    reference
+        The log-strengths t that the attacker takes for the truth.
+    winners, losers
+        The two items of each comparison, as indices into the strengths.
+    """
     lean = np.asarray(released, dtype=np.float64) - np.asarray(reference, dtype=np.float64)
     truth = np.asarray(reference, dtype=np.float64)
     won, lost = np.asarray(winners), np.asarray(losers)
@@ -128,14 +138,31 @@ def membership_experiment(
     repetitions: int = 200,
     seed: int = 0,
 ) -> Membership:
-    """Attack leaderboards of simulated votes; ``epsilon=None`` attacks the plain fit, to show that the attack bites.
+    """Attack leaderboards of simulated votes.
 
-    In each repetition strengths are drawn, votes drawn from them and a board published. One vote of the data and one
-    drawn anew are then scored, so that all values are independent.
+    In each repetition strengths are drawn, votes drawn from them and a leaderboard published. One vote of the data and
+    one fresh vote are then scored, so that all values are independent.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon of every leaderboard; None attacks the fit without noise, to show that the attack works.
+    items
+        How many items are compared.
+    comparisons
+        How many votes each leaderboard is made from.
+    method
+        "bradley-terry" or "copeland", as for ``rankdp.rank``.
+    protect
+        What the leaderboards protect: "comparison" or "outcome".
+    repetitions
+        How many leaderboards are attacked.
+    seed
+        The seed of the votes and of the noise.
     """
     if method not in ("bradley-terry", "copeland"):
         raise InputError(f"method must be bradley-terry or copeland, got {method!r}")
-    random, names = np.random.default_rng(seed), [f"{place:03}" for place in range(items)]
+    random, names = np.random.default_rng(seed), [f"{index:03}" for index in range(items)]
     inside, outside = np.empty(repetitions), np.empty(repetitions)
     for turn in range(repetitions):
         truth = random.uniform(-1, 1, items)

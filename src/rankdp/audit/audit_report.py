@@ -33,7 +33,17 @@ _KEPT, _BROKEN = "#0072B2", "#D55E00"
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Audits of one thing, and whether it passed all of them."""
+    """Audits of one thing, and whether it passed all of them.
+
+    Parameters
+    ----------
+    subject
+        What was audited, in words.
+    claimed
+        The claimed epsilon.
+    audits
+        The audits that were made.
+    """
 
     subject: str
     claimed: Fraction
@@ -150,7 +160,13 @@ def audit_mechanism(
 
 
 def mutant_table(rows: Sequence[tuple[str, dict[str, bool]]]) -> str:
-    """Markdown: for each mutant which check caught it; the checks are the columns, in the order of the first row."""
+    """A Markdown table: which check caught which mutant.
+
+    Parameters
+    ----------
+    rows
+        For each mutant its name and, by the name of a check, whether that check caught it; the checks become columns.
+    """
     checks = list(dict.fromkeys(check for _, caught in rows for check in caught))
     lines = [f"| mutant | {' | '.join(checks)} |", f"|---|{'---|' * len(checks)}"]
     for name, caught in rows:

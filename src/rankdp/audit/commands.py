@@ -27,7 +27,18 @@ _SHOWN = 300
 class CommandSampler:
     """A sampler that runs a command on files.
 
-    ``write(path, order, count)`` and ``read(path)`` serve other formats than files of rankings.
+    Parameters
+    ----------
+    command
+        The words of the command; {in} and {out} in them become the names of the files.
+    ending
+        The ending of both files, which says their format.
+    timeout
+        Seconds after which a run is ended and refused.
+    write
+        ``write(path, order, count)`` writes the input, for formats other than files of rankings.
+    read
+        ``read(path)`` reads the output, for such formats.
     """
 
     def __init__(

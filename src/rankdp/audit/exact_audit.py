@@ -22,7 +22,31 @@ _DIGITS = 180
 
 @dataclass(frozen=True)
 class ExactAudit:
-    """What enumeration found: the realised epsilon lies between ``epsilon_low`` and ``epsilon_high``."""
+    """What enumeration found: the realised epsilon lies between ``epsilon_low`` and ``epsilon_high``.
+
+    Parameters
+    ----------
+    subject
+        What was audited, in words.
+    claimed
+        The claimed epsilon.
+    epsilon_low, epsilon_high
+        Bounds of the realised epsilon, exact rationals unless it is infinite.
+    worst
+        The output and the neighbours with the largest ratio of probabilities, in words.
+    basis
+        Where the probabilities come from, in words.
+    cases
+        How many pairs of neighbours and outputs were compared.
+    tolerance
+        How far computed probabilities may be off; 0 for exact ones.
+    delta
+        The claimed delta.
+    delta_low, delta_high
+        Bounds of the realised delta at the claimed epsilon; None if the claim has no delta.
+    sampler_p_value
+        The p-value of the sampler's draws against the enumerated law; None if nothing was drawn.
+    """
 
     subject: str
     claimed: Fraction

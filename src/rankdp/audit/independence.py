@@ -33,7 +33,19 @@ _FEWEST = 200
 
 @dataclass(frozen=True)
 class IndependenceAudit:
-    """p-values of each question, by its name."""
+    """Whether draws are independent, question by question.
+
+    Parameters
+    ----------
+    subject
+        What was audited, in words.
+    p_values
+        The p-value of each question, by its name.
+    constant
+        Whether all draws were the same, so that nothing can be told.
+    level
+        The smallest corrected p-value that passes.
+    """
 
     subject: str
     p_values: dict[str, float]

@@ -44,7 +44,25 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class EventBound:
-    """One event on the held-out draws: how often it happened for either input, and what that proves."""
+    """One event on the held-out draws: how often it happened for either input, and what that proves.
+
+    Parameters
+    ----------
+    event
+        The event, in words.
+    inputs
+        The two neighbouring inputs, in words; the event is likelier for the first.
+    hits
+        How often the event happened for each.
+    draws
+        How many draws of each there were.
+    probability_low
+        A lower confidence bound of the event's probability for the first input.
+    probability_high
+        An upper confidence bound of it for the second.
+    epsilon_low
+        The lower bound of epsilon that follows.
+    """
 
     event: str
     inputs: tuple[str, str]
@@ -69,7 +87,27 @@ class EventBound:
 
 @dataclass(frozen=True)
 class StatisticalAudit:
-    """What samples show: with this confidence, epsilon is at least ``epsilon_low``."""
+    """What samples show: with this confidence, epsilon is at least ``epsilon_low``.
+
+    Parameters
+    ----------
+    subject
+        What was audited, in words.
+    claimed
+        The claimed epsilon.
+    delta
+        The claimed delta.
+    confidence
+        The confidence of ``epsilon_low``, over all events together.
+    events
+        The events that were counted on the held-out draws.
+    plain_estimate
+        The largest log-ratio of observed frequencies (Xu, equation (8)): no bound; NaN if there is none.
+    draws
+        How many draws were made in all.
+    pairs
+        How many pairs of neighbours were searched.
+    """
 
     subject: str
     claimed: Fraction

@@ -1,6 +1,6 @@
 """Comparisons: a table of votes, described and not yet counted.
 
-Each row says which of two items somebody preferred, or that they tied. The table stays where it is (a file, a frame,
+Each row says which of two items a voter preferred, or that they tied. The table stays where it is (a file, a frame,
 a table of a database) until it is counted, in process or by the engine that holds it, into exact integers
 (half-wins: 2 for a win, 1 to each side for a tie). `vote_columns` lists the ways to write such a table; `recognised`
 says what was understood.
@@ -70,11 +70,32 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Comparisons(VoteRules):
-    """Votes between pairs of items, where they are and how to read them. Made by `read`, `from_frame`, `from_table`."""
+    """Votes between pairs of items, where they are and how to read them.
+
+    Use `read`, `from_frame`, `from_table` or `of`; the constructor is for them.
+
+    Parameters
+    ----------
+    items
+        The public names of the items.
+    columns
+        Which columns hold what.
+    both_bad
+        Whether an outcome "both_bad" counts as a "tie" or its row is left out ("drop").
+    on_problem
+        Whether rows that break a rule stop the counting ("refuse") or are left out ("drop").
+    per_voter
+        The most comparisons kept of one voter; None for all.
+    outcomes_required
+        Whether a missing outcome is refused even if other problems are dropped.
+    engine
+        What holds the votes and counts them.
+    items_from_data
+        Whether the list of items was taken from the votes, which makes public which items occur.
+    """
 
     engine: Engine
     items_from_data: bool
-    """True if the list of items was taken from the votes, which makes public which items occur."""
 
     @classmethod
     def read(

@@ -49,7 +49,13 @@ class Bits(ABC):
 
     @abstractmethod
     def words(self, count: int) -> NDArray[np.uint64]:
-        """``count`` fresh words."""
+        """Fresh words, each uniform over 64 bits.
+
+        Parameters
+        ----------
+        count
+            How many.
+        """
 
     @abstractmethod
     def spawn(self) -> Bits:
@@ -69,7 +75,13 @@ class SecureBits(Bits):
         self._keyed = _Keyed()
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """``count`` fresh words from this thread's own keystream in this very process."""
+        """Fresh words from the keystream of this thread in this process.
+
+        Parameters
+        ----------
+        count
+            How many.
+        """
         keyed = self._keyed
         process = os.getpid(), _forks[0]  # a process number can come back, the number of forks cannot
         if keyed.process != process or keyed.left < count:
@@ -84,7 +96,13 @@ class SecureBits(Bits):
 
 
 class SeededBits(Bits):
-    """The same words again for the same seed: for rehearsals, tests and figures, never for a release."""
+    """The same words again for the same seed: for rehearsals, tests and figures, never for a release.
+
+    Parameters
+    ----------
+    seed
+        Any integer; a value drawn with it is labelled a rehearsal and carries no guarantee.
+    """
 
     def __init__(self, seed: int, _path: str = "") -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -95,7 +113,13 @@ class SeededBits(Bits):
         self._stream = _keystream(hashlib.sha256(f"rankdp rehearsal {self.seed}{_path}".encode()).digest())
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """The next ``count`` words of this seed."""
+        """The next words of this seed.
+
+        Parameters
+        ----------
+        count
+            How many.
+        """
         with self._lock:
             return _fill(self._stream, count)
 

@@ -34,14 +34,34 @@ _LARGEST_FACTOR = 14  # e^14 is about a million
 class Guarantee:
     """A differential-privacy guarantee.
 
-    ``epsilon`` holds for one change of ``protects``. ``local`` says that every person's data are protected
-    before anyone else sees them (otherwise a trusted curator holds them). ``whole_ranking_epsilon``, for
-    ranking DP, is the classical local-DP epsilon of the same release: the worst case over *any* two rankings
-    and not only neighbours. ``renyi`` holds points (order, epsilon) of the Rényi curve, rounded up. ``idealized``
-    says that the noise was drawn in floating point and the promise holds for the real numbers behind it.
-    ``rows_per_voter`` is how many rows of the release a voter may have; epsilon is for all of them together. epsilon
-    may be 0 only where delta is not: the release is then the same whatever the secret is, except with probability
-    delta.
+    Parameters
+    ----------
+    protects
+        The unit of protection, in words: "one comparison", for example. epsilon holds for one change of it.
+    epsilon
+        The largest change of the log-odds. It may be 0 only if delta is not: the release is then the same whatever the
+        secret is, except with probability delta.
+    delta
+        The probability with which the promise may fail, at least 0 and below 1.
+    local
+        Whether every person's data are protected before anyone else sees them; otherwise a trusted curator holds them.
+    whole_ranking_epsilon
+        For ranking DP, the classical local-DP epsilon of the same release: the worst case over *any* two rankings and
+        not only neighbours. None if unknown or not applicable.
+    releases
+        How many releases the guarantee covers.
+    personal
+        Whether every person has an epsilon of their own; ``epsilon`` is then the largest.
+    listed_items_public
+        Whether the set of items that a person ranked is published as it is.
+    rho
+        The parameter of zero-concentrated DP, rounded up, if known.
+    renyi
+        Points (order, epsilon) of the Rényi curve, rounded up.
+    idealized
+        Whether the noise was drawn in floating point, so that the promise is proved for the real numbers behind it.
+    rows_per_voter
+        How many rows of the release a voter may have; epsilon is for all of them together.
     """
 
     protects: str
@@ -64,7 +84,13 @@ class Guarantee:
             raise InputError(f"delta must be at least 0 and below 1, got {self.delta}")
 
     def compose(self, *others: Guarantee) -> Guarantee:
-        """The guarantee of publishing all of these about the same data: epsilons and deltas add up."""
+        """The guarantee of publishing all of these about the same data: epsilons and deltas add up.
+
+        Parameters
+        ----------
+        *others
+            Guarantees for the same unit of protection and of the same model, local or central; others are refused.
+        """
         total = self
         for other in others:
             if (other.protects, other.local) != (total.protects, total.local):
@@ -89,13 +115,25 @@ class Guarantee:
         return total
 
     def times(self, releases: int) -> Guarantee:
-        """The guarantee of ``releases`` independent releases of the same data."""
+        """The guarantee of several independent releases of the same data.
+
+        Parameters
+        ----------
+        releases
+            How many, at least 1.
+        """
         if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
             raise InputError(f"releases must be an integer of at least 1, got {releases!r}")
         return self.compose(*[self] * (releases - 1))
 
     def for_rows_of_a_voter(self, rows: int) -> Guarantee:
-        """The guarantee for a voter who stands in one release with up to ``rows`` rows, each drawn on its own."""
+        """The guarantee for a voter with several rows in one release, each drawn on its own.
+
+        Parameters
+        ----------
+        rows
+            The most rows of one voter, at least 1.
+        """
         return replace(self.times(rows), releases=self.releases, rows_per_voter=rows)
 
     def to_local_dp(self) -> Guarantee:
@@ -192,7 +230,13 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
-        """The guarantee a sidecar states."""
+        """The guarantee that a sidecar states.
+
+        Parameters
+        ----------
+        data
+            What ``to_dict`` returned, for example the "guarantee" of a .release.json file.
+        """
         try:
             whole = data["whole_ranking_epsilon"]
             return cls(

@@ -1,6 +1,6 @@
 """A release: a value, the guarantee it carries, and where it came from. Nothing else, above all nothing secret.
 
-A *rehearsal* is the same draw from a seed. Whoever knows the seed can undo the noise, so it has no guarantee,
+A *rehearsal* is the same draw from a seed. Anyone who knows the seed can undo the noise, so it has no guarantee,
 and says so wherever it is shown or saved.
 """
 
@@ -42,7 +42,17 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Release(Generic[T]):
-    """What may be published. ``guarantee`` is None for a rehearsal, and only then."""
+    """What may be published; the functions of this library return it.
+
+    Parameters
+    ----------
+    value
+        The private value: ``Rankings``, a ``Leaderboard`` or scores.
+    guarantee
+        What is promised; None for a rehearsal, and only then.
+    provenance
+        Which mechanism made the value, with which public parameters, by which version and when.
+    """
 
     value: T
     guarantee: Guarantee | None

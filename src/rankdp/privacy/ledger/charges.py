@@ -133,7 +133,17 @@ class Spending:
 
 
 class Ledger:
-    """The budgets of one data set in a file. Made by ``create`` and ``open``; serves threads and processes at once."""
+    """The budgets of one data set in a file; serves threads and processes at once.
+
+    Use ``create`` and ``open``; the constructor is for them.
+
+    Parameters
+    ----------
+    store
+        The open file.
+    dataset
+        The name of the data set.
+    """
 
     def __init__(self, store: Store, dataset: str) -> None:
         self._store, self.dataset = store, dataset
@@ -153,7 +163,7 @@ class Ledger:
         accounting: Accounting = "auto",
         wait: float = 60.0,
     ) -> Self:
-        """Add a budget to a file, which is made if need be, and open the data set's ledger.
+        """Add a budget to a file, which is created if it does not exist, and open the data set's ledger.
 
         Parameters
         ----------
@@ -202,7 +212,7 @@ class Ledger:
         path
             The file.
         dataset
-            The name of the data set; it may be left out where the file has one only.
+            The name of the data set; it may be left out if the file has only one.
         wait
             How many seconds a lock of other processes is waited for.
         """
@@ -313,7 +323,11 @@ class Ledger:
     def verify(self, head: str | None = None) -> Verified:
         """Check the whole file, entry by entry; ``LedgerBroken`` names the first that is wrong.
 
-        ``head`` is a hash noted before: it must be in the chain, which an older copy or a rewritten file does not have.
+        Parameters
+        ----------
+        head
+            A head that an earlier check returned: it must be in the chain, which an older copy or a rewritten file
+            does not have.
         """
         return self._store.read(lambda writing: verify(writing, head))
 
