@@ -260,17 +260,6 @@ def arrow_voters(rankings: Rankings) -> Any:
         return pa.array([str(voter) for voter in voters])
 
 
-def wide_schema(width: int, items: Sequence[str], voter: tuple[str, Any] | None, epsilon: str | None) -> Any:
-    """The schema of a wide table, with the list of items in its metadata."""
-    import pyarrow as pa
-
-    fields = [] if voter is None else [pa.field(*voter)]
-    fields += [pa.field(f"rank_{rank + 1}", pa.dictionary(pa.int32(), pa.string())) for rank in range(width)]
-    if epsilon is not None:
-        fields.append(pa.field(epsilon, pa.float64()))
-    return pa.schema(fields, metadata={ITEMS_KEY: json.dumps(list(items), ensure_ascii=False).encode()})
-
-
 def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     """The orders as `width` Arrow dictionary columns over `values`, null where nothing is listed."""
     import pyarrow as pa
@@ -288,24 +277,31 @@ def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     return arrays
 
 
-def record_batch(rankings: Rankings, schema: Any = None, width: int | None = None) -> Any:
-    """One wide Arrow record batch, by a given schema with `width` rank columns or by the one that fits."""
+def wide_columns(rankings: Rankings, width: int) -> list[Any]:
+    """The Arrow arrays of a wide table with `width` rank columns, in the order of `wide_schema`."""
     import pyarrow as pa
 
     ids = arrow_voters(rankings)
-    width = width or rankings.orders.shape[1]
-    if schema is None:
-        epsilon = "epsilon" if rankings.epsilons is not None else None
-        schema = wide_schema(width, rankings.items, None if ids is None else ("voter", ids.type), epsilon)
     arrays = [] if ids is None else [ids]
     arrays += item_columns(rankings, width, pa.array(rankings.items, pa.string()))
+    return arrays if rankings.epsilons is None else [*arrays, pa.array(rankings.epsilons)]
+
+
+def wide_schema(rankings: Rankings, width: int, voter: str = "voter", epsilon: str = "epsilon") -> Any:
+    """The schema of a wide table, with the list of items in its metadata."""
+    import pyarrow as pa
+
+    ids = arrow_voters(rankings)
+    fields = [] if ids is None else [pa.field(voter, ids.type)]
+    fields += [pa.field(f"rank_{rank + 1}", pa.dictionary(pa.int32(), pa.string())) for rank in range(width)]
     if rankings.epsilons is not None:
-        arrays.append(pa.array(rankings.epsilons))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        fields.append(pa.field(epsilon, pa.float64()))
+    return pa.schema(fields, metadata={ITEMS_KEY: json.dumps(rankings.items, ensure_ascii=False).encode()})
 
 
 def to_arrow(rankings: Rankings) -> Any:
     """A wide PyArrow table (see `Rankings.to_arrow`)."""
     import pyarrow as pa
 
-    return pa.Table.from_batches([record_batch(rankings)])
+    width = rankings.orders.shape[1]
+    return pa.Table.from_arrays(wide_columns(rankings, width), schema=wide_schema(rankings, width))

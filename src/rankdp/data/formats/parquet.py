@@ -18,12 +18,11 @@ from rankdp.data.frames import (
     ITEMS_KEY,
     Options,
     Source,
-    arrow_voters,
     declared_items,
     first_line,
     long_rankings,
-    record_batch,
     wide_batches,
+    wide_columns,
     wide_schema,
 )
 from rankdp.data.rankings import Rankings
@@ -141,46 +140,41 @@ class ParquetSink:
     def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
         self._temporary, self._width, self._voter, self._epsilon = temporary, width, voter, epsilon
         self._writer: Any = None
+        self._items: tuple[str, ...] = ()
+        self._schema: Any = None
         self._full = True
-        self._pending: list[Rankings] = []
+        self._pending: list[list[Any]] = []
+        self._rows = 0
 
     def write(self, rankings: Rankings) -> None:
         """Append one batch."""
-        self._pending.append(rankings)
-        if sum(map(len, self._pending)) >= _GROUP_ROWS:
+        self._schema = self._schema or wide_schema(rankings, self._width, self._voter, self._epsilon).remove_metadata()
+        self._items = rankings.items
+        orders = rankings.orders
+        self._full = self._full and orders.shape[1] == self._width and bool((orders[:, -1] >= 0).all())
+        self._pending.append(wide_columns(rankings, self._width))
+        self._rows += len(rankings)
+        if self._rows >= _GROUP_ROWS:
             self._flush()
 
     def _flush(self) -> None:
         import pyarrow as pa
 
-        full = self._full and all(self._is_full(rankings) for rankings in self._pending)
         if self._writer is None:
-            self._writer = self._open(self._schema(self._pending[0], full))
-        elif full != self._full:
+            self._writer = self._open()
+        elif not self._full and not self._writer.schema.field(0).nullable:
             self._allow_blanks()
-        self._full = full
         schema = self._writer.schema
-        batches = [record_batch(rankings, schema, self._width) for rankings in self._pending]
+        batches = [pa.RecordBatch.from_arrays(columns, schema=schema) for columns in self._pending]
         self._writer.write_table(pa.Table.from_batches(batches, schema), _GROUP_ROWS)
-        self._items = self._pending[-1].items
-        self._pending = []
+        self._pending, self._rows = [], 0
 
-    def _is_full(self, rankings: Rankings) -> bool:
-        return rankings.orders.shape[1] == self._width and bool((rankings.orders[:, -1] >= 0).all())
-
-    def _schema(self, rankings: Rankings, full: bool) -> Any:
+    def _open(self) -> Any:
         import pyarrow as pa
-
-        ids = arrow_voters(rankings)
-        voter = None if ids is None else (self._voter, ids.type)
-        epsilon = None if rankings.epsilons is None else self._epsilon
-        fields = wide_schema(self._width, rankings.items, voter, epsilon)
-        return pa.schema([field.with_nullable(not full) for field in fields])
-
-    def _open(self, schema: Any) -> Any:
         import pyarrow.parquet as pq
 
         coded = [f"rank_{rank + 1}" for rank in range(self._width)]
+        schema = pa.schema([field.with_nullable(not self._full) for field in self._schema])
         # statistics would take as long as everything else, and snappy halves the ids in little time
         return pq.ParquetWriter(
             self._temporary, schema, compression="snappy", use_dictionary=coded, write_statistics=False
@@ -191,13 +185,12 @@ class ParquetSink:
         import pyarrow.parquet as pq
 
         self._writer.close()
-        schema = pa.schema([field.with_nullable(True) for field in self._writer.schema])
         with pa.OSFile(self._temporary) as written:
             Path(self._temporary).unlink()  # the open file stays readable, and its name is free for the new one
-            self._writer = self._open(schema)
+            self._writer = self._open()
             file = pq.ParquetFile(written)
             for group in range(file.num_row_groups):
-                self._writer.write_table(file.read_row_group(group).cast(schema), _GROUP_ROWS)
+                self._writer.write_table(file.read_row_group(group).cast(self._writer.schema), _GROUP_ROWS)
 
     def finish(self) -> None:
         """Add the list of items, which may have grown since the first batch, and close the file."""
