@@ -9,30 +9,6 @@ costs no privacy beyond it; the *features* of users and items are taken as they 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from rankdp.lazy import attach
 
-if TYPE_CHECKING:
-    from rankdp.learn.linear import LinearPairwiseRanker as LinearPairwiseRanker
-    from rankdp.learn.models import load as load
-    from rankdp.learn.towers import TwoTowerRanker as TwoTowerRanker
-    from rankdp.learn.training_files import learn_files as learn_files
-    from rankdp.learn.training_report import train_report as train_report
-
-_WHERE = {
-    "LinearPairwiseRanker": "linear",
-    "TwoTowerRanker": "towers",
-    "learn_files": "training_files",
-    "load": "models",
-    "train_report": "training_report",
-}
-
-__all__ = sorted(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'rankdp.learn' has no attribute {name!r}")
-    value = getattr(import_module(f"rankdp.learn.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__, __all__ = attach(__name__)

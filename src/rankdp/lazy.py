@@ -1,0 +1,34 @@
+"""Names that a package loads when they are first used, listed once: in the stub beside its ``__init__.py``.
+
+Type checkers and editors read the stub; ``attach`` reads the same lines, ``from module import name as name``.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_LISTED = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package; its own subpackages are in the second only."""
+    stub = pkgutil.get_data(package, "__init__.pyi") or b""
+    homes = {name: home for home, name in _LISTED.findall(stub.decode())}
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name]
+        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return load, names, [name for name, home in homes.items() if home != package]
