@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rankdp.attack.inference import Success
 from rankdp.attack.position import PositionAttack
 from rankdp.attack.votes import Membership
 from rankdp.report.document import Report, Table
-from rankdp.report.plots import COLOURS, SERIES, new_figure
+from rankdp.report.plots import COLOURS, SERIES, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def inference_report(curves: Mapping[str, Sequence[Success]], items: int, epsilon: object) -> Report:
@@ -30,23 +29,21 @@ def inference_report(curves: Mapping[str, Sequence[Success]], items: int, epsilo
     epsilon
         The epsilon of each release, as it was asked for.
     """
-    counts = [success.releases for success in next(iter(curves.values()))]
-    shares = [
-        [f"{success.probability:.1%} ({success.low:.0%} – {success.high:.0%})" for success in curve]
-        for curve in curves.values()
+    facts = {name: [dataclasses.asdict(success) for success in curve] for name, curve in curves.items()}
+    rows = [
+        [str(same[0].releases), *(f"{one.probability:.1%} ({one.low:.0%} – {one.high:.0%})" for one in same)]
+        for same in zip(*curves.values(), strict=True)
     ]
     return Report(
         title=f"How often attackers find a whole ranking of {items} items, epsilon {epsilon} a release",
-        records=[{"mechanism": name, **dataclasses.asdict(one)} for name, curve in curves.items() for one in curve],
-        facts=lambda: {name: [dataclasses.asdict(one) for one in curve] for name, curve in curves.items()},
-        tables=[
-            Table(["releases", *curves], [[str(count), *cells] for count, *cells in zip(counts, *shares, strict=True)])
-        ],
+        records=[{"mechanism": name, **fact} for name, curve in facts.items() for fact in curve],
+        facts=lambda: facts,
+        tables=[Table(["releases", *curves], rows)],
         words=[
             f"Each release of a ranking of {items} items costs its epsilon ({epsilon}) again. Publish it once, or keep "
             "the answer and give the same one every time."
         ],
-        figure=_figure(lambda axes: _draw_success(curves, axes)),
+        figure=drawing(lambda axes: _draw_success(curves, axes)),
     )
 
 
@@ -63,21 +60,21 @@ def position_report(attack: PositionAttack) -> Report:
         for place, (before, after) in enumerate(zip(attack.prior.tolist(), attack.posterior.tolist(), strict=True), 1)
     ]
     rows = [
-        [str(place), f"{before:.1%}", f"{after:.1%}", "█" * round(40 * after)]
-        for place, before, after in (record.values() for record in records)
+        [
+            str(record["position"]),
+            f"{record['before']:.1%}",
+            f"{record['after']:.1%}",
+            "█" * round(40 * record["after"]),
+        ]
+        for record in records
     ]
     return Report(
         title="Where did the item really stand?",
         records=records,
-        facts=lambda: {
-            "prior": attack.prior,
-            "posterior": attack.posterior,
-            "landed": attack.landed,
-            "odds_factor": attack.odds_factor,
-        },
+        facts=lambda: {name: getattr(attack, name) for name in ("prior", "posterior", "landed", "odds_factor")},
         tables=[Table(["position", "before", "after", ""], rows, texts=4)],
         words=[attack.explain()],
-        figure=_figure(attack.draw),
+        figure=drawing(attack.draw),
     )
 
 
@@ -100,17 +97,8 @@ def votes_report(attack: Membership) -> Report:
             "chance": attack.advantage_error,
         },
         words=[attack.explain()],
-        figure=_figure(attack.draw),
+        figure=drawing(attack.draw),
     )
-
-
-def _figure(draw: Callable[[Axes], None]) -> Callable[[], Figure]:
-    def drawn() -> Figure:
-        figure, (axes,) = new_figure(1, width=7.5, height=5)
-        draw(axes)
-        return figure
-
-    return drawn
 
 
 def _draw_success(curves: Mapping[str, Sequence[Success]], axes: Axes) -> None:

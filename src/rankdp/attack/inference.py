@@ -15,19 +15,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankdp.checks import whole
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_orders
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.kemeny import kemeny
 from rankdp.theory import kendall as theory
-from rankdp.theory.kendall import rate
-from rankdp.theory.permutations import all_permutations, moves
+from rankdp.theory.permutations import all_permutations, moves, places
+from rankdp.types import Longs
 
 EXACT_UP_TO = 7
 _TABLE_UP_TO = 6  # items up to which all pairs of rankings fit a table
@@ -70,31 +71,29 @@ def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
             return Inference(start.order, _likelihood(mechanism, seen, counts, start.order), start.exact, gap)
         return _climb(mechanism, seen, counts, start.order)
     candidates = all_permutations(mechanism.items)
-    likelihood = np.array([_likelihood(mechanism, seen, counts, secret) for secret in candidates])
+    likelihood = [_likelihood(mechanism, seen, counts, secret) for secret in candidates]
     best = int(np.argmax(likelihood))
-    return Inference(candidates[best], float(likelihood[best]), True)
+    return Inference(candidates[best], likelihood[best], True)
 
 
-def _likelihood(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.int64], secret: Orders) -> float:
+def _likelihood(mechanism: RankingMechanism, seen: Orders, counts: Longs, secret: Orders) -> float:
     return float(counts @ mechanism.log_prob(seen, secret))
 
 
-def _preferences(orders: Orders) -> NDArray[np.int64]:
+def _preferences(orders: Orders) -> Longs:
     """How often i stands before j."""
-    positions = np.argsort(orders, axis=1)
-    return np.asarray((positions[:, :, None] < positions[:, None, :]).sum(axis=0))
+    standing = np.argsort(orders, axis=1)
+    return np.asarray((standing[:, :, None] < standing[:, None, :]).sum(axis=0))
 
 
-def _climb(mechanism: RankingMechanism, seen: Orders, counts: NDArray[np.int64], start: Orders) -> Inference:
+def _climb(mechanism: RankingMechanism, seen: Orders, counts: Longs, start: Orders) -> Inference:
     """Move one item at a time, always the best move, while it helps."""
     best, value = np.asarray(start, dtype=np.int32), _likelihood(mechanism, seen, counts, start)
     steps = moves(mechanism.items)
     while True:
         values = [_likelihood(mechanism, seen, counts, best[step]) for step in steps]
         if max(values) <= value:
-            itself = np.arange(mechanism.items)
-            most = int(counts.sum()) * float(mechanism.log_prob(itself, itself)[0])
-            return Inference(best, value, False, most - value)
+            return Inference(best, value, False, int(counts.sum()) * mechanism.log_prob_of_no_change() - value)
         best, value = best[steps[int(np.argmax(values))]], max(values)
 
 
@@ -137,23 +136,21 @@ def success_probability(
     m = mechanism.items
     if m > _TABLE_UP_TO:
         raise InputError(f"the attack is repeated for up to {_TABLE_UP_TO} items, got {m}")
-    for name, value in (("releases", releases), ("repetitions", repetitions)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
-    table = _log_table(mechanism)
+    releases, repetitions = whole("releases", releases, 1), whole("repetitions", repetitions, 1)
+    table = mechanism.log_prob(all_permutations(m), np.arange(m))[_relative_places(m)]
     bits, hits, done = bits or SeededBits(0), 0.0, 0
     while done < repetitions:
         some = min(repetitions - done, max(1, _ROWS_AT_A_TIME // releases))
         drawn = mechanism.sample(np.tile(np.arange(m, dtype=np.int32), (some * releases, 1)), bits)
-        codes = _codes(drawn).reshape(some, releases) + math.factorial(m) * np.arange(some)[:, None]
+        codes = places(drawn).reshape(some, releases) + math.factorial(m) * np.arange(some)[:, None]
         counts = np.bincount(codes.ravel(), minlength=some * math.factorial(m)).reshape(some, -1)
         likelihood = counts @ table.T
         top = likelihood >= likelihood.max(axis=1, keepdims=True) - 1e-9 * releases
         hits += float((top[:, 0] / top.sum(axis=1)).sum())
         done += some
     low, high = _wilson(hits / repetitions, repetitions, level)
-    known = mechanism.disagreement_cost() == rate(m, float(mechanism.epsilon))  # the law that Theorem 2 is about
     eps = float(mechanism.epsilon)
+    known = mechanism.disagreement_cost() == theory.rate(m, eps)  # the law that Theorem 2 is about
     return Success(
         releases,
         eps,
@@ -193,49 +190,25 @@ def success_curve(
     """
     curve, bits = [], bits or SeededBits(0)
     for count in releases:
-        built = build(name, items, _epsilon(epsilon, items, count))
+        asked = epsilon
+        if epsilon in ("adaptive", "adaptive-log"):
+            growth = math.log(max(count, 2)) if epsilon == "adaptive-log" else 1.0
+            asked = theory.adaptive_epsilon(count, items) * growth
+        built = build(name, items, asked)
         assert isinstance(built, RankingMechanism)
         curve.append(success_probability(built, count, repetitions, bits.spawn()))
     return curve
 
 
-def _epsilon(epsilon: float | str, items: int, releases: int) -> Any:
-    if epsilon == "adaptive":
-        return theory.adaptive_epsilon(releases, items)
-    if epsilon == "adaptive-log":
-        return theory.adaptive_epsilon(releases, items) * math.log(max(releases, 2))
-    return epsilon
-
-
 def _wilson(share: float, trials: int, level: float) -> tuple[float, float]:
-    from statistics import NormalDist
-
     z = NormalDist().inv_cdf((1 + level) / 2)
     middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     reach = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
-def _log_table(mechanism: RankingMechanism) -> NDArray[np.float64]:
-    """Row x, column y: log P(y | x), all rankings in lexicographic order."""
-    m = mechanism.items
-    logs = mechanism.log_prob(all_permutations(m), np.arange(m))
-    return np.asarray(logs[_relative_codes(m)])
-
-
 @lru_cache(maxsize=8)
-def _relative_codes(items: int) -> NDArray[np.int64]:
-    """Row x, column y: the code of the relative permutation s, y[j] = x[s[j]]."""
+def _relative_places(items: int) -> Longs:
+    """Row x, column y: where the relative permutation s, y[j] = x[s[j]], stands in lexicographic order."""
     every = all_permutations(items)
-    inverse = np.argsort(every, axis=1).astype(np.int32)
-    return np.stack([_codes(relabelling[every]) for relabelling in inverse])
-
-
-def _codes(orders: NDArray[Any]) -> NDArray[np.int64]:
-    """The index of each permutation in lexicographic order (Lehmer code)."""
-    rows, m = orders.shape
-    code = np.zeros(rows, dtype=np.int64)
-    for position in range(m - 1):
-        smaller = (orders[:, position + 1 :] < orders[:, position : position + 1]).sum(axis=1)
-        code += smaller * math.factorial(m - 1 - position)
-    return code
+    return np.stack([places(inverse[every]) for inverse in np.argsort(every, axis=1)])

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankdp.checks import whole
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.report.plots import SERIES
+from rankdp.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class PositionAttack:
     @property
     def odds_factor(self) -> float:
         """The largest change of the odds between two positions: never above e^epsilon."""
-        change = self.posterior / np.where(self.prior > 0, self.prior, 1)
-        known = change[self.prior > 0]
-        return float(known.max() / known.min())
+        possible = self.prior > 0
+        change = self.posterior[possible] / self.prior[possible]
+        return float(change.max() / change.min())
 
     @property
     def guess(self) -> int:
@@ -54,7 +54,8 @@ class PositionAttack:
         return (
             f"The synthetic ranking shows the item at position {self.landed}. The best guess is position {self.guess}: "
             f"{after:.0%} likely, {before:.0%} before. The odds between two positions changed by a factor of at most "
-            f"{self.odds_factor:.3g}; epsilon {self.epsilon:g} allows {_power(self.epsilon)}."
+            f"{self.odds_factor:.3g}; epsilon {self.epsilon:g} allows "
+            + (f"{math.exp(self.epsilon):.3g}." if self.epsilon < 14 else f"e^{self.epsilon:g}.")
         )
 
     def draw(self, axes: Axes) -> None:
@@ -86,15 +87,10 @@ def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike |
         not given.
     """
     m = mechanism.items
-    if isinstance(landed, bool) or not isinstance(landed, (int, np.integer)) or not 1 <= landed <= m:
-        raise InputError(f"landed must be a position from 1 to {m}, got {landed!r}")
+    landed = whole("landed", landed, 1, m)
     before = np.full(m, 1 / m) if prior is None else np.asarray(prior, dtype=np.float64)
     if before.shape != (m,) or not np.isfinite(before).all() or (before < 0).any() or before.sum() <= 0:
         raise InputError(f"prior must be {m} numbers of at least 0 that are not all 0, got {prior!r}")
     before = before / before.sum()
     after = before * mechanism.position_matrix()[:, landed - 1]
-    return PositionAttack(int(landed), before, after / after.sum(), float(mechanism.epsilon))
-
-
-def _power(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 14 else f"e^{epsilon:g}"
+    return PositionAttack(landed, before, after / after.sum(), float(mechanism.epsilon))

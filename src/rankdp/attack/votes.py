@@ -18,21 +18,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
-from rankdp.errors import InputError
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.exact import Real, positive
-from rankdp.publish.rank import rank
+from rankdp.publish.rank import METHODS, rank
 from rankdp.rankers.bradley_terry import fit
 from rankdp.report.plots import SERIES
+from rankdp.types import Floats, Longs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 def score_attack(released: ArrayLike, reference: ArrayLike, winners: ArrayLike, losers: ArrayLike) -> Floats:
@@ -47,8 +46,8 @@ def score_attack(released: ArrayLike, reference: ArrayLike, winners: ArrayLike, 
     winners, losers
         The two items of each comparison, as indices into the strengths.
     """
-    lean = np.asarray(released, dtype=np.float64) - np.asarray(reference, dtype=np.float64)
     truth = np.asarray(reference, dtype=np.float64)
+    lean = np.asarray(released, dtype=np.float64) - truth
     won, lost = np.asarray(winners), np.asarray(losers)
     surprise = 1 / (1 + np.exp(truth[won] - truth[lost]))  # 1 - F: the winner's own outcome is y = 1
     return np.asarray((lean[won] - lean[lost]) * surprise)
@@ -70,10 +69,7 @@ class Membership:
         order = np.argsort(-values, kind="stable")
         last = np.append(np.diff(values[order]) != 0, True)  # equal values are called together
         true, false = np.cumsum(member[order])[last], np.cumsum(1 - member[order])[last]
-        return (
-            np.concatenate([[0.0], false / len(self.outside)]),
-            np.concatenate([[0.0], true / len(self.inside)]),
-        )
+        return np.append(0.0, false / len(self.outside)), np.append(0.0, true / len(self.inside))
 
     @property
     def area(self) -> float:
@@ -160,8 +156,7 @@ def membership_experiment(
     seed
         The seed of the votes and of the noise.
     """
-    if method not in ("bradley-terry", "copeland"):
-        raise InputError(f"method must be bradley-terry or copeland, got {method!r}")
+    one_of("method", method, METHODS)
     random, names = np.random.default_rng(seed), [f"{index:03}" for index in range(items)]
     inside, outside = np.empty(repetitions), np.empty(repetitions)
     for turn in range(repetitions):
@@ -182,19 +177,18 @@ def membership_experiment(
             ).value
             released = np.empty(items)
             released[[names.index(item) for item in board.items]] = board.scores
-        scored = score_attack(released, truth, won[[0, -1]], lost[[0, -1]])
-        inside[turn], outside[turn] = scored
+        inside[turn], outside[turn] = score_attack(released, truth, won[[0, -1]], lost[[0, -1]])
     return Membership(inside, outside, None if epsilon is None else float(positive(epsilon)))
 
 
-def _votes(truth: Floats, count: int, random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _votes(truth: Floats, count: int, random: np.random.Generator) -> tuple[Longs, Longs]:
     left = random.integers(0, len(truth), count)
     right = (left + random.integers(1, len(truth), count)) % len(truth)
     first = random.random(count) < 1 / (1 + np.exp(truth[right] - truth[left]))
     return np.where(first, left, right), np.where(first, right, left)
 
 
-def _plain(won: NDArray[np.int64], lost: NDArray[np.int64], names: list[str]) -> Floats:
+def _plain(won: Longs, lost: Longs, names: list[str]) -> Floats:
     """The fit without any noise, and hardly a ridge."""
     wins = np.zeros((len(names), len(names)))
     np.add.at(wins, (won, lost), 1)

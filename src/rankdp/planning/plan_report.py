@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.planning.plan import Plan, short
 from rankdp.planning.situation import Measure
 from rankdp.report.document import Report, Table
-from rankdp.report.plots import COLOURS, new_figure
+from rankdp.report.plots import COLOURS, drawing
+from rankdp.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 
 def plan_report(plan: Plan) -> Report:
@@ -29,12 +26,6 @@ def plan_report(plan: Plan) -> Report:
     plan
         What ``rankdp.plan`` returned.
     """
-
-    def figure() -> Figure:
-        drawn, (axes,) = new_figure(1, width=8, height=4.6)
-        draw(plan, axes)
-        return drawn
-
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
@@ -45,7 +36,7 @@ def plan_report(plan: Plan) -> Report:
         tables=[_table(plan)],
         words=[plan.explain()],
         footer=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
-        figure=figure,
+        figure=drawing(lambda axes: draw(plan, axes), width=8, height=4.6),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankdp.errors import Unsupported
@@ -12,6 +12,7 @@ from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _METHODS = {"bradley-terry": "#0072B2", "copeland": "#D55E00"}
@@ -42,6 +43,17 @@ def new_figure(columns: int, width: float, height: float) -> tuple[Figure, Any]:
     """A figure that needs no screen, with a row of axes."""
     figure, grid = new_grid(1, columns, width, height)
     return figure, grid[0]
+
+
+def drawing(draw: Callable[[Axes], None], width: float = 7.5, height: float = 5) -> Callable[[], Figure]:
+    """Makes, when it is called, a figure with one pair of axes that ``draw`` has drawn on."""
+
+    def drawn() -> Figure:
+        figure, (axes,) = new_figure(1, width, height)
+        draw(axes)
+        return figure
+
+    return drawn
 
 
 def new_grid(rows: int, columns: int, width: float, height: float, share_y: bool = False) -> tuple[Figure, Any]:
