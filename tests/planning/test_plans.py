@@ -273,7 +273,7 @@ def test_measures_in_words():
         (("ranking", {"items": 5, "epsilon": 1, "top": 5}), "top must be a whole number from 1 to 4, got 5"),
         (("scores", {"items": 5, "epsilon": 1, "level": 1}), "level must be a number above 0 and below 1, got 1"),
         (("scores", {"items": 5, "epsilon": 1, "bounds": (1, 0)}), "bounds must be two finite numbers"),
-        (("scores", {"items": 5, "epsilon": 1, "delta": 2}), "delta must be at least 0 and below 1, got 2"),
+        (("scores", {"items": 5, "epsilon": 1, "delta": 2}), "delta must be a finite number of at least 0 and below 1"),
         (("comparisons", {"items": 5, "comparisons": 0, "protect": "outcome", "epsilon": 1}), "comparisons must be"),
         (("comparisons", {"items": 5, "comparisons": 9, "protect": "voter", "epsilon": 1}), "needs max_per_voter"),
     ],

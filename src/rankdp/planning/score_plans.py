@@ -1,7 +1,6 @@
 """Planning for a vector of scores (Jeong): what sorting the noisy scores tells of their order.
 
-Each noise has the smallest standard deviation that its epsilon allows for scores in the bounds, (24); the generalised
-normal takes the shape p that makes the first-order error (35) smallest.
+Each noise has the smallest standard deviation that its epsilon allows for scores in the bounds, (24).
 """
 
 from __future__ import annotations
@@ -11,16 +10,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from rankdp.checks import number, whole
 from rankdp.errors import InputError
+from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.theory import recovery
 from rankdp.theory.assumed_laws import score_law
-from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, Staircase, delta_inverse, rdp_inverse
-from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.theory.noises import GeneralizedNormal, ScoreNoise
 from rankdp.theory.score_laws import ScoreLaw
-
-_PURE = ("laplace", "staircase", "generalized-normal")
-_LARGEST_STAIRCASE = 500.0  # beyond, its central step is narrower than floating point tells from none
 
 
 class ScoreVector(Situation):
@@ -36,16 +33,17 @@ class ScoreVector(Situation):
     def __init__(
         self, items: int, bounds: tuple[float, float] = (0.0, 1.0), law: Any = "uniform", delta: float = 0
     ) -> None:
-        if isinstance(items, bool) or not isinstance(items, int) or items < 2:
-            raise InputError(f"items must be an integer of at least 2, got {items!r}")
+        self.items, self.delta = whole("items", items, 2), number("delta", delta, 0, below=1)
         low, high = (float(end) for end in bounds)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InputError(f"bounds must be two finite numbers, the first below the second, got {low:g} and {high:g}")
-        if not 0 <= delta < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!r}")
-        self.items, self.span, self.delta = items, high - low, float(delta)
+        self.span = high - low
         self.law: ScoreLaw = score_law(law, low, high)
-        self.options = (*_PURE, "gaussian") if delta else _PURE
+        self.options = tuple(
+            name
+            for name, kind in SCORE_MECHANISMS.items()
+            if "epsilon" in kind.needs and (self.delta or "delta" not in kind.needs)
+        )
         self.subject = f"{items} scores between {low:g} and {high:g}"
         self._assumed = f"{'an' if law == 'exponential' else 'a'} {law}" if isinstance(law, str) else "the given"
 
@@ -58,7 +56,8 @@ class ScoreVector(Situation):
         )
 
     def _noise(self, option: str, epsilon: float) -> tuple[ScoreNoise, float]:
-        return _calibrated(option, epsilon, self.delta, self.span)
+        noise, sigma = _planned(option, epsilon, self.delta)
+        return noise, sigma * self.span
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """By the closed forms and quadratures of ``theory.recovery``."""
@@ -72,24 +71,9 @@ class ScoreVector(Situation):
         return {"standard_deviation": sigma, **shape}
 
 
-@lru_cache
-def _shapes() -> tuple[ScoreNoise, ...]:
-    """The generalised normals on a grid of shapes: the minimum is flat, and tables of each shape can be kept."""
-    return (Laplace(), *(GeneralizedNormal(step / 20) for step in range(19, 0, -1)))
-
-
 @lru_cache(maxsize=1024)
-def _calibrated(option: str, epsilon: float, delta: float, span: float) -> tuple[ScoreNoise, float]:
-    """The noise and its smallest standard deviation."""
-    if option == "gaussian":
-        return Gaussian(), delta_inverse(Gaussian(), epsilon, delta, span)
-    noise: ScoreNoise = Laplace()
-    if option == "staircase":
-        epsilon = min(epsilon, _LARGEST_STAIRCASE)
-        noise = Staircase(epsilon)
-    elif option == "generalized-normal":
-        noise = min(_shapes(), key=lambda one: one.mean_difference * rdp_inverse(one, math.inf, epsilon, 1.0))
-    return noise, rdp_inverse(noise, math.inf, epsilon, span)
+def _planned(option: str, epsilon: float, delta: float) -> tuple[ScoreNoise, float]:
+    return SCORE_MECHANISMS[option].planned(epsilon, delta)
 
 
 def accuracy_of_sorting(

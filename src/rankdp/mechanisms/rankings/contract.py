@@ -58,7 +58,7 @@ _SHARP = 40  # bits that a weight must be good to before its logarithm is stated
 class RankingMechanism(ABC):
     """An eps-ranking-DP mechanism for rankings of ``items`` items."""
 
-    #: the name in the registry
+    #: the name in the registry, on the command line and in figures
     name: ClassVar[str]
     #: its colour in figures
     colour: ClassVar[str] = "#5B5B5B"

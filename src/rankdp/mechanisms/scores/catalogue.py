@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankdp.errors import InputError
+from rankdp.checks import one_of
 from rankdp.mechanisms.scores.grid import Asked, Grid, ScoreMechanism, check_bounds, fitting_steps
 from rankdp.mechanisms.scores.grid_noises import (
     BallScores,
@@ -21,9 +21,11 @@ from rankdp.mechanisms.scores.grid_noises import (
 )
 from rankdp.privacy.exact import Real
 
+_TRIAL_STEPS = 1 << 20  # of a grid on which the noise is measured
 SCORE_MECHANISMS: dict[str, type[ScoreMechanism]] = {
-    one.name: one for one in (LaplaceScores, GaussianScores, GeneralizedNormalScores, StaircaseScores, BallScores)
+    kind.name: kind for kind in (LaplaceScores, GaussianScores, GeneralizedNormalScores, StaircaseScores, BallScores)
 }
+"""All noises for scores by name, simple ones first."""
 
 
 def score_mechanism(
@@ -58,10 +60,10 @@ def score_mechanism(
     steps
         The number of grid steps between the bounds; chosen from public numbers if not given.
     """
-    if noise not in SCORE_MECHANISMS:
-        raise InputError(f"noise must be one of {', '.join(SCORE_MECHANISMS)}, got {noise!r}")
+    one_of("noise", noise, SCORE_MECHANISMS)
     kind = SCORE_MECHANISMS[noise]
     low, high = check_bounds(bounds)
-    asked = Asked.read(epsilon, delta, p, gamma, count if "count" in kind.takes else None)
-    kind.check(asked)
-    return kind(Grid(low, high, fitting_steps(kind.spread(asked)) if steps is None else steps), asked)
+    asked = Asked.read(epsilon, delta, p, gamma, count if "count" in kind.needs else None)
+    if steps is None:
+        steps = fitting_steps(kind(Grid(low, high, _TRIAL_STEPS), asked).deviation / _TRIAL_STEPS)
+    return kind(Grid(low, high, steps), asked)

@@ -19,16 +19,16 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankdp.checks import whole
 from rankdp.errors import InputError
-from rankdp.mechanisms.scores.tails import ORDERS
+from rankdp.mechanisms.scores.tails import ORDERS, pure_renyi
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import ONE_SCORE, Guarantee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.types import Floats, Longs
 
 _FINE = 20  # log2 of the fewest steps in the bounds, and in the noise's standard deviation, where integers allow it
 _FINEST = 40
@@ -46,21 +46,20 @@ class Grid:
     steps: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or not 1 <= self.steps <= _MOST_STEPS:
-            raise InputError(f"steps must be an integer from 1 to 2^{_WIDEST}, got {self.steps!r}")
+        whole("steps", self.steps, 1, _MOST_STEPS)
 
     @property
     def step(self) -> Fraction:
         """The distance of neighbouring grid points."""
         return (self.high - self.low) / self.steps
 
-    def integers(self, scores: Floats) -> Integers:
+    def integers(self, scores: Floats) -> Longs:
         """Each score as the number of steps above the lower bound, clipped to the bounds."""
         low, high = float(self.low), float(self.high)
         share = (np.clip(scores, low, high) - low) / float(self.high - self.low)
         return np.rint(np.clip(share, 0, 1) * self.steps).astype(np.int64)
 
-    def scores(self, integers: Integers) -> Floats:
+    def scores(self, integers: Longs) -> Floats:
         """Integers as scores."""
         return np.asarray(float(self.low) + integers * float(self.step))
 
@@ -91,7 +90,7 @@ def fitting_steps(spread: float) -> int:
     A power of two from public numbers only: 2^20 steps, more where the noise would otherwise span fewer than 2^20 of
     them, fewer where it would not fit 64-bit integers.
     """
-    log = math.log2(spread)
+    log = math.log2(min(max(spread, 1e-300), 1e300))
     if log > _WIDEST:
         raise InputError(
             f"this privacy needs noise of 2^{math.ceil(log)} times the range of the bounds, more than 64-bit integers "
@@ -113,19 +112,16 @@ class Asked:
     @classmethod
     def read(cls, epsilon: Real | None, delta: Real, p: Real | None, gamma: Real | None, count: int | None) -> Asked:
         """The numbers, read exactly; "inf" is a p."""
+        shape: Fraction | float | None = None
+        if p is not None:
+            shape = math.inf if str(p).strip().lower() in ("inf", "infinity") else rational(p, "p")
         return cls(
             None if epsilon is None else positive(epsilon),
             rational(delta, "delta"),
-            None if p is None else _shape(p),
+            shape,
             None if gamma is None else rational(gamma, "gamma"),
             count,
         )
-
-
-def _shape(p: Real) -> Fraction | float:
-    if str(p).strip().lower() in ("inf", "infinity"):
-        return math.inf
-    return rational(p, "p")
 
 
 @dataclass(frozen=True)
@@ -135,32 +131,38 @@ class ScoreMechanism(ABC):
     grid: Grid
     asked: Asked
 
+    #: the name in the catalogue, on the command line and in figures
     name: ClassVar[str]
     #: its colour in figures
     colour: ClassVar[str] = "#5B5B5B"
-    #: which of epsilon, delta, p, gamma and count this noise is asked for with
-    takes: ClassVar[tuple[str, ...]]
+    #: which of epsilon, delta, p, gamma and count it cannot do without
+    needs: ClassVar[tuple[str, ...]]
+    #: which of them it takes beside those
+    takes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        self.check(self.asked)
-
-    @classmethod
-    def check(cls, asked: Asked) -> None:
         """Refuse what this noise cannot promise, in one sentence."""
-        if "epsilon" in cls.takes and (asked.epsilon is None or asked.epsilon <= 0):
-            raise InputError(f"epsilon must be a finite number above 0 for {cls.name} noise, got {asked.epsilon}")
+        asked, known = self.asked, self.needs + self.takes
         if not 0 <= asked.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {asked.delta}")
-        if "delta" not in cls.takes and asked.delta:
-            raise InputError(f"delta must be 0 for {cls.name} noise, which needs none, got {asked.delta}")
-        for option in ("p", "gamma"):
-            if option not in cls.takes and getattr(asked, option) is not None:
-                raise InputError(f"{option} must not be given for {cls.name} noise, got {getattr(asked, option)}")
+        for option in ("epsilon", "p", "gamma"):
+            if option not in known and getattr(asked, option) is not None:
+                raise InputError(f"{option} must not be given for {self.name} noise, got {getattr(asked, option)}")
+        if "epsilon" in self.needs and (asked.epsilon is None or asked.epsilon <= 0):
+            raise InputError(f"epsilon must be a finite number above 0 for {self.name} noise, got {asked.epsilon}")
+        if "delta" in self.needs and not asked.delta:
+            raise InputError(
+                f"delta must be above 0 and below 1 for {self.name} noise, which has no finite epsilon, got 0"
+            )
+        if "delta" not in known and asked.delta:
+            raise InputError(f"delta must be 0 for {self.name} noise, which needs none, got {asked.delta}")
+        if "count" in self.needs:
+            whole("count", asked.count, 1)
 
     @classmethod
     @abstractmethod
-    def spread(cls, asked: Asked) -> float:
-        """About the standard deviation of the noise, as a multiple of the distance of the bounds."""
+    def planned(cls, epsilon: float, delta: float) -> tuple[ScoreNoise, float]:
+        """For plans: the continuous law of variance 1, and its standard deviation where the bounds are 1 apart."""
 
     @property
     def epsilon(self) -> Fraction:
@@ -201,9 +203,19 @@ class ScoreMechanism(ABC):
             "standard_deviation": self.standard_deviation,
         }
 
-    @abstractmethod
     def renyi(self, alpha: float) -> float:
         """The Rényi epsilon of order ``alpha`` > 1, rounded up; infinite where there is none."""
+        try:
+            order = float(alpha)
+        except (TypeError, ValueError):
+            order = math.nan
+        if not 1 < order < math.inf:
+            raise InputError(f"alpha must be a finite number above 1, got {alpha}")
+        return self._renyi(order)
+
+    def _renyi(self, order: float) -> float:
+        """The same for an order that was checked: by default the curve that every eps-DP mechanism obeys."""
+        return pure_renyi(float(self.epsilon), order)
 
     @abstractmethod
     def exponent(self, j: int, bits: int) -> tuple[Fraction, Fraction]:
@@ -214,7 +226,7 @@ class ScoreMechanism(ABC):
         """log P(noise = j), in floating point."""
 
     @abstractmethod
-    def noise(self, count: int, bits: Bits) -> Integers:
+    def noise(self, count: int, bits: Bits) -> Longs:
         """``count`` draws of the noise, in steps."""
 
     def sample(self, scores: ArrayLike, bits: Bits) -> Floats:
@@ -224,14 +236,3 @@ class ScoreMechanism(ABC):
             raise InputError("scores must be one row of finite numbers")
         noisy = self.grid.integers(values) + self.noise(len(values), bits)
         return self.grid.scores(np.clip(noisy, -_FARTHEST, _FARTHEST))
-
-
-def check_order(alpha: float) -> float:
-    """A Rényi order as a float above 1."""
-    try:
-        order = float(alpha)
-    except (TypeError, ValueError):
-        order = math.nan
-    if not 1 < order < math.inf:
-        raise InputError(f"alpha must be a finite number above 1, got {alpha}")
-    return order

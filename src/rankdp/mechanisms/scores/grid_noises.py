@@ -9,7 +9,7 @@ smallest.
 
 *Generalised normal* (Jeong, Section 4.4): P(j) proportional to ``exp(-eps (|j|/K)^p)`` for p <= 1. eps-DP: t^p is
 subadditive, ``|j + s|^p <= |j|^p + K^p``, which is (33) on the grid, with a = K/eps^(1/p). For p > 1 the log-ratio is
-unbounded; P(j) proportional to ``exp(-(|j|/a)^p)`` is (eps, delta)-DP with the smallest a that ``score_tails`` proves.
+unbounded; P(j) proportional to ``exp(-(|j|/a)^p)`` is (eps, delta)-DP with the smallest a that ``tails`` proves.
 
 *Gaussian*: P(j) proportional to exp(-j^2/(2 sigma^2)), (eps, delta)-DP in the same way, and zCDP with rho = K^2/(2
 sigma^2) (Canonne, Kamath, Steinke 2020), so that D_a <= a rho, (31).
@@ -32,63 +32,23 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.scores.grid import Asked, Floats, Integers, ScoreMechanism, check_order
-from rankdp.mechanisms.scores.tails import PowerTails, calibrate, laplace_renyi, pure_renyi
+from rankdp.mechanisms.scores.grid import ScoreMechanism
+from rankdp.mechanisms.scores.tails import PowerTails, calibrate, laplace_renyi
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.privacy.guarantee import ONE_SCORE, Guarantee
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace, geometric, uniform_below
 from rankdp.privacy.powers import PowerLaw
+from rankdp.theory import noises
+from rankdp.types import Floats, Longs
 
-_TRIAL_STEPS = 1 << 20
 _LARGEST_P = 64
+_LARGEST_PLANNED = 500.0  # the epsilon beyond which a first stair is narrower than floating point tells from none
 _calibrate = lru_cache(maxsize=256)(calibrate)
-
-
-class LaplaceScores(ScoreMechanism):
-    """Discrete Laplace noise of scale K/eps."""
-
-    name: ClassVar[str] = "laplace"
-    colour: ClassVar[str] = "#CC79A7"
-    takes: ClassVar[tuple[str, ...]] = ("epsilon",)
-
-    @classmethod
-    def spread(cls, asked: Asked) -> float:
-        """sqrt(2)/eps."""
-        assert asked.epsilon is not None
-        return math.sqrt(2) / float(asked.epsilon)
-
-    @property
-    def scale(self) -> Fraction:
-        """In steps."""
-        return self.grid.steps / self.epsilon
-
-    @property
-    def deviation(self) -> float:
-        """sqrt(2r)/(1-r) with r = exp(-1/scale)."""
-        rate = float(1 / self.scale)
-        return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
-
-    def renyi(self, alpha: float) -> float:
-        """The discrete form of (27)."""
-        return laplace_renyi(float(self.epsilon), self.grid.steps, check_order(alpha))
-
-    def exponent(self, j: int, bits: int) -> tuple[Fraction, Fraction]:
-        """``|j|/scale``, which is rational."""
-        return abs(j) / self.scale, abs(j) / self.scale
-
-    def log_prob(self, j: ArrayLike) -> Floats:
-        """``log((1-r)/(1+r)) - |j|/scale``."""
-        rate = float(1 / self.scale)
-        return math.log(math.tanh(rate / 2)) - np.abs(np.asarray(j, dtype=np.float64)) * rate
-
-    def noise(self, count: int, bits: Bits) -> Integers:
-        """Exact."""
-        return discrete_laplace(self.scale, count, bits)
 
 
 class _PowerScores(ScoreMechanism):
@@ -104,7 +64,7 @@ class _PowerScores(ScoreMechanism):
         """The law in floating point."""
         return PowerTails(float(self.law.p), float(self.law.rate), float(self.law.scale))
 
-    @cached_property
+    @property
     def deviation(self) -> float:
         """The root of the variance on the grid."""
         return math.sqrt(self.tails.variance)
@@ -119,9 +79,46 @@ class _PowerScores(ScoreMechanism):
         magnitudes = np.abs(np.asarray(j, dtype=np.float64))
         return np.asarray(-law.rate * (magnitudes / law.scale) ** law.p - math.log(sum(law.whole) / 2))
 
-    def noise(self, count: int, bits: Bits) -> Integers:
+    def noise(self, count: int, bits: Bits) -> Longs:
         """Exact."""
         return self.law.sample(count, bits)
+
+
+class LaplaceScores(_PowerScores):
+    """Discrete Laplace noise of scale K/eps."""
+
+    name: ClassVar[str] = "laplace"
+    colour: ClassVar[str] = "#CC79A7"
+    needs: ClassVar[tuple[str, ...]] = ("epsilon",)
+
+    @classmethod
+    def planned(cls, epsilon: float, delta: float) -> tuple[noises.ScoreNoise, float]:
+        """sqrt(2)/eps."""
+        return noises.Laplace(), math.sqrt(2) / epsilon
+
+    @property
+    def scale(self) -> Fraction:
+        """In steps."""
+        return self.grid.steps / self.epsilon
+
+    @property
+    def law(self) -> PowerLaw:
+        """p = 1."""
+        return PowerLaw(Fraction(1), Fraction(1), self.scale)
+
+    @property
+    def deviation(self) -> float:
+        """sqrt(2r)/(1-r) with r = exp(-1/scale)."""
+        rate = float(1 / self.scale)
+        return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
+
+    def _renyi(self, order: float) -> float:
+        """The discrete form of (27)."""
+        return laplace_renyi(float(self.epsilon), self.grid.steps, order)
+
+    def noise(self, count: int, bits: Bits) -> Longs:
+        """Exact."""
+        return discrete_laplace(self.scale, count, bits)
 
 
 class GaussianScores(_PowerScores):
@@ -129,20 +126,12 @@ class GaussianScores(_PowerScores):
 
     name: ClassVar[str] = "gaussian"
     colour: ClassVar[str] = "#E69F00"
-    takes: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
 
     @classmethod
-    def check(cls, asked: Asked) -> None:
-        """delta must be above 0."""
-        super().check(asked)
-        if asked.delta == 0:
-            raise InputError("delta must be above 0 and below 1 for gaussian noise, which has no finite epsilon, got 0")
-
-    @classmethod
-    def spread(cls, asked: Asked) -> float:
-        """sigma on a trial grid."""
-        assert asked.epsilon is not None
-        return float(_calibrate(Fraction(2), Fraction(1, 2), _TRIAL_STEPS, asked.epsilon, asked.delta)) / _TRIAL_STEPS
+    def planned(cls, epsilon: float, delta: float) -> tuple[noises.ScoreNoise, float]:
+        """The smallest sigma."""
+        return noises.Gaussian(), noises.delta_inverse(noises.Gaussian(), epsilon, delta, 1.0)
 
     @cached_property
     def sigma(self) -> Fraction:
@@ -169,11 +158,11 @@ class GaussianScores(_PowerScores):
         """With rho."""
         return {**super().parameters, "rho": self.rho}
 
-    def renyi(self, alpha: float) -> float:
+    def _renyi(self, order: float) -> float:
         """alpha rho."""
-        return upwards(check_order(alpha) * self.rho)
+        return upwards(order * self.rho)
 
-    def noise(self, count: int, bits: Bits) -> Integers:
+    def noise(self, count: int, bits: Bits) -> Longs:
         """Exact."""
         return discrete_gaussian(self.sigma, count, bits)
 
@@ -183,31 +172,25 @@ class GeneralizedNormalScores(_PowerScores):
 
     name: ClassVar[str] = "generalized-normal"
     colour: ClassVar[str] = "#D55E00"
-    takes: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "p")
+    needs: ClassVar[tuple[str, ...]] = ("epsilon", "p")
+    takes: ClassVar[tuple[str, ...]] = ("delta",)
+
+    def __post_init__(self) -> None:
+        """Delta goes with p above 1, and only there."""
+        super().__post_init__()
+        p, delta = self.asked.p, self.delta
+        if not isinstance(p, Fraction) or not 0 < p <= _LARGEST_P:
+            raise InputError(f"p must be above 0 and at most {_LARGEST_P} for {self.name} noise, got {p}")
+        if p <= 1 and delta:
+            raise InputError(f"delta must be 0 for {self.name} noise with p of at most 1, got {delta}")
+        if p > 1 and not delta:
+            raise InputError(f"delta must be above 0 for {self.name} noise with p above 1 (no finite epsilon), got 0")
 
     @classmethod
-    def check(cls, asked: Asked) -> None:
-        """delta goes with p above 1, and only there."""
-        super().check(asked)
-        if not isinstance(asked.p, Fraction) or not 0 < asked.p <= _LARGEST_P:
-            raise InputError(f"p must be above 0 and at most {_LARGEST_P} for {cls.name} noise, got {asked.p}")
-        if asked.p <= 1 and asked.delta:
-            raise InputError(f"delta must be 0 for {cls.name} noise with p of at most 1, got {asked.delta}")
-        if asked.p > 1 and not asked.delta:
-            raise InputError(f"delta must be above 0 for {cls.name} noise with p above 1 (no finite epsilon), got 0")
-
-    @classmethod
-    def spread(cls, asked: Asked) -> float:
-        """h(p)/eps^(1/p), or that of the scale on a trial grid."""
-        assert isinstance(asked.p, Fraction)
-        assert asked.epsilon is not None
-        p = float(asked.p)
-        if asked.p > 1:
-            size = math.log(_calibrate(asked.p, Fraction(1), _TRIAL_STEPS, asked.epsilon, asked.delta) / _TRIAL_STEPS)
-        else:
-            size = -math.log(asked.epsilon) / p
-        size += (math.lgamma(3 / p) - math.lgamma(1 / p)) / 2
-        return math.exp(min(max(size, -700.0), 700.0))
+    def planned(cls, epsilon: float, delta: float) -> tuple[noises.ScoreNoise, float]:
+        """With the shape of a pure epsilon that makes the first-order error (35) smallest."""
+        sigmas = [(noise, noises.rdp_inverse(noise, math.inf, epsilon, 1.0)) for noise in _shapes()]
+        return min(sigmas, key=lambda pair: pair[0].mean_difference * pair[1])
 
     @property
     def p(self) -> Fraction:
@@ -228,14 +211,17 @@ class GeneralizedNormalScores(_PowerScores):
         """With p."""
         return {**super().parameters, "p": str(self.p)}
 
-    def renyi(self, alpha: float) -> float:
-        """Summed for p > 1; up to 1, the curve that all of pure eps-DP obeys, and at 1 that of Laplace noise."""
-        order = check_order(alpha)
+    def _renyi(self, order: float) -> float:
+        """Summed for p > 1, that of Laplace noise at 1, and below the curve of all of pure eps-DP."""
         if self.p > 1:
             return self.tails.renyi(order, self.grid.steps)
-        if self.p == 1:
-            return laplace_renyi(float(self.epsilon), self.grid.steps, order)
-        return pure_renyi(float(self.epsilon), order)
+        return laplace_renyi(float(self.epsilon), self.grid.steps, order) if self.p == 1 else super()._renyi(order)
+
+
+@lru_cache
+def _shapes() -> tuple[noises.ScoreNoise, ...]:
+    """The generalised normals on a grid of shapes: the minimum is flat, and tables of each shape can be kept."""
+    return (noises.Laplace(), *(noises.GeneralizedNormal(step / 20) for step in range(19, 0, -1)))
 
 
 class StaircaseScores(ScoreMechanism):
@@ -243,21 +229,20 @@ class StaircaseScores(ScoreMechanism):
 
     name: ClassVar[str] = "staircase"
     colour: ClassVar[str] = "#0072B2"
-    takes: ClassVar[tuple[str, ...]] = ("epsilon", "gamma")
+    needs: ClassVar[tuple[str, ...]] = ("epsilon",)
+    takes: ClassVar[tuple[str, ...]] = ("gamma",)
+
+    def __post_init__(self) -> None:
+        """Gamma is a share."""
+        super().__post_init__()
+        if self.asked.gamma is not None and not 0 <= self.asked.gamma <= 1:
+            raise InputError(f"gamma must be between 0 and 1, got {self.asked.gamma}")
 
     @classmethod
-    def check(cls, asked: Asked) -> None:
-        """gamma is a share."""
-        super().check(asked)
-        if asked.gamma is not None and not 0 <= asked.gamma <= 1:
-            raise InputError(f"gamma must be between 0 and 1, got {asked.gamma}")
-
-    @classmethod
-    def spread(cls, asked: Asked) -> float:
-        """About 1/eps while that is large, else the width of the first stair."""
-        assert asked.epsilon is not None
-        eps = float(asked.epsilon)
-        return max(math.sqrt(2) / eps if eps < 2 else 0.0, float(asked.gamma or 0) or math.exp(-min(eps, 80.0) / 2) / 2)
+    def planned(cls, epsilon: float, delta: float) -> tuple[noises.ScoreNoise, float]:
+        """With the best gamma."""
+        noise = noises.Staircase(min(epsilon, _LARGEST_PLANNED))
+        return noise, noises.rdp_inverse(noise, math.inf, noise.epsilon, 1.0)
 
     @cached_property
     def first(self) -> int:
@@ -298,10 +283,6 @@ class StaircaseScores(ScoreMechanism):
         whole, second = self._moments
         return math.sqrt(second / whole)
 
-    def renyi(self, alpha: float) -> float:
-        """The curve that all of pure eps-DP obeys."""
-        return pure_renyi(float(self.epsilon), check_order(alpha))
-
     def exponent(self, j: int, bits: int) -> tuple[Fraction, Fraction]:
         """eps level, which is rational."""
         return self.epsilon * self.level(j), self.epsilon * self.level(j)
@@ -311,7 +292,7 @@ class StaircaseScores(ScoreMechanism):
         stairs, rest = np.divmod(np.abs(np.asarray(j, dtype=np.int64)), self.grid.steps)
         return np.asarray(-float(self.epsilon) * (stairs + (rest >= self.first)) - math.log(self._moments[0]))
 
-    def noise(self, count: int, bits: Bits) -> Integers:
+    def noise(self, count: int, bits: Bits) -> Longs:
         """Exact: the stair pair, which of the two, the place on it and the sign; a negative zero is drawn again."""
         steps, first = self.grid.steps, self.first
         drawn = np.empty(count, dtype=np.int64)
@@ -353,39 +334,35 @@ class BallScores(ScoreMechanism):
 
     name: ClassVar[str] = "ball"
     colour: ClassVar[str] = "#56B4E9"
-    takes: ClassVar[tuple[str, ...]] = ("delta", "p", "count")
+    needs: ClassVar[tuple[str, ...]] = ("delta", "count")
+    takes: ClassVar[tuple[str, ...]] = ("p",)
+
+    def __post_init__(self) -> None:
+        """P may be infinite, which it is unless asked for otherwise."""
+        super().__post_init__()
+        if not self.cube and not 0 < self.p <= _LARGEST_P:
+            raise InputError(f"p must be above 0 and at most {_LARGEST_P}, or inf, for ball noise, got {self.asked.p}")
 
     @classmethod
-    def check(cls, asked: Asked) -> None:
-        """delta instead of epsilon."""
-        super().check(asked)
-        if asked.epsilon is not None:
-            raise InputError(
-                f"epsilon must not be given for ball noise, which has no finite one: give delta alone, "
-                f"got epsilon {asked.epsilon}"
-            )
-        if asked.delta == 0:
-            raise InputError("delta must be above 0 and below 1 for ball noise, got 0")
-        if asked.p is not None and asked.p != math.inf and not 0 < asked.p <= _LARGEST_P:
-            raise InputError(f"p must be above 0 and at most {_LARGEST_P}, or inf, for ball noise, got {asked.p}")
-        if asked.count is None or asked.count < 1:
-            raise InputError(f"count must be the number of scores, at least 1, for ball noise, got {asked.count}")
+    def planned(cls, epsilon: float, delta: float) -> tuple[noises.ScoreNoise, float]:
+        """Not for plans, which ask for an epsilon."""
+        raise Unsupported("plans compare noises by their epsilon, and ball noise has no finite one")
+
+    @property
+    def p(self) -> float:
+        """The shape."""
+        return math.inf if self.asked.p is None else float(self.asked.p)
 
     @property
     def cube(self) -> bool:
-        """Whether p is infinite, which it is unless asked for otherwise."""
-        return self.asked.p in (None, math.inf)
+        """Whether the coordinates are independent."""
+        return self.p == math.inf
 
-    @classmethod
-    def spread(cls, asked: Asked) -> float:
-        """From the radius."""
-        if asked.p in (None, math.inf):
-            return 1 / (2 * math.sqrt(3) * float(asked.delta))
-        assert asked.p is not None
-        assert asked.count is not None
-        return _ball_radius(float(asked.p), asked.count, float(asked.delta)) * _ball_deviation(
-            float(asked.p), asked.count
-        )
+    @property
+    def count(self) -> int:
+        """How many scores there are."""
+        assert self.asked.count is not None
+        return self.asked.count
 
     @property
     def guarantee(self) -> Guarantee:
@@ -402,18 +379,16 @@ class BallScores(ScoreMechanism):
         """In steps."""
         if self.cube:
             return float(self.reach)
-        assert self.asked.count is not None
-        assert self.asked.p is not None
-        return self.grid.steps * _ball_radius(float(self.asked.p), self.asked.count, float(self.delta))
+        return self.grid.steps * _ball_radius(self.p, self.count, float(self.delta))
 
     @property
     def deviation(self) -> float:
-        """Of one coordinate."""
+        """Of one coordinate: the root of E B^(2/p), B ~ Beta(1/p, (n-1)/p + 1), for radius 1 and p finite."""
         if self.cube:
             return math.sqrt(self.reach * (self.reach + 1) / 3)
-        assert self.asked.count is not None
-        assert self.asked.p is not None
-        return self.radius * _ball_deviation(float(self.asked.p), self.asked.count)
+        p, gamma = self.p, math.lgamma
+        log = gamma(3 / p) - gamma(1 / p) + gamma(self.count / p + 1) - gamma((self.count + 2) / p + 1)
+        return self.radius * math.exp(log / 2)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -421,9 +396,8 @@ class BallScores(ScoreMechanism):
         shape = "inf" if self.cube else str(self.asked.p)
         return {**super().parameters, "p": shape, "radius": self.radius * float(self.grid.step)}
 
-    def renyi(self, alpha: float) -> float:
+    def _renyi(self, order: float) -> float:
         """Infinite: neighbours do not even have the same possible outputs."""
-        check_order(alpha)
         return math.inf
 
     def exponent(self, j: int, bits: int) -> tuple[Fraction, Fraction]:
@@ -439,42 +413,33 @@ class BallScores(ScoreMechanism):
         inside = np.abs(np.asarray(j)) <= self.reach
         return np.where(inside, -math.log(2 * self.reach + 1), -math.inf)
 
-    def noise(self, count: int, bits: Bits) -> Integers:
+    def noise(self, count: int, bits: Bits) -> Longs:
         """One draw of the whole vector: exact for p infinite, else rounded from floating point."""
-        if count != self.asked.count:
-            raise InputError(f"count must be {self.asked.count}, the number of scores of this ball, got {count}")
+        if count != self.count:
+            raise InputError(f"count must be {self.count}, the number of scores of this ball, got {count}")
         if self.cube:
             return uniform_below(2 * self.reach + 1, count, bits) - self.reach
-        return np.rint(self.radius * _ball_point(float(self.asked.p or 1), count, bits)).astype(np.int64)
+        return np.rint(self.radius * _ball_point(self.p, count, bits)).astype(np.int64)
 
 
 def _ball_radius(p: float, count: int, delta: float) -> float:
     """The radius in units of l, rounded up, whose delta is at most ``delta``.
 
     The density of ``|X_1|/radius`` is largest at 0, where it is p/B(1/p, b): l/(2 radius) = delta B/p is always enough,
-    and all there is for small deltas. From there the incomplete beta function leads on.
+    and all there is for small deltas. The inverse of the incomplete beta function allows more; the function itself,
+    with a slack, says whether that is enough.
     """
-    from scipy.special import betainc, betaln
+    from scipy.special import betainc, betaincinv, betaln
 
     shape = 1 / p, (count - 1) / p + 1
-    low, high = delta * math.exp(betaln(*shape)) / p, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        power = middle**p
-        enough = power > 1e-250 and float(betainc(*shape, power)) * (1 + 1e-9) <= delta
-        low, high = (middle, high) if enough else (low, middle)
-    return upwards(1 / (2 * low))
+    share = delta * math.exp(betaln(*shape)) / p
+    larger = float(betaincinv(*shape, delta * (1 - 2e-9))) ** (1 / p)
+    if larger**p > 1e-250 and float(betainc(*shape, larger**p)) * (1 + 1e-9) <= delta:
+        share = max(share, larger)
+    return upwards(1 / (2 * share))
 
 
-def _ball_deviation(p: float, count: int) -> float:
-    """The standard deviation of one coordinate for radius 1: the root of E B^(2/p), B ~ Beta(1/p, (n-1)/p + 1)."""
-    from math import lgamma
-
-    log = lgamma(3 / p) - lgamma(1 / p) + lgamma(count / p + 1) - lgamma((count + 2) / p + 1)
-    return math.exp(log / 2)
-
-
-def _ball_point(p: float, count: int, bits: Bits) -> NDArray[np.float64]:
+def _ball_point(p: float, count: int, bits: Bits) -> Floats:
     """A uniform point of the unit ball: ``(G_i/(E + sum G))^(1/p)`` with signs, G_i ~ Gamma(1/p), E exponential."""
     from scipy.special import gammaincinv
 

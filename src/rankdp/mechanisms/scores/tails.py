@@ -104,8 +104,10 @@ class PowerTails:
     def variance(self) -> float:
         """The variance of the law, good to many digits: beyond the first terms the sum is an integral."""
         squares = (np.arange(_TERMS) + 1.0) ** 2
-        second = float(squares @ self._terms(1)) + self.integral(_TERMS + 0.5, power=2)
-        return 2 * second / sum(self.whole) * 2
+        with suppress(OverflowError):
+            second = float(squares @ self._terms(1)) + self.integral(_TERMS + 0.5, power=2)
+            return 2 * second / sum(self.whole) * 2
+        return math.inf
 
     def delta(self, epsilon: float, steps: int) -> float:
         """An upper bound of the hockey-stick delta between the law and its shift by ``steps``; p > 1."""
