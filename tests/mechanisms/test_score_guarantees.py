@@ -17,7 +17,7 @@ from rankdp.mechanisms.scores import tails as score_tails
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 from rankdp.mechanisms.scores.grid import Asked, Grid
 from rankdp.mechanisms.scores.grid_noises import GaussianScores, GeneralizedNormalScores, LaplaceScores, StaircaseScores
-from rankdp.privacy.noise import exp_enclosure
+from rankdp.privacy.exact import exp_enclosure
 from rankdp.privacy.powers import PowerLaw
 from rankdp.privacy.zcdp import rho_of
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -10,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import gammaincc
-from support import LEVEL, Scripted, assert_law, seeded
+from support import LEVEL, Scripted, assert_law, decimal_exp, seeded
 
-from rankdp.privacy import noise, powers
+from rankdp.privacy import powers
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.powers import LARGEST, PowerLaw, bin_start, bin_weights, power_bounds
 
@@ -112,9 +113,7 @@ def test_most_draws_are_kept(p):
 def test_every_decision_by_exact_arithmetic(request, monkeypatch):
     """Where each float proposal is in doubt the law is the same."""
     honest = powers.below_exp
-    monkeypatch.setattr(
-        powers, "below_exp", lambda proposed, exponent, bits, doubt: honest(proposed, exponent, bits, doubt + 2)
-    )
+    monkeypatch.setattr(powers, "below_exp", lambda proposed, doubt, *more: honest(proposed, doubt + 2, *more))
     law = PowerLaw(Fraction(7, 10), Fraction(1), Fraction(30))
     drawn = law.sample(3000, seeded(request))
     j = np.arange(40_000)
@@ -122,7 +121,10 @@ def test_every_decision_by_exact_arithmetic(request, monkeypatch):
     assert_law(np.where(drawn > 0, 2 * drawn - 1, -2 * drawn), weights / weights.sum())
 
 
-@pytest.mark.parametrize(("p", "scale"), [("0.3", 1 << 20), ("0.5", 1000), ("1.5", 1 << 30), ("63/2", 1 << 40)])
+@pytest.mark.parametrize(
+    ("p", "scale"),
+    [("0.3", 1 << 20), ("0.5", 1000), ("1.5", 1 << 30), ("2", 65), ("2", 1000), ("2", 1 << 56), ("63/2", 1 << 40)],
+)
 def test_the_float_proposal_is_far_closer_than_the_doubt(p, scale):
     law = PowerLaw(Fraction(p), Fraction(3, 7), Fraction(scale))
     for w in (1e-3, 0.5, 1.0, 7.0, 40.0, 200.0):
@@ -136,15 +138,16 @@ def test_the_float_proposal_is_far_closer_than_the_doubt(p, scale):
         assert error < doubt / 16
 
 
-def test_below_exp_takes_enclosures():
-    """sqrt(2) as an exponent: words one unit from exp(-sqrt 2) in the 64th and in the 128th digit."""
-
-    def root(bits):
-        return power_bounds(Fraction(2), Fraction(1, 2), bits)
-
+@pytest.mark.parametrize(
+    ("x", "p"), [("2", "1/2"), ("1/2", "1"), ("17/3", "1"), ("40", "1"), ("1/1000000000000", "1"), ("3", "2")]
+)
+def test_below_exp_asks_the_exact_exponent_where_the_float_is_in_doubt(x, p):
+    """Words one unit from exp(-x^p) in the 64th and in the 128th digit, where a float cannot tell."""
     with mpmath.workdps(80):
-        edge = int(mpmath.floor(mpmath.exp(-mpmath.sqrt(2)) * WORD**2))
+        exponent = exact(Fraction(x)) ** exact(Fraction(p))
+        edge = int(mpmath.floor(mpmath.exp(-exponent) * WORD**2))
     first, second = divmod(edge, WORD)
+    enclosure = partial(power_bounds, Fraction(x), Fraction(p))
     for script, expected in [
         ([first - 1], True),
         ([first + 1], False),
@@ -152,15 +155,25 @@ def test_below_exp_takes_enclosures():
         ([first, second + 1], False),
     ]:
         bits = Scripted(script)
-        kept = noise.below_exp(np.array([math.sqrt(2)]), lambda _: root, bits, np.array([1e-9]))
+        kept = powers.below_exp(np.array([float(exponent)]), np.array([1e-9]), lambda _: enclosure, bits)
         assert kept.tolist() == [expected]
         assert bits.used == len(script)
 
 
+def test_below_exp_overrules_a_proposal_that_is_off():
+    """A float wrong by less than the doubt never decides."""
+    edge = int(Fraction(decimal_exp(Fraction(-1, 2), 60)) * WORD)
+    for error in (-1e-12, 1e-12):
+        for word, expected in ((edge - 1000, True), (edge + 1000, False)):
+            proposed, doubt = np.array([0.5 + error]), np.array([2.0**-36])
+            kept = powers.below_exp(proposed, doubt, lambda _: lambda _: (Fraction(1, 2),) * 2, Scripted([word]))
+            assert kept.tolist() == [expected]
+
+
 def test_a_member_at_the_start_of_its_bin_is_always_kept():
     law = PowerLaw(Fraction(1, 2), Fraction(1), Fraction(100))
-    assert law._excess(64, 64) == Fraction(0)
-    assert noise.settle_below_exp(WORD - 1, law._excess(64, 64), Scripted([]))
+    assert law._excess(64, 64)(64) == (0, 0)
+    assert powers.settle_below_exp(WORD - 1, law._excess(64, 64), Scripted([]))
 
 
 def test_far_draws_are_cut_after_an_exact_decision(request):

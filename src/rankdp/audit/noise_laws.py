@@ -34,8 +34,7 @@ from rankdp.mechanisms.scores.grid_noises import BallScores
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import exp_bounds
-from rankdp.privacy.noise import exp_enclosure
+from rankdp.privacy.exact import exp_bounds, exp_enclosure
 
 _MOST_STEPS = 64
 _BITS = 256

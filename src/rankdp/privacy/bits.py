@@ -12,15 +12,13 @@ import hashlib
 import os
 import threading
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from rankdp.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from rankdp.types import Words
 
 _ZEROS = bytes(1 << 18)
 _forks = [0]  # between this process and the one that imported the module
@@ -32,7 +30,7 @@ def _keystream(key: bytes) -> Any:
     return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
 
-def _fill(stream: Any, count: int) -> NDArray[np.uint64]:
+def _fill(stream: Any, count: int) -> Words:
     words = np.empty(count, dtype="<u8")
     target = words.data.cast("B")
     for start in range(0, len(target), len(_ZEROS)):
@@ -48,7 +46,7 @@ class Bits(ABC):
     seed: int | None = None
 
     @abstractmethod
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """Fresh words, each uniform over 64 bits.
 
         Parameters
@@ -74,7 +72,7 @@ class SecureBits(Bits):
     def __init__(self) -> None:
         self._keyed = _Keyed()
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """Fresh words from the keystream of this thread in this process.
 
         Parameters
@@ -112,7 +110,7 @@ class SeededBits(Bits):
         self._lock = threading.Lock()
         self._stream = _keystream(hashlib.sha256(f"rankdp rehearsal {self.seed}{_path}".encode()).digest())
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """The next words of this seed.
 
         Parameters

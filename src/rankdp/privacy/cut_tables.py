@@ -13,21 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import exp_bounds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from rankdp.types import Longs, Words
 
 WORD = 64
 LAST = (1 << WORD) - 1
-BUCKETS = 8  # slices of the guide per cut: most hold no cut, so a look-up is one load that the processor can foresee
-
-_FEW = 1 << 13  # draws: not worth the second that loading compiled code takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +62,9 @@ class CutTable:
         while (cuts := self._settled_cuts(weights(bits))) is None:
             bits *= 2
         self.first, self.cuts = cuts
-        self.guide = guide(self.cuts)
 
     @staticmethod
-    def _settled_cuts(weights: Weights) -> tuple[int, NDArray[np.uint64]] | None:
+    def _settled_cuts(weights: Weights) -> tuple[int, Words] | None:
         """The first integer that can be drawn and its cut points, or None where the bounds are too wide.
 
         A cut c serves as floor(2^64 F) as soon as c <= 2^64 F <= c + 1 is proved.
@@ -90,26 +83,17 @@ class CutTable:
             cuts.append(LAST)
         return first, np.array(cuts, dtype=np.uint64)
 
-    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+    def sample(self, count: int, bits: Bits) -> Longs:
         """``count`` independent draws."""
-        words = bits.words(count)
-        if count < _FEW:
-            cells = np.searchsorted(self.cuts, words)
-            undecided = np.flatnonzero(self.cuts[cells] == words)
-        else:
-            from rankdp.privacy.noise_kernels import look_up
+        return self.decide(bits.words(count), bits)
 
-            cells = np.empty(count, dtype=np.int64)
-            undecided = np.flatnonzero(cells < 0) if look_up(words, self.cuts, self.guide, cells) else cells[:0]
-        for index in undecided:
-            cells[index] = self.resolve(int(words[index]), bits) - self.first
-        return cells + self.first
-
-    def decide(self, word: int, bits: Bits) -> int:
-        """The integer that ``word`` selects, with more bits where it alone does not settle it."""
-        cell = int(np.searchsorted(self.cuts, np.uint64(word), side="left"))
-        undecided = word == int(self.cuts[cell])
-        return self.resolve(word, bits) if undecided else cell + self.first
+    def decide(self, words: Words, bits: Bits) -> Longs:
+        """The integers that ``words`` select, with more bits where a word alone does not settle it."""
+        cells = np.searchsorted(self.cuts, words)
+        drawn: Longs = cells + self.first
+        for index in np.flatnonzero(self.cuts[cells] == words):
+            drawn[index] = self.resolve(int(words[index]), bits)
+        return drawn
 
     def resolve(self, word: int, bits: Bits) -> int:
         """The integer a uniform real number selects whose first 64 digits, ``word``, did not settle it."""
@@ -122,14 +106,6 @@ class CutTable:
                     return k
                 if digits < high:
                     break  # open still
-
-
-def guide(cuts: NDArray[np.uint64]) -> NDArray[Any]:
-    """For each of BUCKETS * len(cuts) equal slices of the words, how many cuts lie below all of it."""
-    size = np.uint64(BUCKETS * len(cuts))
-    smallest = ((np.arange(size, dtype=np.uint64) << np.uint64(32)) + size - np.uint64(1)) // size << np.uint64(32)
-    found = np.searchsorted(cuts, smallest, side="left")
-    return found.astype(np.uint16) if len(cuts) < 1 << 16 else found.astype(np.int32)
 
 
 def geometric_weights(rate: Fraction, size: int | None = None) -> Callable[[int], Weights]:

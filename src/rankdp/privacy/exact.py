@@ -75,6 +75,11 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     return max(0, (low_top << bits) // low_bottom), min(1 << bits, -(-(high_top << bits) // high_bottom))
 
 
+def exp_enclosure(low: Fraction, high: Fraction, bits: int) -> tuple[int, int]:
+    """Integers around 2**bits * exp(-x) for every x >= 0 between ``low`` and ``high``."""
+    return exp_bounds(max(high, Fraction(0)), bits)[0], exp_bounds(max(low, Fraction(0)), bits)[1]
+
+
 def upwards(value: float) -> float:
     """A float above a positive value that was computed with a relative error of up to 1e-12."""
     return math.nextafter(value * (1 + 1e-12), math.inf)

@@ -1,43 +1,30 @@
-"""Compiled loops of the exact samplers: words in, cells out. They decide nothing that the words leave open."""
+"""The compiled loop of ``TruncatedGeometrics``: words in, cells out. It decides nothing that the words leave open."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.jit import kernel
+from rankdp.types import Ints, Longs, Words
 
 _HALF = np.uint64(32)
-_BUCKETS = 8  # rankdp.privacy.cut_tables.BUCKETS, frozen into the machine code
+_BUCKETS = 8  # slices of the guide per cut: most hold no cut, so a look-up is one load that the processor can foresee
+
+
+def guide(cuts: Words) -> Ints:
+    """For each of _BUCKETS * len(cuts) equal slices of the words, how many cuts lie below all of it."""
+    size = np.uint64(_BUCKETS * len(cuts))
+    smallest = ((np.arange(size, dtype=np.uint64) << _HALF) + size - np.uint64(1)) // size << _HALF
+    return np.searchsorted(cuts, smallest).astype(np.int32)
 
 
 @kernel
-def look_up(
-    words: NDArray[np.uint64], cuts: NDArray[np.uint64], guide: NDArray[np.uint16], cells: NDArray[np.int64]
-) -> int:
-    """Write each word's cell into ``cells``, -1 where the word equals a cut point; return how many those are."""
-    slices = np.uint64(len(guide))
-    undecided = 0
-    for i in range(len(words)):
-        word = words[i]
-        cell = np.int64(guide[((word >> _HALF) * slices) >> _HALF])
-        while word >= cuts[cell]:
-            if word == cuts[cell]:
-                cell = np.int64(-1)
-                undecided += 1
-                break
-            cell += 1
-        cells[i] = cell
-    return undecided
-
-
-@kernel
-def _find(word: Any, start: int, size: int, cuts: NDArray[np.uint64], guide: NDArray[np.uint16]) -> Any:
+def _find(word: Any, start: int, size: int, cuts: Words, guides: Ints) -> Any:
     """The cell of a word in the table of ``size`` cuts at ``start``, -1 where it equals a cut."""
     bucket = ((word >> _HALF) * np.uint64(_BUCKETS * size)) >> _HALF
-    cell = np.int64(guide[_BUCKETS * start + np.int64(bucket)])
+    cell = np.int64(guides[_BUCKETS * start + np.int64(bucket)])
     while word >= cuts[start + cell]:
         if word == cuts[start + cell]:
             return -1
@@ -47,15 +34,15 @@ def _find(word: Any, start: int, size: int, cuts: NDArray[np.uint64], guide: NDA
 
 @kernel
 def look_up_stages(
-    words: NDArray[np.uint64],
-    draws: NDArray[np.int32],
+    words: Words,
+    draws: Ints,
     done: int,
     base: int,
     low_size: int,
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    cuts: NDArray[np.uint64],
-    guide: NDArray[np.uint16],
+    starts: Longs,
+    sizes: Longs,
+    cuts: Words,
+    guides: Ints,
 ) -> tuple[int, int, bool]:
     """Fill ``draws`` from index ``done`` on: draw i belongs to stage i modulo the stages and is at most stage + 1.
 
@@ -68,12 +55,12 @@ def look_up_stages(
     stage = done % stages
     cursor = 0
     while done < len(draws) and cursor < len(words):
-        cell = _find(words[cursor], starts[stage], sizes[stage], cuts, guide)
+        cell = _find(words[cursor], starts[stage], sizes[stage], cuts, guides)
         used = 1
         if stage + 2 > base:
             if cursor + 2 > len(words):
                 break
-            low = _find(words[cursor + 1], 0, low_size, cuts, guide)
+            low = _find(words[cursor + 1], 0, low_size, cuts, guides)
             cell = -1 if low < 0 or cell < 0 else cell * base + low
             used = 2
         if cell < 0:
@@ -82,7 +69,5 @@ def look_up_stages(
         if cell <= stage + 1:
             draws[done] = cell
             done += 1
-            stage += 1
-            if stage == stages:
-                stage = 0
+            stage = stage + 1 if stage + 1 < stages else 0
     return done, cursor, False

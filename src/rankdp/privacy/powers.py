@@ -5,7 +5,7 @@ p, rate and scale. Write ``w(j) = rate (|j|/scale)^p``.
 
 - The magnitudes 1, 2, 3, … are cut into bins of 2^s neighbours, eight bins to an octave. w grows with the magnitude, so
   a bin that starts at b has a weight of at most ``2 2^s exp(-w(b))``, both signs together. A bin is drawn by that
-  envelope from cut points (see ``tables``), a member of it evenly by s random digits and the sign by one more.
+  envelope from cut points (see ``cut_tables``), a member of it evenly by s random digits and the sign by one more.
 - A member m of the bin is kept with probability ``exp(-(w(m) - w(b)))``; otherwise all of it is drawn again. What is
   kept has exactly the law above, and nine in ten are.
 
@@ -26,16 +26,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import WORD, CutTable, Weights
-from rankdp.privacy.noise import Enclosure, below_exp, exp_enclosure, settle_below_exp
+from rankdp.privacy.exact import exp_enclosure
+from rankdp.types import Flags, Floats, Longs
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+#: bounds of a real number, as close as a number of bits asks for
+Enclosure: TypeAlias = Callable[[int], tuple[Fraction, Fraction]]
 
 #: draws of a larger magnitude are released as this one
 LARGEST = 1 << 62
@@ -82,7 +83,7 @@ class PowerLaw:
         low, high = power_bounds(magnitude / self.scale, self.p, sharper)
         return self.rate * low, self.rate * high
 
-    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+    def sample(self, count: int, bits: Bits) -> Longs:
         """``count`` independent draws; magnitudes above 2^62 are given as 2^62."""
         table, starts, float_exponents = _bins(self)
         drawn = np.empty(count, dtype=np.int64)
@@ -102,14 +103,7 @@ class PowerLaw:
             pending = pending[~kept]
         return drawn
 
-    def _keep(
-        self,
-        bins: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        magnitudes: NDArray[np.int64],
-        float_exponents: NDArray[np.float64],
-        bits: Bits,
-    ) -> NDArray[np.bool_]:
+    def _keep(self, bins: Longs, starts: Longs, magnitudes: Longs, float_exponents: Floats, bits: Bits) -> Flags:
         """True with probability exp(-(w(m) - w(b))).
 
         m/scale and p are off by 2^-52 and the power is good to four units, so the float w is off by less than (4 + 3 p
@@ -117,24 +111,25 @@ class PowerLaw:
         """
         w = self._float_exponents(magnitudes)
         doubt = 2.0**-36 + w * (float(self.p) + 1) * 2.0**-44
+        return below_exp(
+            np.maximum(w - float_exponents[bins], 0),
+            doubt,
+            lambda index: self._excess(int(magnitudes[index]), int(starts[index])),
+            bits,
+        )
 
-        def exponent(index: int) -> Fraction | Enclosure:
-            return self._excess(int(magnitudes[index]), int(starts[index]))
-
-        return below_exp(np.maximum(w - float_exponents[bins], 0), exponent, bits, doubt)
-
-    def _float_exponents(self, magnitudes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _float_exponents(self, magnitudes: Longs) -> Floats:
         """w in floating point; where that overflows, a number so large that its doubt is, too."""
         with np.errstate(over="ignore"):
-            w = float(self.rate) * (magnitudes / float(self.scale)) ** float(self.p)
+            w = float(self.rate) * (magnitudes / (float(self.scale) or math.ulp(0.0))) ** float(self.p)
         return np.asarray(np.minimum(w, 1e280))
 
-    def _excess(self, magnitude: int, start: int) -> Fraction | Enclosure:
+    def _excess(self, magnitude: int, start: int) -> Enclosure:
         """w(magnitude) - w(start)."""
-        if magnitude == start:
-            return Fraction(0)
 
         def enclosure(precision: int) -> tuple[Fraction, Fraction]:
+            if magnitude == start:
+                return Fraction(0), Fraction(0)
             low, high = self.exponent(magnitude, precision + 2)
             low_start, high_start = self.exponent(start, precision + 2)
             return low - high_start, high - low_start
@@ -151,6 +146,32 @@ class PowerLaw:
         return settle_below_exp(int(bits.words(1)[0]), self._excess(magnitude, start), bits)
 
 
+def below_exp(proposed: Floats, doubt: Floats, exponent: Callable[[int], Enclosure], bits: Bits) -> Flags:
+    """For each i, True with probability exp(-x_i): x_i = exponent(i) exactly, ``proposed[i]`` in floating point.
+
+    A uniform number whose first 64 digits are a word is compared with exp(-proposed). Only where the two are closer
+    than the doubt is the exact exponent asked, with as many more digits as it takes.
+    """
+    words = bits.words(len(proposed))
+    difference = words.astype(np.float64) * 2.0**-WORD - np.exp(-proposed)
+    kept: Flags = difference < 0
+    for index in np.flatnonzero(np.abs(difference) <= doubt):
+        kept[index] = settle_below_exp(int(words[index]), exponent(int(index)), bits)
+    return kept
+
+
+def settle_below_exp(word: int, x: Enclosure, bits: Bits) -> bool:
+    """Whether the uniform number that begins with ``word`` lies below exp(-x), with as many more digits as it takes."""
+    digits, length = word, WORD
+    while True:
+        low, high = exp_enclosure(*x(length), length)
+        if digits < low:
+            return True
+        if digits >= high:
+            return False
+        digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
+
+
 def bin_start(cell: int) -> tuple[int, int]:
     """The smallest magnitude in a bin, and the logarithm of how many there are."""
     if cell < _PER_OCTAVE:
@@ -160,7 +181,7 @@ def bin_start(cell: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=32)
-def _bins(law: PowerLaw) -> tuple[CutTable, NDArray[np.int64], NDArray[np.float64]]:
+def _bins(law: PowerLaw) -> tuple[CutTable, Longs, Floats]:
     """The law of the bins, and for those below 2^62 where they start and w there in floating point."""
     starts = np.array([bin_start(cell)[0] for cell in range(_FAR)], dtype=np.int64)
     return CutTable(bin_weights(law)), starts, law._float_exponents(starts)
