@@ -1,5 +1,6 @@
 """How the pages are built: Markdown, the API from docstrings, formulas as MathML; nothing is fetched."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -27,6 +28,9 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_type_aliases = {name: name for name in ("Real", "ArrayLike")}
+python_maximum_signature_line_length = 100
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
@@ -50,7 +54,22 @@ def _mathml(translator: HTML5Translator, node: nodes.Element, as_block: bool) ->
     raise nodes.SkipNode
 
 
+def _short(
+    app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Write aliases of types by their names, and arrays by what they hold."""
+
+    def shorten(text: str | None) -> str | None:
+        text = re.sub(r"[~\w.]*TypeAliasForwardRef\('(\w+)'\)", r"\1", (text or "").replace("<factory>", "..."))
+        return (
+            re.sub(r"[~\w.]*ndarray\[[^\[]*\[[^\]]*\], [~\w.]*dtype\[[~\w.]*?(\w+)\]\]", r"NDArray[\1]", text) or None
+        )
+
+    return shorten(signature), shorten(returned)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", _short)
     app.add_html_math_renderer(
         "mathml",
         inline_renderers=(lambda translator, node: _mathml(translator, node, False), None),

@@ -56,7 +56,7 @@ def fit(
     counts
         Who won how often against whom.
     ridge
-        The weight of |t|^2 / 2. With 0 the strengths are centred, and they exist only if every item can be reached
+        The weight of ``|t|^2 / 2``. With 0 the strengths are centred, and they exist only if every item can be reached
         from every other by a chain of wins and ties.
     link
         The name of a link, or a `Link` of one's own.
@@ -104,7 +104,7 @@ def fit_wins(
     half_wins
         Each item's half-wins: any whole numbers, also negative or more than were played, as noise makes them.
     ridge
-        The weight of |t|^2 / 2, above 0, which makes the solution exist and unique.
+        The weight of ``|t|^2 / 2``, above 0, which makes the solution exist and unique.
     linear, start, tolerance
         As in `fit`.
 
