@@ -29,6 +29,14 @@ def number(name: str, value: Any, least: float = -math.inf, below: float = math.
     return float(value)
 
 
+def positive(name: str, value: Any) -> float:
+    """``value`` as a finite number above 0."""
+    fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not fits or not float(value) > 0:
+        raise InputError(f"{name} must be a finite number above 0, got {value!r}")
+    return float(value)
+
+
 def share(name: str, value: Any) -> float:
     """``value`` as a number above 0 and below 1."""
     fits = not isinstance(value, bool) and isinstance(value, Real)

@@ -5,8 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noises.families import Gaussian, Laplace
-from rankdp.theory.noises.sums import NormalLaplace
+from rankdp.theory.noises.families import Gaussian, Laplace, NormalLaplace
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +53,7 @@ def test_density_quantile_and_excess_belong_together(share):
     np.testing.assert_allclose(
         (noise.excess(x - step) - noise.excess(x + step)) / (2 * step), noise.survival(x), rtol=1e-5, atol=1e-9
     )
+    np.testing.assert_allclose(noise.quick_excess(x), noise.excess(x), rtol=1e-8)
     np.testing.assert_allclose(noise.cdf(noise.quantile([0.01, 0.3, 0.975])), [0.01, 0.3, 0.975], rtol=1e-9)
     assert integrate.quad(lambda y: float(noise.density(y)) * y * y, 0, 40, limit=300)[0] * 2 == pytest.approx(1)
 
@@ -78,7 +78,7 @@ def test_draws_have_the_stated_law():
 
 def test_refusals():
     for share in (0, 1, -1, float("nan")):
-        with pytest.raises(InputError, match="laplace_share must be above 0 and below 1"):
+        with pytest.raises(InputError, match="laplace_share must be a number above 0 and below 1"):
             NormalLaplace(share)
     with pytest.raises(Unsupported, match="protects nobody"):
         NormalLaplace(0.5).renyi(2, 1)

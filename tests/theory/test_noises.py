@@ -47,7 +47,7 @@ def pieces(family, far=200.0):
     if isinstance(family, Staircase):
         ladder += [(k + family.gamma) * family.step for k in range(70) if (k + family.gamma) * family.step < far]
     if isinstance(family, Ball):
-        ladder = [x for x in ladder if x < family.radius] + [family.radius]
+        ladder = [x for x in ladder if x < family.scale] + [family.scale]
     return sorted({0.0, *ladder, far})
 
 
@@ -237,7 +237,7 @@ def test_delta_of_a_ball_is_the_volume_that_moves_out(family, request):
     for shift in (0.1, 0.8):
         moved = drawn.copy()
         moved[:, 0] += shift
-        out = int(np.sum(np.sum(np.abs(moved / family.radius) ** family.p, axis=1) > 1))
+        out = int(np.sum(np.sum(np.abs(moved / family.scale) ** family.p, axis=1) > 1))
         assert stats.binomtest(out, len(drawn), family.delta(3.0, shift)).pvalue > LEVEL
         assert family.delta(0.0, shift) == family.delta(9.0, shift)
 
@@ -295,7 +295,7 @@ def test_the_staircase_beats_laplace_at_the_same_epsilon_on_the_first_order():
         ("generalized-normal", {"p": math.nan}, "p must be"),
         ("staircase", {"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
         ("staircase", {"epsilon": 1, "gamma": 2}, "gamma must be a number from 0 to 1, got 2"),
-        ("ball", {"p": 2, "n": 1}, "n must be a whole number of at least 2, got 1"),
+        ("ball", {"p": 2, "n": 1}, "n must be an integer of at least 2, got 1"),
     ],
 )
 def test_refusals(name, parameters, words):

@@ -12,7 +12,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.theory import decoders, fixed_scores, recovery
 from rankdp.theory.assumed_laws import Tabulated, score_law
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
-from rankdp.theory.noises.constants import gaussian_pair, order_constants
+from rankdp.theory.noises.constants import order_constants
 from rankdp.theory.score_laws import Exponential, Normal, Uniform
 
 pytestmark = pytest.mark.slow
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 LIGHT = [Gaussian(), Laplace(), GeneralizedNormal(0.4), Staircase(1.0)]
 light = pytest.mark.parametrize("noise", LIGHT, ids=str)
 BAND = 4.5
+GAUSSIAN_PAIR = (math.sqrt(3) / 2 - math.pi / 6) / math.pi
 
 
 def near(estimate, value, slack=0.0):
@@ -91,8 +92,8 @@ def test_decoders_refuse():
 
 
 def test_constant_of_corollary_3_7():
-    assert gaussian_pair() == pytest.approx(0.108998, abs=1e-6)
-    assert order_constants(Gaussian()).pair == pytest.approx(gaussian_pair(), abs=1e-10)
+    assert pytest.approx(0.108998, abs=1e-6) == GAUSSIAN_PAIR
+    assert order_constants(Gaussian()).pair == pytest.approx(GAUSSIAN_PAIR, abs=1e-10)
     assert order_constants(Gaussian()).far == pytest.approx(1 / math.pi)
 
 
@@ -112,13 +113,13 @@ def test_moments_of_positive_parts(noise, request):
 
 @pytest.mark.parametrize("n", [2, 3, 5, 20])
 def test_examples_3_8_and_3_9(n):
-    pair = gaussian_pair()
-    c1, c2 = recovery.second_order(n, Uniform())
+    pair = GAUSSIAN_PAIR
+    c1, c2 = recovery.taylor_coefficients(n, Gaussian(), Uniform(), 2)
     assert c1 == pytest.approx(n * (n - 1) / math.sqrt(math.pi))
     far = n * (n - 1) * (n - 2) * (n - 3) / (2 * math.pi)
     assert c2 == pytest.approx(-n * (n - 1) ** 2 / 2 - pair * n * (n - 1) * (n - 2) - far)
     rate = 1.7
-    c1, c2 = recovery.second_order(n, Exponential(rate))
+    c1, c2 = recovery.taylor_coefficients(n, Gaussian(), Exponential(rate), 2)
     assert c1 == pytest.approx(n * (n - 1) * rate / (2 * math.sqrt(math.pi)))
     terms = n * (2 * n**2 - 3 * n + 1) / 12 + pair * n * (n - 1) * (n - 2) / 3
     assert c2 == pytest.approx(-(rate**2) * (terms + n * (n - 1) * (n - 2) * (n - 3) / (8 * math.pi)))
@@ -161,17 +162,14 @@ def test_expansions_refuse_rough_densities():
 # One public vector
 
 
-def simulate(x, noise, sigma, k, draws, rng):
-    """(order right, top-k set right, overlap, discordant pairs) and their standard errors."""
-    x, n = np.sort(x), len(x)
-    y = x + sigma * noise.sample((draws, n), rng)
+def simulate(x, noise, sigma, k, rng):
+    """(order right, top-k set right, overlap, discordant pairs) and their standard errors, a draw for each row of x."""
+    x, n = np.sort(x, axis=1), x.shape[1]
+    y = x + sigma * noise.sample(x.shape, rng)
     right = np.all(np.diff(y, axis=1) > 0, axis=1)
-    share = np.sum(y[:, n - k :] >= np.sort(y, axis=1)[:, [n - k]], axis=1) / k
-    wrong = sum(y[:, i] > y[:, j] for i, j in itertools.combinations(range(n), 2))
-    return [
-        decoders.Simulated(float(np.mean(v)), float(np.std(v) / math.sqrt(draws)))
-        for v in (right, share == 1, share, wrong)
-    ]
+    share = np.mean(y[:, n - k :] >= np.partition(y, n - k, axis=1)[:, [n - k]], axis=1)
+    wrong = sum(np.sum(y[:, [i]] > y[:, i + 1 :], axis=1) for i in range(n))
+    return [decoders.Simulated.of(values) for values in (right, share == 1, share, wrong)]
 
 
 @light
@@ -179,7 +177,7 @@ def simulate(x, noise, sigma, k, draws, rng):
 def test_a_fixed_vector_against_simulation(noise, n, k, sigma, request):
     rng = generator(request)
     x = rng.random(n)
-    order, chosen, overlap, wrong = simulate(x, noise, sigma, k, 60_000, rng)
+    order, chosen, overlap, wrong = simulate(np.tile(x, (60_000, 1)), noise, sigma, k, rng)
     near(order, fixed_scores.order_probability(x, noise, sigma), 1e-4)
     near(chosen, fixed_scores.top_k_probability(x, k, noise, sigma), 1e-4)
     near(overlap, fixed_scores.top_k_overlap(x, k, noise, sigma), 1e-4)
@@ -269,14 +267,16 @@ def test_concordance_of_uniform_scores_with_laplace_noise_by_hand():
 )
 def test_top_k_of_a_law_against_simulation(noise, law, n, k, sigma, request):
     draws = 30_000 if n < 100 else 6_000
-    chosen, overlap = decoders.simulated_top_k(n, k, noise, sigma, law, draws, generator(request))
+    rng = generator(request)
+    _, chosen, overlap, _ = simulate(law.sample((draws, n), rng), noise, sigma, k, rng)
     near(chosen, recovery.top_k_set_probability_iid(n, k, noise, sigma, law), 5e-4)
     near(overlap, recovery.top_k_overlap_iid(n, k, noise, sigma, law), 3e-4)
 
 
 def test_top_k_of_many_scores(request):
     """Hundreds on both sides: where the counts turn normal."""
-    chosen, overlap = decoders.simulated_top_k(3000, 900, Gaussian(), 0.2, Uniform(), 500, generator(request))
+    rng = generator(request)
+    _, chosen, overlap, _ = simulate(rng.random((500, 3000)), Gaussian(), 0.2, 900, rng)
     near(overlap, recovery.top_k_overlap_iid(3000, 900, Gaussian(), 0.2, Uniform()), 3e-4)
     assert chosen.value == 0
 

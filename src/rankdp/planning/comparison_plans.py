@@ -9,16 +9,13 @@ difference, centring takes a share 1/n of the variance away.) The ridge shrinks 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rankdp.errors import InputError
+from rankdp.checks import positive, whole
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.planning.score_plans import accuracy_of_sorting
@@ -27,10 +24,8 @@ from rankdp.privacy.exact import Real, rational
 from rankdp.publish.rank import METHODS
 from rankdp.publish.vote_scores import choose_ridge, count_cost, objective
 from rankdp.rankers.links import LOGISTIC
-from rankdp.theory.noises.contract import FloatArray, ScoreNoise, check_number
-from rankdp.theory.noises.families import Gaussian
-from rankdp.theory.noises.radial import excess_table
-from rankdp.theory.noises.sums import NormalLaplace
+from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.theory.noises.families import Gaussian, NormalLaplace
 from rankdp.theory.score_laws import Uniform
 
 _NODES = 40
@@ -51,16 +46,13 @@ class ManyComparisons(Situation):
         delta: Real = 0,
         spread: float = 1.0,
     ) -> None:
-        for name, value, least in (("items", items, 2), ("comparisons", comparisons, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
-        self.items, self.comparisons = items, comparisons
+        self.items, self.comparisons = whole("items", items, 2), whole("comparisons", comparisons, 1)
         self.protection = Protection.of(protect, max_per_voter)
         self.protects = self.protection.protects
         self.delta = rational(delta, "delta")
         if self.delta and not self.protection.design_public:
             self.options = ("copeland",)
-        self.spread = check_number(spread, "spread", "a finite number above 0", 0.0)
+        self.spread = positive("spread", spread)
         self.law = Uniform(-self.spread, self.spread)
         self.subject = f"a leaderboard of {items} items from {comparisons:,} comparison{'s' * (comparisons > 1)}"
         self._information = 2 * comparisons / (items - 1) * _mean_slope(self.law)
@@ -100,26 +92,13 @@ class ManyComparisons(Situation):
         return {**found, "ridge": ridge} if option == "bradley-terry" else found
 
 
-@dataclass(frozen=True)
-class _ScoreError(NormalLaplace):
-    """A normal-laplace error whose excess comes from a table: a plan asks for it at a million places."""
-
-    @cached_property
-    def _excess_table(self) -> Callable[[FloatArray], FloatArray]:
-        return excess_table(self.excess, math.log(1e-11), math.log(60), 0.06)
-
-    def quick_excess(self, x: ArrayLike) -> FloatArray:
-        """``excess``, 1e-9 off at most."""
-        return self._excess_table(np.asarray(x, dtype=float))
-
-
 def _error(information: float, variance_on_wins: float, gaussian: bool) -> tuple[ScoreNoise, float]:
     """The law and the standard deviation of (z + w)/h."""
     total = 1 / information + variance_on_wins / information**2
     share = variance_on_wins / information**2 / total
     if gaussian or share < 1e-6:
         return Gaussian(), math.sqrt(total)
-    return _ScoreError(min(share, 1 - 1e-6)), math.sqrt(total)
+    return NormalLaplace(min(share, 1 - 1e-6)), math.sqrt(total)
 
 
 def _mean_slope(law: Uniform) -> float:

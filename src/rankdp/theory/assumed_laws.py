@@ -15,14 +15,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
+from rankdp.checks import positive
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noises.contract import check_number
 from rankdp.theory.quadrature import unit_rule
-from rankdp.theory.score_laws import Exponential, FloatArray, Jump, Normal, ScoreLaw, Uniform
+from rankdp.theory.score_laws import Exponential, Jump, Normal, ScoreLaw, Uniform
+from rankdp.types import Floats
 
-NAMES = ("uniform", "normal", "exponential", "beta")
 KEPT = 2000  # scores of a sample that the kernel estimate is made of
 CELLS = 2048  # of its grid
 _LEAST = 1e-30  # some of scipy's quantile functions warn further out
@@ -37,29 +38,24 @@ def score_law(law: Any, low: float = 0.0, high: float = 1.0, **shape: float) -> 
     """
     if isinstance(law, ScoreLaw):
         return law
-    if isinstance(law, str):
-        return _named(law, low, high, shape)
     if hasattr(law, "ppf") and hasattr(law, "pdf"):
         return Tabulated(law)
-    if hasattr(law, "__len__") or isinstance(law, np.ndarray):
+    if not isinstance(law, str) and hasattr(law, "__len__"):
         return Sampled(law)
-    raise InputError(
-        f"law must be one of {', '.join(NAMES)}, a frozen scipy distribution or a public sample, got {law!r}"
-    )
-
-
-def _named(name: str, low: float, high: float, shape: dict[str, float]) -> ScoreLaw:
     uniform = Uniform(float(low), float(high))  # checks the range
-    if name == "uniform":
+    if law == "uniform":
         return uniform
-    if name == "normal":
+    if law == "normal":
         return Normal((uniform.low + uniform.high) / 2, uniform.width / 6)
-    if name == "exponential":
+    if law == "exponential":
         return Exponential(5 / uniform.width, uniform.low)
-    if name == "beta":
-        a, b = (check_number(shape.get(key, 2.0), key, "a number above 0", 0.0) for key in ("a", "b"))
+    if law == "beta":
+        a, b = (positive(key, shape.get(key, 2.0)) for key in ("a", "b"))
         return Tabulated(Beta(a, b, uniform.low, uniform.width))
-    raise InputError(f"law must be one of {', '.join(NAMES)}, a frozen scipy distribution or a sample, got {name!r}")
+    raise InputError(
+        "law must be one of uniform, normal, exponential, beta, a frozen scipy distribution or a public sample, "
+        f"got {law!r}"
+    )
 
 
 @dataclass(frozen=True)
@@ -75,32 +71,26 @@ class Beta:
         """Its ends."""
         return self.low, self.low + self.width
 
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """The regularised incomplete beta function."""
-        from scipy.special import betainc
+        return np.asarray(scipy.special.betainc(self.a, self.b, np.clip(self._share(x), 0, 1)))
 
-        return np.asarray(betainc(self.a, self.b, np.clip(self._share(x), 0, 1)))
-
-    def pdf(self, x: ArrayLike) -> FloatArray:
+    def pdf(self, x: ArrayLike) -> Floats:
         """u^(a-1) (1-u)^(b-1) / (width B(a, b)), u = (x - low)/width."""
-        from scipy.special import betaln, xlog1py, xlogy
-
         u = self._share(x)
         inside = np.clip(u, 0, 1)
-        log = xlogy(self.a - 1, inside) + xlog1py(self.b - 1, -inside) - betaln(self.a, self.b)
-        return np.where(u == inside, np.exp(log), 0) / self.width
+        log = scipy.special.xlogy(self.a - 1, inside) + scipy.special.xlog1py(self.b - 1, -inside)
+        return np.where(u == inside, np.exp(log - scipy.special.betaln(self.a, self.b)), 0) / self.width
 
-    def ppf(self, q: ArrayLike) -> FloatArray:
+    def ppf(self, q: ArrayLike) -> Floats:
         """The inverse of the cdf."""
-        from scipy.special import betaincinv
+        return np.asarray(self.low + self.width * scipy.special.betaincinv(self.a, self.b, q))
 
-        return np.asarray(self.low + self.width * betaincinv(self.a, self.b, q))
-
-    def rvs(self, size: int | tuple[int, ...], random_state: np.random.Generator) -> FloatArray:
+    def rvs(self, size: int | tuple[int, ...], random_state: np.random.Generator) -> Floats:
         """Independent draws."""
         return np.asarray(self.low + self.width * random_state.beta(self.a, self.b, size))
 
-    def _share(self, x: ArrayLike) -> FloatArray:
+    def _share(self, x: ArrayLike) -> Floats:
         return np.asarray((np.asarray(x, dtype=float) - self.low) / self.width)
 
 
@@ -110,36 +100,32 @@ class Tabulated(ScoreLaw):
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen
         low, high = frozen.support()
-        self._support = (float(low), float(high))
+        self.support = float(low), float(high)
+        self.spread = float(self.quantile(0.84) - self.quantile(0.16))
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """As scipy says."""
-        return self._support
-
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """As scipy says."""
         return np.asarray(self.frozen.cdf(x))
 
-    def density(self, x: ArrayLike) -> FloatArray:
+    def density(self, x: ArrayLike) -> Floats:
         """As scipy says."""
         return np.asarray(self.frozen.pdf(x))
 
-    def quantile(self, u: ArrayLike) -> FloatArray:
+    def quantile(self, u: ArrayLike) -> Floats:
         """As scipy says."""
         u = np.asarray(u, dtype=float)
         return np.asarray(self.frozen.ppf(np.where(u > 0, np.maximum(u, _LEAST), u)))
 
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent draws."""
         return np.asarray(self.frozen.rvs(size=shape, random_state=rng))
 
     @cached_property
-    def _rule(self) -> tuple[FloatArray, FloatArray]:
+    def _rule(self) -> tuple[Floats, Floats]:
         """Nodes x and weights dx on the support: tanh-sinh in t, x rational in t where an end is infinite."""
         t, rest, weights = unit_rule(1 / 48)
         low, high = self.support
-        center, scale = float(self.quantile(0.5)), float(self.quantile(0.84) - self.quantile(0.16)) / 2
+        center, scale = float(self.quantile(0.5)), self.spread / 2
         if math.isfinite(low) and math.isfinite(high):
             x = np.where(t < 0.5, low + (high - low) * t, high - (high - low) * rest)
             slope = np.full_like(t, high - low)
@@ -182,9 +168,9 @@ class Tabulated(ScoreLaw):
         power = (math.log(near) - math.log(nearer)) / math.log(1e3)
         return power if power < -1e-3 else 0.0
 
-    def _slope(self, x: FloatArray, inward: float = 0.0) -> FloatArray:
+    def _slope(self, x: Floats, inward: float = 0.0) -> Floats:
         """f' by differences: central, or one-sided (inward = 1 or -1) at an end."""
-        step = 1e-5 * float(self.quantile(0.84) - self.quantile(0.16))
+        step = 1e-5 * self.spread
         f = self.density
         if inward:
             a, b, c = (f(x + inward * step * m) for m in (1e-6, 1, 2))
@@ -192,35 +178,28 @@ class Tabulated(ScoreLaw):
         return (f(x + step) - f(x - step)) / (2 * step)
 
     @cached_property
-    def _jumps(self) -> tuple[Jump, ...]:
-        found = []
+    def jumps(self) -> tuple[Jump, ...]:  # type: ignore[override]
+        """At ends of the support where the density does not vanish."""
+        jumps = []
         for end, inward in zip(self.support, (1.0, -1.0), strict=True):
             if math.isfinite(end):
-                near = end + inward * 1e-11 * float(self.quantile(0.84) - self.quantile(0.16))
-                value = float(self.density(near))
-                if self._pole(end) < 0:
-                    value = math.inf
+                value = float(self.density(end + inward * 1e-11 * self.spread)) if self._pole(end) == 0 else math.inf
                 if value > 1e-6 * float(self.density(self.quantile(0.5))):
                     slope = float(self._slope(np.asarray(end), inward))
-                    found.append(Jump(0.0, value, 0.0, slope) if inward > 0 else Jump(value, 0.0, slope, 0.0))
-        return tuple(found)
-
-    @property
-    def jumps(self) -> tuple[Jump, ...]:
-        """At ends of the support where the density does not vanish."""
-        return self._jumps
+                    jumps.append(Jump(0.0, value, 0.0, slope) if inward > 0 else Jump(value, 0.0, slope, 0.0))
+        return tuple(jumps)
 
     def slope_integral(self) -> float:
         """By quadrature over the inside of the support."""
         x, weights = self._rule
         low, high = self.support
-        step = 2e-5 * float(self.quantile(0.84) - self.quantile(0.16))
+        step = 2e-5 * self.spread
         inside = (x > low + step) & (x < high - step)
         terms = weights[inside] * np.square(self._slope(x[inside]))
         total = float(np.sum(terms))
         return math.inf if max(float(terms[0]), float(terms[-1])) > 1e-3 * total else total
 
-    def difference_density(self, d: ArrayLike) -> FloatArray:
+    def difference_density(self, d: ArrayLike) -> Floats:
         """2 times the integral of f(x) f(x + d), x from one end of the support to the other less d."""
         d = np.asarray(d, dtype=float)
         low, high = self.support
@@ -249,16 +228,13 @@ class Sampled(ScoreLaw):
                 f"got shape {x.shape}"
             )
         self.scores = x
-        quartiles = np.quantile(x, [0.25, 0.75])
-        spread = min(float(np.std(x)), float(quartiles[1] - quartiles[0]) / 1.349) or float(np.std(x))
-        self.spread = spread
-        self.bandwidth = 0.9 * spread * len(x) ** -0.2
+        low, high = np.quantile(x, [0.25, 0.75])
+        self.spread = min(float(np.std(x)), float(high - low) / 1.349) or float(np.std(x))
+        self.bandwidth = 0.9 * self.spread * len(x) ** -0.2
 
     @cached_property
-    def _table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _table(self) -> tuple[Floats, Floats, Floats]:
         """(x, F, f) of the kernel estimate on a grid; samples above KEPT are thinned to as many quantiles."""
-        from scipy.special import ndtr
-
         points = self.scores
         if len(points) > KEPT:
             points = np.quantile(points, (np.arange(KEPT) + 0.5) / KEPT)
@@ -266,34 +242,28 @@ class Sampled(ScoreLaw):
         x = np.linspace(points[0] - reach, points[-1] + reach, CELLS + 1)
         cdf = np.zeros_like(x)
         for block in np.array_split(points, max(1, len(points) // 200)):
-            cdf += ndtr((x[:, None] - block) / self.bandwidth).sum(axis=1)
+            cdf += scipy.special.ndtr((x[:, None] - block) / self.bandwidth).sum(axis=1)
         cdf = (cdf - cdf[0]) / (cdf[-1] - cdf[0])
         return x, cdf, np.gradient(cdf, x)
 
     @property
-    def support(self) -> tuple[float, float]:
+    def support(self) -> tuple[float, float]:  # type: ignore[override]
         """Where the kernel estimate is not negligible."""
         return float(self._table[0][0]), float(self._table[0][-1])
 
-    @property
-    def jumps(self) -> tuple[Jump, ...]:
-        """None: the estimate is smooth."""
-        return ()
-
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """The kernel estimate's."""
         return np.asarray(np.interp(np.asarray(x, dtype=float), self._table[0], self._table[1]))
 
-    def density(self, x: ArrayLike) -> FloatArray:
+    def density(self, x: ArrayLike) -> Floats:
         """The kernel estimate's."""
-        inside = np.interp(np.asarray(x, dtype=float), self._table[0], self._table[2], left=0.0, right=0.0)
-        return np.asarray(inside)
+        return np.asarray(np.interp(np.asarray(x, dtype=float), self._table[0], self._table[2], left=0.0, right=0.0))
 
-    def quantile(self, u: ArrayLike) -> FloatArray:
+    def quantile(self, u: ArrayLike) -> Floats:
         """The kernel estimate's."""
         return np.asarray(np.interp(np.asarray(u, dtype=float), self._table[1], self._table[0]))
 
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """The smoothed bootstrap: a score of the sample, moved by the kernel."""
         return np.asarray(rng.choice(self.scores, shape) + self.bandwidth * rng.standard_normal(shape))
 
@@ -327,11 +297,11 @@ class Sampled(ScoreLaw):
         return mean, 2 * float(np.std(rows, ddof=1)) / math.sqrt(n)
 
     @property
-    def squared_norm_error(self) -> float:
+    def squared_norm_error(self) -> float:  # type: ignore[override]
         """The jackknife's standard error: twice that of the mean of the rows."""
         return self._norm[1]
 
-    def difference_density(self, d: ArrayLike) -> FloatArray:
+    def difference_density(self, d: ArrayLike) -> Floats:
         """2 times the integral of f(x) f(x+d) of the kernel estimate, by one Fourier transform."""
         x, _, f = self._table
         size = 2 * len(f)

@@ -12,19 +12,18 @@ Scores are exchangeable, so they may be sorted first: the order is right when th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noises.contract import ScoreNoise, check_number
-from rankdp.theory.score_laws import ScoreLaw, check_items, check_top
+from rankdp.checks import positive, whole
+from rankdp.errors import InputError
+from rankdp.theory.noises.contract import ScoreNoise, check_independent
+from rankdp.theory.score_laws import ScoreLaw
+from rankdp.types import Flags, Floats, Longs
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 MOST_ITEMS = 7
 CELLS = 1 << 20  # of one block of draws
 
@@ -34,6 +33,12 @@ class Simulated(NamedTuple):
 
     value: float
     error: float
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Simulated:
+        """The mean of independent values and its standard error."""
+        sample = np.asarray(values, dtype=float)
+        return cls(float(np.mean(sample)), float(np.std(sample, ddof=1) / np.sqrt(len(sample))))
 
 
 class DecoderGap(NamedTuple):
@@ -45,33 +50,36 @@ class DecoderGap(NamedTuple):
     differ: Simulated
 
 
-def sort_decoder(y: ArrayLike) -> IntArray:
+def sort_decoder(y: ArrayLike) -> Longs:
     """The linear decoder of Definition 3.1: items from the highest noisy score to the lowest (ties: the earlier first).
 
     The paper writes the permutation in ascending order; rankdp lists the best first everywhere.
     """
-    y = np.asarray(y, dtype=float)
-    return np.argsort(-y, axis=-1, kind="stable")
+    return np.argsort(-np.asarray(y, dtype=float), axis=-1, kind="stable")
 
 
-def order_posterior(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> tuple[IntArray, FloatArray]:
+def order_posterior(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> tuple[Longs, Floats]:
     """All orders of up to 7 items (best first) and the probability of each given the noisy scores y.
 
-    On cells of the line, graded around every y_i, with the noise's mass in each cell exact.
+    On cells of the line, graded around every y_i, with the noise's mass in each cell exact: P(X_o0 < X_o1 < ...) item
+    by item, for all beginnings of orders at once. Within one cell two items are in either order with chance 1/2.
     """
-    from rankdp.theory.recovery_kernels import order_chances
-
-    y = np.asarray(y, dtype=float)
-    _check(noise, sigma)
-    if y.ndim != 1 or not 2 <= len(y) <= MOST_ITEMS:
+    y, n = np.asarray(y, dtype=float), np.size(y)
+    positive("sigma", sigma)
+    check_independent(noise)
+    if y.ndim != 1 or not 2 <= n <= MOST_ITEMS:
         raise InputError(f"y must be a vector of 2 to {MOST_ITEMS} noisy scores, got shape {y.shape}")
-    ascending = _orders(len(y))
-    chances = np.empty(len(ascending))
-    order_chances(_posterior_masses(y, noise, sigma, law), ascending, chances)
+    masses = _posterior_masses(y, noise, sigma, law)
+    below = np.ones((1, masses.shape[1]))  # by beginning, in lexicographic order: in order, and below a cell's middle
+    for length in range(1, n + 1):
+        ascending = np.array(list(itertools.permutations(range(n), length)))
+        step = masses[ascending[:, -1]] * np.repeat(below, n + 1 - length, axis=0)
+        below = np.cumsum(step, axis=1) - step / 2
+    chances = step.sum(axis=1)
     return ascending[:, ::-1], chances / np.sum(chances)
 
 
-def map_decoder(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> IntArray:
+def map_decoder(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> Longs:
     """The most likely order given y, best first: brute force over all orders of up to 7 items."""
     orders, chances = order_posterior(y, noise, sigma, law)
     return np.asarray(orders[int(np.argmax(chances))])
@@ -85,39 +93,16 @@ def decoder_gap(
     For each draw of y the two decoders err with probability 1 - P(their order given y), which is averaged: the
     difference is never negative, and far less noisy than a count of errors.
     """
-    right = np.empty((draws, 2))
-    same = np.empty(draws, dtype=bool)
+    wrong = np.empty((draws, 2))
     for draw in range(draws):
         y = law.sample(n, rng) + sigma * noise.sample(n, rng)
         orders, chances = order_posterior(y, noise, sigma, law)
-        place = int(np.flatnonzero((orders == sort_decoder(y)).all(axis=1))[0])
-        best = int(np.argmax(chances))
-        right[draw] = chances[place], chances[best]
-        same[draw] = chances[best] - chances[place] < 1e-9
-    sort, best_one = 1 - right[:, 0], 1 - right[:, 1]
-    return DecoderGap(estimate(sort), estimate(best_one), estimate(sort - best_one), estimate(~same))
+        wrong[draw] = 1 - chances[(orders == sort_decoder(y)).all(axis=1)][0], 1 - chances.max()
+    sort, best = wrong.T
+    return DecoderGap(*(Simulated.of(values) for values in (sort, best, sort - best, sort - best >= 1e-9)))
 
 
-def estimate(values: ArrayLike) -> Simulated:
-    """The mean of independent values and its standard error."""
-    sample = np.asarray(values, dtype=float)
-    return Simulated(float(np.mean(sample)), float(np.std(sample, ddof=1) / np.sqrt(len(sample))))
-
-
-def _check(noise: ScoreNoise, sigma: float) -> None:
-    check_number(sigma, "sigma", "a finite number above 0", 0.0)
-    if not noise.independent:
-        raise Unsupported(f"the {noise.name} noise has dependent coordinates: only simulation can tell")
-
-
-@lru_cache(maxsize=8)
-def _orders(n: int) -> IntArray:
-    orders = np.array(list(itertools.permutations(range(n))), dtype=np.int64)
-    orders.flags.writeable = False
-    return orders
-
-
-def _posterior_masses(y: FloatArray, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> FloatArray:
+def _posterior_masses(y: Floats, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> Floats:
     graded = np.geomspace(1e-5, 40, 40) * sigma
     around = (y[:, None] + np.concatenate([-graded, [0.0], graded])).ravel()
     base = law.edges(160)
@@ -139,12 +124,9 @@ def within_kendall(
     n: int, tolerance: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
 ) -> Simulated:
     """P(at most ``tolerance`` pairs are out of order), by simulation."""
-    from rankdp.theory.recovery_kernels import inversions
 
-    def close(y: FloatArray) -> NDArray[np.bool_]:
-        count = np.empty(len(y), dtype=np.int64)
-        inversions(np.ascontiguousarray(y), count)
-        return count <= tolerance
+    def close(y: Floats) -> Flags:
+        return np.asarray(sum(np.sum(y[:, i + 1 :] < y[:, [i]], axis=1) for i in range(n)) <= tolerance)
 
     return _share(close, n, noise, sigma, law, draws, rng)
 
@@ -154,47 +136,14 @@ def within_hamming(
 ) -> Simulated:
     """P(at most ``tolerance`` positions of the ranking hold the wrong item), by simulation."""
 
-    def close(y: FloatArray) -> NDArray[np.bool_]:
+    def close(y: Floats) -> Flags:
         return np.asarray(np.sum(np.argsort(y, axis=1) != np.arange(n), axis=1) <= tolerance)
 
     return _share(close, n, noise, sigma, law, draws, rng)
 
 
-def simulated_top_k(
-    n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
-) -> tuple[Simulated, Simulated]:
-    """(P(the top-k set is right), the expected share of it that is right), by simulation."""
-    check_top(n, k)
-    total = np.zeros(3)
-    for y in _blocks(n, noise, sigma, law, draws, rng):
-        least = np.partition(y, n - k, axis=1)[:, n - k]
-        share = np.sum(y[:, n - k :] >= least[:, None], axis=1) / k
-        total += np.sum(share == 1), np.sum(share), np.sum(share**2)
-    right, mean, square = total / draws
-    spread = max(square - mean**2, 0.0)
-    return (
-        Simulated(float(right), float(np.sqrt(right * (1 - right) / draws))),
-        Simulated(float(mean), float(np.sqrt(spread / draws))),
-    )
-
-
-def _blocks(
-    n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Noisy scores in the order of the true ones, lowest first, a block of rows at a time."""
-    check_items(n)
-    if draws < 2:
-        raise InputError(f"draws must be at least 2, got {draws!r}")
-    rows = max(1, CELLS // n)
-    for start in range(0, draws, rows):
-        shape = (min(rows, draws - start), n)
-        scores = law.sample(shape, rng)
-        scores.sort(axis=1)
-        yield scores + sigma * noise.sample(shape, rng)
-
-
 def _share(
-    good: Callable[[FloatArray], NDArray[np.bool_]],
+    good: Callable[[Floats], Flags],
     n: int,
     noise: ScoreNoise,
     sigma: float,
@@ -202,6 +151,13 @@ def _share(
     draws: int,
     rng: np.random.Generator,
 ) -> Simulated:
-    count = sum(int(np.sum(good(y))) for y in _blocks(n, noise, sigma, law, draws, rng))
+    """How often noisy scores, in the order of the true ones, lowest first, are good; a block of rows at a time."""
+    whole("n", n, 2)
+    whole("draws", draws, 2)
+    rows, count = max(1, CELLS // n), 0
+    for start in range(0, draws, rows):
+        shape = (min(rows, draws - start), n)
+        scores = np.sort(law.sample(shape, rng), axis=1)
+        count += int(np.sum(good(scores + sigma * noise.sample(shape, rng))))
     share = count / draws
     return Simulated(share, float(np.sqrt(share * (1 - share) / draws)))

@@ -8,20 +8,21 @@ distribution functions involved rise; see ``quadrature.stieltjes``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy
+from numpy.typing import ArrayLike
 
-from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noises.contract import ScoreNoise, check_number
-from rankdp.theory.quadrature import spread, stieltjes
-from rankdp.theory.score_laws import check_top
+from rankdp.checks import positive, whole
+from rankdp.errors import InputError
+from rankdp.theory.noises.contract import ScoreNoise, check_independent
+from rankdp.theory.quadrature import halved, spread, stieltjes
+from rankdp.theory.rank_noise import one_more, without_each
+from rankdp.types import Floats
 
-FloatArray = NDArray[np.float64]
-TAIL = 28
 
-
-def flip_probabilities(x: ArrayLike, noise: ScoreNoise, sigma: float) -> FloatArray:
+def flip_probabilities(x: ArrayLike, noise: ScoreNoise, sigma: float) -> Floats:
     """[i, j]: P(items i and j change order), ``P(N - N' > |x_i - x_j|/sigma)``; 1/2 for a tie, 0 on the diagonal."""
     scores = _scores(x, sigma)
     flips = noise.difference_survival(np.abs(scores[:, None] - scores) / sigma)
@@ -31,9 +32,7 @@ def flip_probabilities(x: ArrayLike, noise: ScoreNoise, sigma: float) -> FloatAr
 
 def expected_kendall(x: ArrayLike, noise: ScoreNoise, sigma: float) -> float:
     """The expected number of pairs out of order."""
-    scores = np.sort(_scores(x, sigma))
-    first, second = np.triu_indices(len(scores), 1)
-    return float(np.sum(noise.difference_survival((scores[second] - scores[first]) / sigma)))
+    return float(np.sum(flip_probabilities(x, noise, sigma))) / 2
 
 
 def order_probability(x: ArrayLike, noise: ScoreNoise, sigma: float) -> float:
@@ -46,15 +45,14 @@ def order_probability(x: ArrayLike, noise: ScoreNoise, sigma: float) -> float:
     if float(np.sum(np.log1p(-flips))) < -35:  # every other pair in order, independently: already hopeless
         return 0.0
     levels = int(np.clip(8_000 // len(scores), 32, 1600))
-    u = np.concatenate([np.geomspace(1e-11, 0.5 / levels, TAIL)[:-1], np.linspace(0, 0.5, levels // 2 + 1)[1:]])
+    u = np.concatenate([np.geomspace(1e-11, 0.5 / levels, 28)[:-1], np.linspace(0, 0.5, levels // 2 + 1)[1:]])
     offsets = sigma * noise.quantile(np.concatenate([u, 1 - u[:-1][::-1]]))
-    edges = np.unique((scores[:, None] + offsets).ravel())
-    edges = np.sort(np.concatenate([edges, (edges[1:] + edges[:-1]) / 2]))
+    edges = halved(np.unique((scores[:, None] + offsets).ravel()))
     fine, coarse = (_chain(scores, noise, sigma, part, offsets) for part in (edges, edges[::2]))
     return float(np.clip((4 * fine - coarse) / 3, 0, 1))
 
 
-def _chain(scores: FloatArray, noise: ScoreNoise, sigma: float, edges: FloatArray, offsets: FloatArray) -> float:
+def _chain(scores: Floats, noise: ScoreNoise, sigma: float, edges: Floats, offsets: Floats) -> float:
     held = np.ones_like(edges)
     for score in scores:
         low, high = np.searchsorted(edges, [score + offsets[0], score + offsets[-1]])
@@ -73,11 +71,11 @@ def top_k_probability(x: ArrayLike, k: int, noise: ScoreNoise, sigma: float) -> 
     A(t) is the chance that all the others are below t, B(t) that all the top k are above it.
     """
     scores = np.sort(_distinct(x, noise, sigma))[::-1]
-    check_top(len(scores), k)
+    whole("k", k, 1, len(scores))
     if k == len(scores):
         return 1.0
 
-    def both(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def both(edges: Floats) -> tuple[Floats, Floats]:
         z = (edges - scores[:, None]) / sigma
         with np.errstate(divide="ignore"):
             above = np.exp(np.sum(np.log(noise.survival(z[:k])), axis=0))
@@ -94,40 +92,37 @@ def top_k_overlap(x: ArrayLike, k: int, noise: ScoreNoise, sigma: float) -> floa
 
     Item i is among them when at most k - 1 of the others exceed it: a Poisson-binomial count at each threshold.
     """
-    from rankdp.theory.recovery_kernels import in_top
-
     scores = np.sort(_distinct(x, noise, sigma))[::-1]
     n = len(scores)
-    check_top(n, k)
+    whole("k", k, 1, n)
     if k == n:
         return 1.0
     if 2 * k > n:  # count those that are rightly left out
         return 1 - (n - k) / k * (1 - top_k_overlap(-scores, n - k, noise, sigma))
 
-    def weight(edges: FloatArray) -> FloatArray:
-        from scipy.special import ndtr
+    def above(edges: Floats) -> Floats:
+        return noise.survival((edges - scores[:, None]) / sigma)
 
-        above = noise.survival((edges - scores[:, None]) / sigma)
-        variance = np.maximum(np.sum(above * (1 - above), axis=0), 1e-3)
-        crowded = ndtr((k - 0.5 - np.sum(above, axis=0)) / np.sqrt(variance))
-        return np.asarray(crowded - np.mean(above[:k], axis=0))
+    def weight(edges: Floats) -> Floats:
+        chances = above(edges)
+        variance = np.maximum(np.sum(chances * (1 - chances), axis=0), 1e-3)
+        crowded = scipy.special.ndtr((k - 0.5 - np.sum(chances, axis=0)) / np.sqrt(variance))
+        return np.asarray(crowded - np.mean(chances[:k], axis=0))
 
-    edges = _thresholds(scores, k, noise, sigma, weight, 512 if k * n < 60_000 else 256)
-    above = noise.survival((edges - scores[:, None]) / sigma)
-    chances = np.empty((len(edges), k))
-    in_top(np.ascontiguousarray(above.T), k, chances)
-    masses = -np.diff(above[:k], axis=1)
-    return float(np.clip(stieltjes(chances.T, masses) / k, 0, 1))
+    chances = above(_thresholds(scores, k, noise, sigma, weight, 512 if k * n < 60_000 else 256))
+    rest = reduce(one_more, chances[k:], np.eye(k, 1) * np.ones(chances.shape[1]))
+    stays = np.array([counts.sum(axis=0) for counts in without_each(chances[:k], rest)])
+    return float(np.clip(stieltjes(stays, -np.diff(chances[:k], axis=1)) / k, 0, 1))
 
 
 def _thresholds(
-    scores: FloatArray,
+    scores: Floats,
     k: int,
     noise: ScoreNoise,
     sigma: float,
-    weight: Callable[[FloatArray], FloatArray],
+    weight: Callable[[Floats], Floats],
     cells: int,
-) -> FloatArray:
+) -> Floats:
     """Edges spread where ``weight`` rises, found from a first grid around the items next to the cut and some others."""
     n = len(scores)
     near = np.arange(max(0, k - 6), min(n, k + 6))
@@ -136,22 +131,20 @@ def _thresholds(
     offsets = sigma * noise.quantile(np.concatenate([u, 1 - u[:10]]))
     edges = np.unique((scores[some][:, None] + offsets).ravel())
     edges = spread(edges, weight(edges), 256)
-    half = spread(edges, weight(edges), cells // 2)
-    return np.sort(np.concatenate([half, (half[1:] + half[:-1]) / 2]))
+    return halved(spread(edges, weight(edges), cells // 2))
 
 
-def _scores(x: ArrayLike, sigma: float) -> FloatArray:
+def _scores(x: ArrayLike, sigma: float) -> Floats:
     scores = np.asarray(x, dtype=float)
     if scores.ndim != 1 or len(scores) < 2 or not np.all(np.isfinite(scores)):
         raise InputError(f"x must be a vector of at least 2 finite scores, got shape {scores.shape}")
-    check_number(sigma, "sigma", "a finite number above 0", 0.0)
+    positive("sigma", sigma)
     return scores
 
 
-def _distinct(x: ArrayLike, noise: ScoreNoise, sigma: float) -> FloatArray:
+def _distinct(x: ArrayLike, noise: ScoreNoise, sigma: float) -> Floats:
     scores = _scores(x, sigma)
     if len(np.unique(scores)) < len(scores):
         raise InputError("x must not hold equal scores: the right order of a tie is undefined")
-    if not noise.independent:
-        raise Unsupported(f"the {noise.name} noise has dependent coordinates: only simulation can tell")
+    check_independent(noise)
     return scores

@@ -21,12 +21,12 @@ middle, M[a, b] = M[m-1-a, m-1-b].
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rankdp.types import Floats, Ints
 
 _INTEGRATED = 24  # Chebyshev nodes on a stretch no longer than the scale: full double precision
 _ERROR = 1e-13
@@ -37,7 +37,7 @@ _NEVER = 1e-300, 1e-30
 _FAR = 344.0, 33.5
 
 
-def log_probabilities(relative: NDArray[np.int32], scale: float, stretches: int) -> Floats:
+def log_probabilities(relative: Ints, scale: float, stretches: int) -> Floats:
     """log P(X_s[0] < X_s[1] < …) for each row s, with independent Laplace X_i around i.
 
     H_k(x) = P(the first k are in order and below x) obeys H_k' = f_k H_(k-1). All densities are
@@ -78,7 +78,7 @@ def position_matrix(items: int, scale: float, stretches: int) -> Floats:
 def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
     """The corner of the first k positions, for few of them: only counts below k matter, at all nodes side by side.
 
-    Nothing is undone: the items after the k are counted once, the k-1 others again for each of the k. Noise of ``_FAR``
+    Nothing is undone (``without_each``). Noise of ``_FAR``
     scales is less likely than 1e-14, so neither nodes nor items farther away than that take part.
     """
     far = _FAR[True] * scale
@@ -88,15 +88,32 @@ def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
         beyond = x < 0
         x, weight = np.append(x, last - x[beyond]), np.append(weight, weight[beyond])
 
-    def counting(counts: Floats, i: int) -> Floats:
+    def below(i: int) -> Floats:
         tail = np.exp(-np.abs(x - i) / scale) / 2
-        ahead = counts * np.where(x < i, 1 - tail, tail)
-        ahead[1:] += counts[:-1] * np.where(x < i, tail, 1 - tail)
-        return np.asarray(ahead)
+        return np.where(x < i, tail, 1 - tail)
 
-    after = reduce(counting, range(k, min(items, math.ceil(last + far) + 1)), np.eye(k, 1) * np.ones(len(x)))
+    after = map(below, range(k, min(items, math.ceil(last + far) + 1)))
+    counts = reduce(one_more, after, np.eye(k, 1) * np.ones(len(x)))
     density = weight * np.exp(-np.abs(x - np.arange(k)[:, None]) / scale) / (2 * scale)
-    return np.array([reduce(counting, (i for i in range(k) if i != a), after) @ density[a] for a in range(k)])
+    others = without_each(np.array([below(i) for i in range(k)]), counts)
+    return np.array([law @ here for law, here in zip(others, density, strict=True)])
+
+
+def one_more(counts: Floats, chance: Floats) -> Floats:
+    """The law of a count (by row; the largest ones left out) once another thing counts with this chance."""
+    ahead = counts * (1 - chance)
+    ahead[1:] += counts[:-1] * chance
+    return np.asarray(ahead)
+
+
+def without_each(chances: Floats, counts: Floats) -> Iterator[Floats]:
+    """The law of the count of all things but one, for each of them in turn: half of them at a time, nothing undone."""
+    if len(chances) == 1:
+        yield counts
+        return
+    half = len(chances) // 2
+    yield from without_each(chances[:half], reduce(one_more, chances[half:], counts))
+    yield from without_each(chances[half:], reduce(one_more, chances[:half], counts))
 
 
 def _quadrature(items: int, scale: float, stretches: int, last: float) -> tuple[Floats, Floats]:

@@ -26,22 +26,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy
 
-from rankdp.errors import InputError, Unsupported
+from rankdp.checks import positive, whole
+from rankdp.errors import Unsupported
 from rankdp.theory.noises.constants import order_constants
-from rankdp.theory.noises.contract import ScoreNoise, check_number, grow
-from rankdp.theory.noises.families import Gaussian
-from rankdp.theory.quadrature import spread, stieltjes, unit_rule
-from rankdp.theory.score_laws import ScoreLaw, check_items, check_top
+from rankdp.theory.noises.contract import ScoreNoise, check_independent, grow
+from rankdp.theory.quadrature import halved, spread, stieltjes, unit_rule
+from rankdp.theory.score_laws import ScoreLaw
+from rankdp.types import Floats
 
-FloatArray = NDArray[np.float64]
 CELLS = 320
 
 
 def concordance(noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
     """The expected share of pairs in the right order: 1 - E[P(V > W/sigma)], W the difference of two scores."""
-    check_number(sigma, "sigma", "a finite number above 0", 0.0)
+    positive("sigma", sigma)
     t, _, weights = unit_rule()
     width = _width(law)
     w = width * t
@@ -50,7 +50,7 @@ def concordance(noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
 
 def expected_kendall_distance(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
     """The expected number of pairs out of order: n(n-1)/2 (1 - concordance)."""
-    return check_items(n) * (n - 1) / 2 * (1 - concordance(noise, sigma, law))
+    return whole("n", n, 2) * (n - 1) / 2 * (1 - concordance(noise, sigma, law))
 
 
 def adjacent_flips(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
@@ -59,13 +59,13 @@ def adjacent_flips(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> fl
     The integral of P(V > w/sigma) against the sum of the spacings' densities (see ``score_laws``). It bounds P_e from
     above, and P_e approaches it as sigma falls.
     """
-    check_number(sigma, "sigma", "a finite number above 0", 0.0)
-    w, spacing = _spacings(check_items(n), law)
+    positive("sigma", sigma)
+    w, spacing = _spacings(whole("n", n, 2), law)
     return float(np.sum(noise.difference_survival(w / sigma) * spacing))
 
 
 @lru_cache(maxsize=16)
-def _spacings(n: int, law: ScoreLaw) -> tuple[FloatArray, FloatArray]:
+def _spacings(n: int, law: ScoreLaw) -> tuple[Floats, Floats]:
     """Nodes w, and the sum of the spacings' densities there times the weights."""
     t, _, weights = unit_rule()
     w = _width(law) * t
@@ -91,7 +91,7 @@ def order_probability_iid(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw
     expected number of adjacent flips and b = alpha_2/c1^2 - 1/2, which agrees with P_e to the second order in sigma and
     makes flips Poisson for large n.
     """
-    check_items(n)
+    whole("n", n, 2)
     flips = adjacent_flips(n, noise, sigma, law)
     blurred = 2 * sigma * _median_gap(noise) * law.squared_norm * CELLS if noise.independent and n <= 40 else 0.0
     if blurred > 4.5:
@@ -115,16 +115,14 @@ def top_k_overlap_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: Scor
     Given the score x of the best item left out, the k above it and the n - k - 1 below are i.i.d.; one of the k with
     noisy score t stays if at most k - 1 rivals exceed t, a sum of two binomial counts and one more item.
     """
-    from scipy.special import ndtr
-
     _check(n, k, noise, sigma)
     if k == n:
         return 1.0
 
-    def weight(cut: _Cut) -> FloatArray:
+    def weight(cut: _Cut) -> Floats:
         mean = (k - 1) * cut.top + (n - k - 1) * cut.rest + cut.own
         variance = (k - 1) * cut.top * (1 - cut.top) + (n - k - 1) * cut.rest * (1 - cut.rest) + 0.05
-        return np.asarray(ndtr((k - 0.5 - mean) / np.sqrt(variance)) - cut.top)
+        return np.asarray(scipy.special.ndtr((k - 0.5 - mean) / np.sqrt(variance)) - cut.top)
 
     total = 0.0
     for share, cut in _cuts(n, k, noise, sigma, law, weight):
@@ -142,7 +140,7 @@ def top_k_set_probability_iid(n: int, k: int, noise: ScoreNoise, sigma: float, l
     if k == n:
         return 1.0
 
-    def rising(cut: _Cut) -> FloatArray:
+    def rising(cut: _Cut) -> Floats:
         return np.asarray((1 - cut.rest) ** (n - k - 1) * (1 - cut.own))
 
     total = 0.0
@@ -154,12 +152,12 @@ def top_k_set_probability_iid(n: int, k: int, noise: ScoreNoise, sigma: float, l
 class _Cut(NamedTuple):
     """At each threshold: the chance to exceed it for a score above the cut, below the cut, and at the cut."""
 
-    top: FloatArray
-    rest: FloatArray
-    own: FloatArray
+    top: Floats
+    rest: Floats
+    own: Floats
 
 
-def _stays(n: int, k: int, cut: _Cut) -> FloatArray:
+def _stays(n: int, k: int, cut: _Cut) -> Floats:
     """P(at most k - 1 rivals exceed a threshold) for one of the top k: A of the others of the top k fall below it.
 
     With C of those below the cut above it, C <= A is asked for if the one at the cut is not among them, else C < A.
@@ -182,27 +180,25 @@ def _stays(n: int, k: int, cut: _Cut) -> FloatArray:
     return np.asarray((1 - cut.own) * np.minimum(free, 1) + cut.own * np.minimum(tight, 1))
 
 
-def _binomial(trials: int, chance: FloatArray, most: int) -> FloatArray:
+def _binomial(trials: int, chance: Floats, most: int) -> Floats:
     """[t, a]: P(Bin(trials, chance[t]) = a) for a up to ``most``, each from the one before."""
     a = np.arange(most)
     ratios = np.maximum(trials - a, 0) / (a + 1.0) * (chance / (1 - chance))[:, None]
     return np.cumprod(np.column_stack([np.exp(trials * np.log1p(-chance)), ratios]), axis=1)
 
 
-def _edgeworth(slack: int, s: int, lost: FloatArray, others: int, won: FloatArray) -> FloatArray:
+def _edgeworth(slack: int, s: int, lost: Floats, others: int, won: Floats) -> Floats:
     """P(C - A <= slack) with A ~ Bin(s, lost), C ~ Bin(others, won), to the third cumulant."""
-    from scipy.special import ndtr
-
     leave, join = s * lost, others * won
     variance = np.maximum(leave * (1 - lost) + join * (1 - won), 0.25)
     third = join * (1 - won) * (1 - 2 * won) - leave * (1 - lost) * (1 - 2 * lost)
     z = (slack + 0.5 + leave - join) / np.sqrt(variance)
     slip = third / (6 * variance**1.5) * (z**2 - 1) * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    return np.asarray(np.clip(ndtr(z) - slip, 0, 1))
+    return np.asarray(np.clip(scipy.special.ndtr(z) - slip, 0, 1))
 
 
 def _cuts(
-    n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, weight: Callable[[_Cut], FloatArray]
+    n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, weight: Callable[[_Cut], Floats]
 ) -> Iterator[tuple[float, _Cut]]:
     """Scores x of the best item left out, with their weights: u = P(X > x) is Beta(k+1, n-k).
 
@@ -212,17 +208,17 @@ def _cuts(
     v = noise.quantile(np.concatenate([levels, 1 - levels[:-1][::-1]]))
     for out in _left_out(n, k, law):
         half = spread(v, weight(_cut(v, out, noise, sigma)), 48)
-        yield out.share, _cut(_pairs(half), out, noise, sigma)
+        yield out.share, _cut(halved(half), out, noise, sigma)
 
 
 class _Cells(NamedTuple):
     """Edges of cells, and the density of the scores in each."""
 
-    edges: FloatArray
-    height: FloatArray
+    edges: Floats
+    height: Floats
 
     @classmethod
-    def of(cls, edges: FloatArray, law: ScoreLaw) -> _Cells:
+    def of(cls, edges: Floats, law: ScoreLaw) -> _Cells:
         return cls(edges, np.diff(law.cdf(edges)) / np.diff(edges))
 
 
@@ -238,30 +234,27 @@ class _LeftOut(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _left_out(n: int, k: int, law: ScoreLaw) -> tuple[_LeftOut, ...]:
-    from scipy.special import betaincinv
-
     nodes, weights = np.polynomial.legendre.leggauss(12)
     base = law.edges(32)
     found = []
-    for u, share in zip(betaincinv(k + 1, n - k, (nodes + 1) / 2), weights / 2, strict=True):
+    for u, share in zip(scipy.special.betaincinv(k + 1, n - k, (nodes + 1) / 2), weights / 2, strict=True):
         x = float(law.quantile(1 - u))
         below, above = (_Cells.of(_graded(x, side), law) for side in (base[base < x], base[base > x]))
         found.append(_LeftOut(x, float(u), float(share), below, above))
     return tuple(found)
 
 
-def _cut(v: FloatArray, out: _LeftOut, noise: ScoreNoise, sigma: float) -> _Cut:
+def _cut(v: Floats, out: _LeftOut, noise: ScoreNoise, sigma: float) -> _Cut:
     t = out.x + sigma * v
     below, above = (np.sum(_above(side, t, noise, sigma), axis=0) for side in (out.below, out.above))
     return _Cut(np.clip(above / out.u, 0, 1), np.clip(below / (1 - out.u), 0, 1), noise.survival(v))
 
 
 def _check(n: int, k: int, noise: ScoreNoise, sigma: float) -> None:
-    check_items(n)
-    check_top(n, k)
-    check_number(sigma, "sigma", "a finite number above 0", 0.0)
-    if not noise.independent:
-        raise Unsupported(f"the {noise.name} noise has dependent coordinates: only simulation can tell")
+    whole("n", n, 2)
+    whole("k", k, 1, n)
+    positive("sigma", sigma)
+    check_independent(noise)
 
 
 def _width(law: ScoreLaw) -> float:
@@ -270,19 +263,19 @@ def _width(law: ScoreLaw) -> float:
     return float((high if math.isfinite(high) else ends[1]) - (low if math.isfinite(low) else ends[0]))
 
 
-def _above(cells: _Cells, t: FloatArray, noise: ScoreNoise, sigma: float) -> FloatArray:
+def _above(cells: _Cells, t: Floats, noise: ScoreNoise, sigma: float) -> Floats:
     """[i, j]: P(the score is in cell i, the noisy score > t_j)."""
     excess = noise.quick_excess((t - cells.edges[:, None]) / sigma)
     return np.asarray(cells.height[:, None] * sigma * np.diff(excess, axis=0))
 
 
-def _graded(x: float, others: FloatArray) -> FloatArray:
+def _graded(x: float, others: Floats) -> Floats:
     """Edges from x to the far end of ``others`` on its side, in geometric progression, together with ``others``."""
     far = float(others[np.argmax(np.abs(others - x))])
     return np.unique(np.concatenate([[x], x + (far - x) * np.geomspace(1e-6, 1, 56), others]))
 
 
-def _noisy_quantiles(u: FloatArray, cells: _Cells, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> FloatArray:
+def _noisy_quantiles(u: Floats, cells: _Cells, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> Floats:
     """Thresholds that noisy scores exceed with about these chances."""
     share = np.concatenate([np.geomspace(1e-9, 0.02, 16), np.linspace(0.04, 0.96, 24)])
     share = np.concatenate([share, 1 - np.geomspace(1e-9, 0.02, 16)[::-1]])
@@ -296,22 +289,18 @@ def _noisy_quantiles(u: FloatArray, cells: _Cells, noise: ScoreNoise, sigma: flo
 
 def _rising(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, cells: int = CELLS) -> float:
     """n! P(X_1 < ... < X_n and Y_1 < ... < Y_n), one point at a time, on a grid of cells and on pairs of its cells."""
-    x = _pairs(law.edges(cells // 2))
+    x = halved(law.edges(cells // 2))
     scores = _Cells.of(x, law)
     t = np.unique(_noisy_quantiles(np.linspace(0, 1, cells // 2 + 1)[1:-1], scores, noise, sigma, law))
     far = float(sigma * noise.quantile(1 - 1e-12) + x[-1] - x[0])
-    t = _pairs(np.concatenate([[t[0] - far], t, [t[-1] + far]]))
+    t = halved(np.concatenate([[t[0] - far], t, [t[-1] + far]]))
     mass = -np.diff(_above(scores, t, noise, sigma), axis=1)
     coarse = mass[::2, ::2] + mass[1::2, ::2] + mass[::2, 1::2] + mass[1::2, 1::2]
     fine, wide = (_chain(n, part / np.sum(part)) for part in (mass, coarse))
     return float(np.clip(fine * min(max((fine / wide) ** (1 / 3), 0.5), 2.0) if wide > 0 else fine, 0, 1))
 
 
-def _pairs(edges: FloatArray) -> FloatArray:
-    return np.sort(np.concatenate([edges, (edges[1:] + edges[:-1]) / 2]))
-
-
-def _chain(n: int, mass: FloatArray) -> float:
+def _chain(n: int, mass: Floats) -> float:
     """n! times the chance that n points rise together: each is as likely below as the mean over its cell's corners."""
     rows, columns = mass.shape
     held = np.ones((rows + 1, columns + 1))
@@ -330,14 +319,8 @@ def _chain(n: int, mass: FloatArray) -> float:
 
 def first_order(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
     """c1 of (19) and (26): ``n(n-1) ||f||^2 E|V| / 2``."""
-    check_items(n)
+    whole("n", n, 2)
     return law.spacing_density(n) * noise.mean_difference / 2
-
-
-def second_order(n: int, law: ScoreLaw, noise: ScoreNoise | None = None) -> tuple[float, float]:
-    """(c1, c2) of Corollary 3.7, for normal noise unless another is given."""
-    first, second = taylor_coefficients(n, noise if noise is not None else Gaussian(), law, orders=2)
-    return first, second
 
 
 def taylor_coefficients(n: int, noise: ScoreNoise, law: ScoreLaw, orders: int = 3) -> tuple[float, ...]:
@@ -345,12 +328,11 @@ def taylor_coefficients(n: int, noise: ScoreNoise, law: ScoreLaw, orders: int = 
 
     Refuses laws whose integrals diverge (a density with a pole, or for order 3 with an unbounded slope).
     """
-    check_items(n)
-    if orders not in (1, 2, 3):
-        raise InputError(f"orders must be 1, 2 or 3, got {orders!r}")
+    whole("n", n, 2)
+    whole("orders", orders, 1, 3)
     coefficients = (first_order(n, noise, law), *(part(n, noise, law) for part in (_second, _third)[: orders - 1]))
     if not all(math.isfinite(c) for c in coefficients):
-        raise Unsupported(f"the law's density is too rough for an expansion to order {orders}: {coefficients}")
+        raise Unsupported(f"the law's density is too rough for an expansion to order {orders}")
     return coefficients
 
 

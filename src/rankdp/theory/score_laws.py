@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy
+from numpy.typing import ArrayLike
 
+from rankdp.checks import positive
 from rankdp.errors import InputError
-from rankdp.theory.noises.contract import check_number
-
-FloatArray = NDArray[np.float64]
+from rankdp.types import Floats
 
 
 class Jump(NamedTuple):
@@ -40,31 +40,28 @@ class Jump(NamedTuple):
 class ScoreLaw(ABC):
     """A law of one score; scores are independent draws from it."""
 
+    support: tuple[float, float]
+    """The smallest interval that holds the law, perhaps infinite."""
+    jumps: tuple[Jump, ...] = ()
+    """Where f jumps."""
+    squared_norm_error: float = 0.0
+    """The standard error of ``squared_norm``: 0 unless it was estimated from a sample."""
+
     @abstractmethod
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """F(x)."""
 
     @abstractmethod
-    def density(self, x: ArrayLike) -> FloatArray:
+    def density(self, x: ArrayLike) -> Floats:
         """f(x)."""
 
     @abstractmethod
-    def quantile(self, u: ArrayLike) -> FloatArray:
+    def quantile(self, u: ArrayLike) -> Floats:
         """The x with F(x) = u."""
 
     @abstractmethod
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent draws, for simulations."""
-
-    @property
-    @abstractmethod
-    def support(self) -> tuple[float, float]:
-        """The smallest interval that holds the law, perhaps infinite."""
-
-    @property
-    @abstractmethod
-    def jumps(self) -> tuple[Jump, ...]:
-        """Where f jumps."""
 
     @abstractmethod
     def power_integral(self, k: int) -> float:
@@ -74,19 +71,14 @@ class ScoreLaw(ABC):
     def slope_integral(self) -> float:
         """The integral of f'^2 between the jumps; inf where it diverges."""
 
+    @abstractmethod
+    def difference_density(self, d: ArrayLike) -> Floats:
+        """The density of ``|X - X'|`` at d >= 0: 2 q(d)."""
+
     @property
     def squared_norm(self) -> float:
         """I_2 = ``||f||^2``, all that the first-order error asks of the law (Proposition 3.14)."""
         return self.power_integral(2)
-
-    @property
-    def squared_norm_error(self) -> float:
-        """The standard error of ``squared_norm``: 0 unless it was estimated from a sample."""
-        return 0.0
-
-    @abstractmethod
-    def difference_density(self, d: ArrayLike) -> FloatArray:
-        """The density of ``|X - X'|`` at d >= 0: 2 q(d)."""
 
     def spacing_density(self, n: int) -> float:
         """The sum of f_Wi(0+), C_X of (20): (n)_2 I2."""
@@ -112,16 +104,15 @@ class ScoreLaw(ABC):
     @property
     def correlation_curvature(self) -> float:
         """q''(0+) = -integral of f'^2 - sum over the jumps of (f+ - f-) (f'- + f'+)."""
-        return -self.slope_integral() - sum(
-            (jump.right - jump.left) * (jump.left_slope + jump.right_slope) for jump in self.jumps
-        )
+        steps = sum((jump.right - jump.left) * (jump.left_slope + jump.right_slope) for jump in self.jumps)
+        return -self.slope_integral() - steps
 
     @property
     def triple_slope(self) -> float:
         """The slopes of the integral of f(x) f(x+u) f(x+u+v) in u and in v, added: -sum (f+ - f-)^2 (f+ + f-)."""
         return -sum((jump.right - jump.left) ** 2 * (jump.right + jump.left) for jump in self.jumps)
 
-    def edges(self, cells: int, least: float = 1e-10) -> FloatArray:
+    def edges(self, cells: int, least: float = 1e-10) -> Floats:
         """Edges of cells of about equal probability, finer towards infinite ends, which are cut off at ``least``."""
         u = np.linspace(0, 1, cells + 1)
         low, high = self.support
@@ -148,29 +139,29 @@ class Uniform(ScoreLaw):
         return self.high - self.low
 
     @property
-    def support(self) -> tuple[float, float]:
+    def support(self) -> tuple[float, float]:  # type: ignore[override]
         """(low, high)."""
         return self.low, self.high
 
     @property
-    def jumps(self) -> tuple[Jump, ...]:
+    def jumps(self) -> tuple[Jump, ...]:  # type: ignore[override]
         """At both ends."""
         return (Jump(0.0, 1 / self.width, 0.0, 0.0), Jump(1 / self.width, 0.0, 0.0, 0.0))
 
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """Linear."""
         return np.clip((np.asarray(x, dtype=float) - self.low) / self.width, 0, 1)
 
-    def density(self, x: ArrayLike) -> FloatArray:
+    def density(self, x: ArrayLike) -> Floats:
         """Constant."""
         x = np.asarray(x, dtype=float)
         return np.where((x >= self.low) & (x <= self.high), 1 / self.width, 0.0)
 
-    def quantile(self, u: ArrayLike) -> FloatArray:
+    def quantile(self, u: ArrayLike) -> Floats:
         """Linear."""
         return np.asarray(self.low + self.width * np.asarray(u, dtype=float))
 
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent draws."""
         return self.low + self.width * rng.random(shape)
 
@@ -182,7 +173,7 @@ class Uniform(ScoreLaw):
         """0."""
         return 0.0
 
-    def difference_density(self, d: ArrayLike) -> FloatArray:
+    def difference_density(self, d: ArrayLike) -> Floats:
         """2 (width - d)/width^2."""
         return np.maximum(2 * (self.width - np.asarray(d, dtype=float)) / self.width**2, 0)
 
@@ -193,38 +184,25 @@ class Normal(ScoreLaw):
 
     mean: float = 0.0
     deviation: float = 1.0
+    support = (-math.inf, math.inf)
 
     def __post_init__(self) -> None:
-        check_number(self.deviation, "deviation", "a finite number above 0", 0.0)
+        positive("deviation", self.deviation)
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The line."""
-        return -math.inf, math.inf
-
-    @property
-    def jumps(self) -> tuple[Jump, ...]:
-        """None."""
-        return ()
-
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """Phi."""
-        from scipy.special import ndtr
+        return np.asarray(scipy.special.ndtr((np.asarray(x, dtype=float) - self.mean) / self.deviation))
 
-        return np.asarray(ndtr((np.asarray(x, dtype=float) - self.mean) / self.deviation))
-
-    def density(self, x: ArrayLike) -> FloatArray:
+    def density(self, x: ArrayLike) -> Floats:
         """The bell."""
         z = (np.asarray(x, dtype=float) - self.mean) / self.deviation
         return np.asarray(np.exp(-np.square(z) / 2) / (self.deviation * math.sqrt(2 * math.pi)))
 
-    def quantile(self, u: ArrayLike) -> FloatArray:
+    def quantile(self, u: ArrayLike) -> Floats:
         """The probit."""
-        from scipy.special import ndtri
+        return np.asarray(self.mean + self.deviation * scipy.special.ndtri(u))
 
-        return np.asarray(self.mean + self.deviation * ndtri(u))
-
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent draws."""
         return np.asarray(rng.normal(self.mean, self.deviation, shape))
 
@@ -236,7 +214,7 @@ class Normal(ScoreLaw):
         """1/(4 sqrt(pi) s^3)."""
         return 1 / (4 * math.sqrt(math.pi) * self.deviation**3)
 
-    def difference_density(self, d: ArrayLike) -> FloatArray:
+    def difference_density(self, d: ArrayLike) -> Floats:
         """The half-normal of variance 2 s^2."""
         z = np.asarray(d, dtype=float) / self.deviation
         return np.asarray(np.exp(-np.square(z) / 4) / (self.deviation * math.sqrt(math.pi)))
@@ -250,33 +228,33 @@ class Exponential(ScoreLaw):
     low: float = 0.0
 
     def __post_init__(self) -> None:
-        check_number(self.rate, "rate", "a finite number above 0", 0.0)
+        positive("rate", self.rate)
 
     @property
-    def support(self) -> tuple[float, float]:
+    def support(self) -> tuple[float, float]:  # type: ignore[override]
         """(low, inf)."""
         return self.low, math.inf
 
     @property
-    def jumps(self) -> tuple[Jump, ...]:
+    def jumps(self) -> tuple[Jump, ...]:  # type: ignore[override]
         """At its start."""
         return (Jump(0.0, self.rate, 0.0, -(self.rate**2)),)
 
-    def cdf(self, x: ArrayLike) -> FloatArray:
+    def cdf(self, x: ArrayLike) -> Floats:
         """1 - exp(-lambda x)."""
         return -np.expm1(-self.rate * np.maximum(np.asarray(x, dtype=float) - self.low, 0))
 
-    def density(self, x: ArrayLike) -> FloatArray:
+    def density(self, x: ArrayLike) -> Floats:
         """lambda exp(-lambda x)."""
         x = np.asarray(x, dtype=float) - self.low
         return np.where(x >= 0, self.rate * np.exp(-self.rate * np.maximum(x, 0)), 0.0)
 
-    def quantile(self, u: ArrayLike) -> FloatArray:
+    def quantile(self, u: ArrayLike) -> Floats:
         """-log(1-u)/lambda."""
         with np.errstate(divide="ignore"):
             return np.asarray(self.low - np.log1p(-np.asarray(u, dtype=float)) / self.rate)
 
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent draws."""
         return self.low + rng.standard_exponential(shape) / self.rate
 
@@ -288,20 +266,6 @@ class Exponential(ScoreLaw):
         """lambda^3/2."""
         return self.rate**3 / 2
 
-    def difference_density(self, d: ArrayLike) -> FloatArray:
+    def difference_density(self, d: ArrayLike) -> Floats:
         """Exponential again, without memory."""
         return np.asarray(self.rate * np.exp(-self.rate * np.asarray(d, dtype=float)))
-
-
-def check_items(n: int) -> int:
-    """The number of scores: a whole number of at least 2."""
-    if isinstance(n, bool) or n != int(n) or n < 2:
-        raise InputError(f"n must be a whole number of at least 2, got {n!r}")
-    return int(n)
-
-
-def check_top(n: int, k: int) -> int:
-    """How many of n are on top: a whole number from 1 to n."""
-    if isinstance(k, bool) or k != int(k) or not 1 <= k <= n:
-        raise InputError(f"k must be a whole number from 1 to n = {n}, got {k!r}")
-    return int(k)

@@ -10,12 +10,11 @@ import numpy as np
 
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
-from rankdp.theory.decoders import error_probability, estimate
-from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
-from rankdp.theory.noises.constants import gaussian_pair, order_constants
-from rankdp.theory.noises.radial import unit_scale
+from rankdp.theory.decoders import Simulated, error_probability
+from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, noise, rdp_inverse
+from rankdp.theory.noises.constants import order_constants
 from rankdp.theory.quadrature import log_trapezoid
-from rankdp.theory.recovery import first_order, second_order
+from rankdp.theory.recovery import first_order, taylor_coefficients
 from rankdp_papers.experiment import Cell, Row, exact_row
 from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
 
@@ -26,7 +25,10 @@ def constants(cell: Cell) -> list[Row]:
     """h(p) and K of Proposition 4.11 for each p; the constant of Corollary 3.7, and which noise it means."""
     rows = []
     for p in cell["powers"]:
-        readings = {"superscripts restored": (unit_scale(p), 1 / p), "as printed": (printed_scale(p), p - 1)}
+        readings = {
+            "superscripts restored": (GeneralizedNormal(p).scale, 1 / p),
+            "as printed": (printed_scale(p), p - 1),
+        }
         for method, (scale, argument) in readings.items():
             rows.append({"p": p, **exact_row(method, "h(p) is a positive number", float(scale is not None))})
             if scale is not None:
@@ -34,10 +36,10 @@ def constants(cell: Cell) -> list[Row]:
                 rows.append({"p": p, **exact_row(method, "variance of the noise", variance)})
                 rows.append({"p": p, **exact_row(method, "total probability", mass)})
     gaps = np.maximum(np.diff(cell.generator("pair").standard_normal((cell.repetitions, 3)), axis=1), 0)
-    simulated = estimate(gaps[:, 0] * gaps[:, 1])
+    simulated = Simulated.of(gaps[:, 0] * gaps[:, 1])
     pairs = [
         exact_row("as printed", "E[V1+ V2+]", 0.108998),
-        exact_row("closed form", "E[V1+ V2+]", gaussian_pair()),
+        exact_row("closed form", "E[V1+ V2+]", (math.sqrt(3) / 2 - math.pi / 6) / math.pi),
         exact_row("integrated", "E[V1+ V2+]", order_constants(Gaussian()).pair),
         exact_row("simulated", "E[V1+ V2+]", *simulated),
     ]
@@ -67,7 +69,7 @@ def _moments(p: float, scale: float, argument: float) -> tuple[float, float]:
 def _readings(n: int, sigma: float) -> list[Row]:
     """P_e over c1 sigma + c2 sigma^2 of X + sigma N, for N of variance one and N ~ N(0, sigma^2 I) as Cor. 3.7 says."""
     law = LAWS["uniform"]
-    first, second = second_order(n, law)
+    first, second = taylor_coefficients(n, Gaussian(), law, 2)
     claimed = first * sigma + second * sigma**2
     return [
         exact_row(method, "P_e over Corollary 3.7", integrated_error(n, Gaussian(), deviation, law) / claimed)

@@ -6,13 +6,14 @@ becomes a family.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
+from rankdp.checks import number, one_of, positive
 from rankdp.errors import InputError
-from rankdp.theory.noises.ball import Ball
-from rankdp.theory.noises.contract import ScoreNoise, check_alpha, check_epsilon, check_number, grow
+from rankdp.theory.noises.contract import ScoreNoise, check_alpha, grow
 from rankdp.theory.noises.families import Gaussian, Laplace
-from rankdp.theory.noises.radial import GeneralizedNormal
+from rankdp.theory.noises.radial import Ball, GeneralizedNormal
 from rankdp.theory.noises.staircase import Staircase
 
 __all__ = [
@@ -35,14 +36,13 @@ NOISES: dict[str, type[ScoreNoise]] = {
 
 def noise(name: str, **parameters: Any) -> ScoreNoise:
     """The noise of this name: ``noise("generalized-normal", p=0.5)``."""
-    if name not in NOISES:
-        raise InputError(f"noise must be one of {', '.join(NOISES)}, got {name!r}")
+    one_of("noise", name, NOISES)
     try:
         return NOISES[name](**parameters)
     except TypeError:
-        takes = {"generalized-normal": "p", "staircase": "epsilon and perhaps gamma", "ball": "p and n"}
+        takes = ", ".join(field.name for field in fields(NOISES[name])) or "no parameters"  # type: ignore[arg-type]
         got = ", ".join(sorted(parameters)) or "none"
-        raise InputError(f"the {name} noise takes {takes.get(name, 'no parameters')}, got {got}") from None
+        raise InputError(f"the {name} noise takes {takes}, got {got}") from None
 
 
 def rdp_inverse(noise: ScoreNoise, alpha: float, epsilon: float, span: float) -> float:
@@ -50,20 +50,14 @@ def rdp_inverse(noise: ScoreNoise, alpha: float, epsilon: float, span: float) ->
 
     ``span`` is l, the largest change of one score; alpha = inf is pure epsilon-DP.
     """
-    alpha = check_alpha(alpha)
-    epsilon = check_number(epsilon, "epsilon", "a finite number above 0", 0.0)
-    return _sigma(noise.largest_shift(alpha, check_epsilon(epsilon)), span)
+    return _sigma(noise.largest_shift(check_alpha(alpha), positive("epsilon", epsilon)), span)
 
 
 def delta_inverse(noise: ScoreNoise, epsilon: float, delta: float, span: float) -> float:
     """The smallest sigma with ``delta(epsilon, span/sigma) <= delta``: (epsilon, delta)-DP for one score."""
-    epsilon = check_epsilon(epsilon)
-    delta = check_number(delta, "delta", "a number from 0 to 1", 0.0, least=True)
-    if delta >= 1:
-        raise InputError(f"delta must be below 1, got {delta!r}")
-    return _sigma(grow(lambda shift: noise.delta(epsilon, shift) <= delta), span)
+    most = number("delta", delta, 0, 1)
+    return _sigma(grow(lambda shift: noise.delta(epsilon, shift) <= most), span)
 
 
 def _sigma(shift: float, span: float) -> float:
-    span = check_number(span, "span", "a finite number above 0", 0.0)
-    return span / shift if shift > 0 else float("inf")
+    return positive("span", span) / shift if shift > 0 else float("inf")

@@ -11,22 +11,19 @@ For the uniform ball, moments of degree k are those of the generalised normal ti
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.theory.noises.ball import Ball
 from rankdp.theory.noises.contract import ScoreNoise
-from rankdp.theory.noises.radial import GeneralizedNormal
+from rankdp.theory.noises.radial import Ball, GeneralizedNormal
+from rankdp.types import Floats
 
-FloatArray = NDArray[np.float64]
+_DEGREES = (1, 2, 2, 3, 3, 3, 3, 3, 3)
 
 
-@dataclass(frozen=True)
-class OrderConstants:
+class OrderConstants(NamedTuple):
     """E of products of positive parts: neighbours are i, i+1; far is anything further apart."""
 
     single: float  #: E[V+]
@@ -45,44 +42,29 @@ def order_constants(noise: ScoreNoise) -> OrderConstants:
     """The constants of a noise, to about 1e-8 (1e-6 for a staircase)."""
     if isinstance(noise, Ball) and not noise.independent:
         base = order_constants(GeneralizedNormal(noise.p))
-        one, two, three = (noise.degree_factor(k) for k in (1, 2, 3))
-        return OrderConstants(
-            base.single * one,
-            base.pair * two,
-            base.far * two,
-            *(
-                value * three
-                for value in (base.cube, base.square_pair, base.square_far, base.chain, base.pair_single, base.triple)
-            ),
-        )
-    edges = _edges(noise)
+        return OrderConstants(*(value * noise.degree_factor(k) for value, k in zip(base, _DEGREES, strict=True)))
+    far = 1.0  # third moments reach as far out
+    while far**4 * float(noise.survival(far)) > 1e-14:
+        far *= 1.25
+    positive = np.geomspace(1e-6, far, 4096)
+    edges = np.concatenate([-positive[::-1], [0.0], positive])
     fine, coarse = _moments(noise, edges), _moments(noise, edges[::2])
     pair, cube, square_pair, chain = (float(value) for value in (4 * fine - coarse) / 3)
     single = noise.mean_difference / 2
     return OrderConstants(single, pair, single**2, cube, square_pair, single, chain, pair * single, single**3)
 
 
-def _edges(noise: ScoreNoise, half: int = 4096) -> FloatArray:
-    """Symmetric edges in geometric progression, as far out as third moments reach."""
-    far = 1.0
-    while far**4 * float(noise.survival(far)) > 1e-14:
-        far *= 1.25
-    positive = np.geomspace(1e-6, far, half)
-    return np.concatenate([-positive[::-1], [0.0], positive])
-
-
-def _moments(noise: ScoreNoise, edges: FloatArray) -> FloatArray:
+def _moments(noise: ScoreNoise, edges: Floats) -> Floats:
     """(pair, cube, square_pair, chain) on these edges, with an error of the second order in their width."""
-    mass, width = np.diff(noise.cdf(edges)), np.diff(edges)
-    below_half = edges < 0
-    mass = np.where(below_half[1:], mass, -np.diff(noise.survival(edges)))
+    width = np.diff(edges)
+    mass = np.where(edges[1:] < 0, np.diff(noise.cdf(edges)), -np.diff(noise.survival(edges)))
 
-    def above(values: FloatArray) -> FloatArray:
+    def above(values: Floats) -> Floats:
         """The integral of values from each edge upwards."""
         cells = (values[1:] + values[:-1]) / 2 * width
         return np.concatenate([np.cumsum(cells[::-1])[::-1], [0.0]])
 
-    def running(values: FloatArray) -> FloatArray:
+    def running(values: Floats) -> Floats:
         """E[values; N < edge]."""
         return np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2 * mass)])
 
@@ -93,8 +75,3 @@ def _moments(noise: ScoreNoise, edges: FloatArray) -> FloatArray:
     lower, first = running(mirrored), running(edges * mirrored)
     products = (excess * mirrored, cube, square[::-1] * excess, excess * (edges * lower - first))
     return np.array([float(running(product)[-1]) for product in products])
-
-
-def gaussian_pair() -> float:
-    """E[V1+ V2+] for normal noise: variance 2, correlation -1/2: (sqrt(3)/2 - pi/6)/pi."""
-    return (math.sqrt(3) / 2 - math.pi / 6) / math.pi

@@ -1,7 +1,8 @@
 """Staircase noise (Geng et al., 2015): the density falls by e^-eps from step to step; every functional is exact.
 
 With q = e^-eps and step width D, the density is a q^k on ``[kD, (k+g)D)`` and a q^(k+1) on ``[(k+g)D, (k+1)D)`` of
-``|x|``. So f(x + D) = q f(x) for x >= 0, and integrals over a half-line are those over one period divided by 1 - q.
+``|x|``. So f(x + D) = q f(x) for x >= 0, and so it is with the tail P(N > x) and with its integral above x. In one
+period the tail is linear between its values 1/2 at 0, s at gD and q/2 at D.
 Coordinates are independent here; the paper's Appendix A.4 puts the staircase on the l1 norm of the whole vector
 instead, and Theorem 3.3 covers only that one: a product of staircases is not log-concave.
 """
@@ -14,10 +15,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
+from rankdp.checks import number, positive
 from rankdp.errors import InputError
-from rankdp.theory.noises.contract import FloatArray, ScoreNoise, check_alpha, check_epsilon, check_number, check_shift
+from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.types import Floats
 
 
 @dataclass(frozen=True)
@@ -32,29 +36,33 @@ class Staircase(ScoreNoise):
     name: ClassVar[str] = "staircase"
 
     def __post_init__(self) -> None:
-        epsilon = check_number(self.epsilon, "epsilon", "a finite number above 0", 0.0)
+        epsilon = positive("epsilon", self.epsilon)
         if not 1e-6 <= epsilon <= 500:
             raise InputError(f"epsilon of a staircase must lie between 1e-6 and 500, got {self.epsilon!r}")
         gamma = 1 / (1 + math.exp(epsilon / 2)) if self.gamma is None else self.gamma
-        gamma = check_number(gamma, "gamma", "a number from 0 to 1", 0.0, least=True)
-        if gamma > 1:
+        if number("gamma", gamma, 0) > 1:
             raise InputError(f"gamma must be a number from 0 to 1, got {self.gamma!r}")
         object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "gamma", gamma)
+        object.__setattr__(self, "gamma", float(gamma))
 
     @property
     def _g(self) -> float:
         assert self.gamma is not None
         return self.gamma
 
-    @cached_property
+    @property
     def _q(self) -> float:
         return math.exp(-self.epsilon)
+
+    @property
+    def _gap(self) -> float:
+        """1 - q."""
+        return -math.expm1(-self.epsilon)
 
     @cached_property
     def step(self) -> float:
         """D, from E[N^2] = 1: the sums over k of q^k, k q^k and k^2 q^k are geometric."""
-        q, g, gap = self._q, self._g, -math.expm1(-self.epsilon)
+        q, g, gap = self._q, self._g, self._gap
         s0, s1, s2 = 1 / gap, q / gap**2, q * (1 + q) / gap**3
         inner = g * s2 + g**2 * s1 + g**3 / 3 * s0
         outer = (1 - g) * s2 + (1 - g**2) * s1 + (1 - g**3) / 3 * s0
@@ -62,58 +70,47 @@ class Staircase(ScoreNoise):
 
     @cached_property
     def _top(self) -> float:
-        """a: the density at 0."""
-        return -math.expm1(-self.epsilon) / (2 * self.step * (self._g + self._q * (1 - self._g)))
-
-    def log_density(self, x: ArrayLike) -> FloatArray:
-        """log a - eps times the number of steps down from 0 to x."""
-        places = np.abs(np.asarray(x, dtype=float)) / self.step
-        return np.asarray(math.log(self._top) - self.epsilon * np.maximum(np.floor(places - self._g) + 1, 0))
-
-    def survival(self, x: ArrayLike) -> FloatArray:
-        """q^k times what is left of period k and all later ones."""
-        x = np.asarray(x, dtype=float)
-        tail = self._tail(np.abs(x))
-        return np.where(x > 0, tail, 1 - tail)
-
-    def _tail(self, x: FloatArray) -> FloatArray:
-        k = np.floor(x / self.step)
-        rest = x / self.step - k
-        left = np.maximum(self._g - rest, 0) + self._q * np.minimum(1 - rest, 1 - self._g)
-        whole = (self._g + self._q * (1 - self._g)) * self._q / -math.expm1(-self.epsilon)
-        return np.asarray(np.exp(-self.epsilon * k) * (left + whole) * self._top * self.step)
-
-    def quantile(self, u: ArrayLike) -> FloatArray:
-        """Period from the logarithm of the tail, then one of two straight lines."""
-        u = np.asarray(u, dtype=float)
-        tail = 2 * np.minimum(u, 1 - u)
-        with np.errstate(divide="ignore"):
-            k = np.maximum(np.floor(-np.log(tail) / self.epsilon), 0)
-        k = np.where(np.isfinite(k), k, 0)
-        scaled = tail * np.exp(self.epsilon * k) * -1 / math.expm1(-self.epsilon)  # in units of one period's mass
-        used = (1 / -math.expm1(-self.epsilon) - scaled) * (self._g + self._q * (1 - self._g))
-        inside = np.where(used <= self._g, used, self._g + (used - self._g) / self._q)
-        x = np.where(tail > 0, (k + np.clip(inside, 0, 1)) * self.step, np.inf)
-        return np.asarray(np.sign(u - 0.5) * x)
-
-    def excess(self, x: ArrayLike) -> FloatArray:
-        """The tail integrated once more: a quadratic in each half-step, geometric from period to period."""
-        x = np.asarray(x, dtype=float)
-        size = np.abs(x)
-        k = np.floor(size / self.step)
-        rest = size / self.step - k
-        g, q, gap = self._g, self._q, -math.expm1(-self.epsilon)
-        height, width = np.maximum(g - rest, 0), np.minimum(1 - rest, 1 - g)
-        period = g + q * (1 - g)
-        whole = period * q / gap  # the later periods' mass
-        moment = g**2 / 2 + q * (1 - g) * g + q * (1 - g) ** 2 / 2  # of one period, the integral of its tail
-        later = q / gap * (moment + period * q / gap)
-        here = height**2 / 2 + height * q * (1 - g) + q * width**2 / 2 + whole * (height + width)
-        tail = np.exp(-self.epsilon * k) * (here + later) * self._top * self.step**2
-        return np.asarray(tail + np.maximum(-x, 0))
+        """a D: the density at 0, in units of 1/D."""
+        return self._gap / (2 * (self._g + self._q * (1 - self._g)))
 
     @cached_property
-    def _difference_knots(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _tails(self) -> tuple[Floats, Floats]:
+        """The knots 0, g and 1 of a period, in units of D, and the tail there."""
+        q, g = self._q, self._g
+        return np.array([0.0, g, 1.0]), np.array([0.5, q * (self._top * (1 - g) + 0.5), q / 2])
+
+    def log_density(self, x: ArrayLike) -> Floats:
+        """log a - eps times the number of steps down from 0 to x."""
+        places = np.abs(np.asarray(x, dtype=float)) / self.step
+        down = np.maximum(np.floor(places - self._g) + 1, 0)
+        return np.asarray(math.log(self._top / self.step) - self.epsilon * down)
+
+    def _periods(self, size: Floats) -> tuple[Floats, Floats]:
+        """q^k, and the place in period k."""
+        k = np.floor(size / self.step)
+        return np.exp(-self.epsilon * k), size / self.step - k
+
+    def _tail(self, size: Floats) -> Floats:
+        share, rest = self._periods(size)
+        return np.asarray(share * np.interp(rest, *self._tails))
+
+    def _tail_quantile(self, tail: Floats) -> Floats:
+        """Period from the logarithm of the tail, then one of two straight lines."""
+        with np.errstate(divide="ignore"):
+            k = np.maximum(np.floor(-np.log(2 * tail) / self.epsilon), 0)
+        k = np.where(np.isfinite(k), k, 0)
+        knots, tails = self._tails
+        rest = np.interp(tail * np.exp(self.epsilon * k), tails[::-1], knots[::-1])
+        return np.where(tail > 0, (k + rest) * self.step, np.inf)
+
+    def _tail_excess(self, size: Floats) -> Floats:
+        """The tail integrated once more: the rest of this period, and the later ones."""
+        share, rest = self._periods(size)
+        later = _integral(np.zeros(1), *self._tails)[0] * self._q / self._gap
+        return np.asarray(share * (_integral(rest, *self._tails) + later) * self.step)
+
+    @cached_property
+    def _difference_knots(self) -> tuple[Floats, Floats, Floats, Floats]:
         """(theta, T, C0, C1): the density of N - N' at mD + theta is q^m (2T + (m+1) C0 + (m/q) C1).
 
         T is the integral of f(y) f(y + theta) over y > 0, C0 that of f(v) f(theta - v) over [0, theta], C1 that of
@@ -131,93 +128,53 @@ class Staircase(ScoreNoise):
         m00 = np.maximum(g - np.maximum(theta, 1 + theta - g), 0)
         m01 = np.maximum(g - theta, 0) - m00
         c1 = m00 + 2 * q * m01 + q**2 * (1 - theta - m00 - 2 * m01)
-        scale = self._top**2 * self.step
+        scale = self._top**2
         return theta, low / -math.expm1(-2 * self.epsilon) * scale, c0 * scale, c1 * scale
 
-    def difference_survival(self, d: ArrayLike) -> FloatArray:
+    def difference_survival(self, d: ArrayLike) -> Floats:
         """Exact: a quadratic between knots (see ``_difference_knots``), closed geometric sums beyond the period."""
         d = np.asarray(d, dtype=float) / self.step
         m = np.floor(d)
-        rest = d - m
         theta, t, c0, c1 = self._difference_knots
-        q, gap = self._q, -math.expm1(-self.epsilon)
-        total = [float(np.sum(np.diff(theta) * (part[1:] + part[:-1])) / 2) for part in (t, c0, c1)]
-        k = m + 1
-        s0, s1 = 1 / gap, k / gap + q / gap**2  # sums over j >= k of q^j and j q^j, without their factor q^k
+        q, gap = self._q, self._gap
+        total = [float(np.trapezoid(part, theta)) for part in (t, c0, c1)]
+        s0, s1 = 1 / gap, (m + 1) / gap + q / gap**2  # sums over j > m of q^j and j q^j, without their factor q^(m+1)
         beyond = q * (2 * total[0] * s0 + total[1] * (s1 + s0) + total[2] / q * s1)
-        knots = 2 * t[:, None] + (m.ravel() + 1) * c0[:, None] + m.ravel() / q * c1[:, None]
-        here = self._above(rest.ravel(), theta, knots).reshape(rest.shape)
-        return np.asarray(np.exp(-self.epsilon * m) * (here + beyond) * self.step)
-
-    @staticmethod
-    def _above(rest: FloatArray, theta: FloatArray, knots: FloatArray) -> FloatArray:
-        """The integral from ``rest`` to 1 of the function that is linear between its values ``knots`` at ``theta``."""
-        area = np.zeros_like(rest)
-        for i in range(2):
-            width = theta[i + 1] - theta[i]
-            if width > 0:
-                start = np.clip(rest, theta[i], theta[i + 1])
-                value = knots[i] + (knots[i + 1] - knots[i]) * (start - theta[i]) / width
-                area += (theta[i + 1] - start) * (value + knots[i + 1]) / 2
-        return area
+        knots = [2 * t[i] + (m + 1) * c0[i] + m / q * c1[i] for i in range(3)]
+        return np.asarray(np.exp(-self.epsilon * m) * (_integral(d - m, theta, knots) + beyond))
 
     @cached_property
-    def _mean_difference(self) -> float:
-        """Twice the integral of the difference's survival, which is a quadratic between knots: Simpson is exact."""
-        periods = math.ceil(45 / self.epsilon) + 2
-        theta = self._difference_knots[0]
-        ends = np.unique((np.arange(periods)[:, None] + theta[None, :]).ravel()) * self.step
-        low, high = ends[:-1], ends[1:]
-        at = [self.difference_survival(x) for x in (low * (1 + 1e-15), (low + high) / 2, high * (1 - 1e-15))]
-        return float(2 * np.sum((high - low) * (at[0] + 4 * at[1] + at[2]) / 6))
-
-    @property
     def mean_difference(self) -> float:
-        """Twice the integral of ``difference_survival``."""
-        return self._mean_difference
+        """4 times the integral of S (1 - S) over x > 0, S the tail; S^2 is a quadratic between knots."""
+        knots, tails = self._tails
+        squares = (tails[:-1] ** 2 + tails[:-1] * tails[1:] + tails[1:] ** 2) / 3 @ np.diff(knots)
+        return float(4 * (self.excess(0.0) - squares * self.step / -math.expm1(-2 * self.epsilon)))
 
-    def _pieces(self, shift: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _pieces(self, shift: float) -> tuple[Floats, Floats, Floats]:
         """(log length, log f(x), log f(x-r)) over pieces of the line on which both are constant.
 
         Beyond r and below 0 one period stands for all, with its length divided by 1 - q: right for every functional
         that is homogeneous of degree one in the two densities.
         """
-        step, g, r = self.step, self._g, shift
-        jumps = (np.arange(-1, math.floor(r / step) + 3) + g) * step
-        outer = np.unique(np.concatenate([[0.0, step], np.clip(jumps, 0, step), np.clip((jumps - r), 0, step)]))
-        inner = np.unique(np.concatenate([[0.0, r], np.clip(jumps, 0, r), np.clip(r - jumps, 0, r)]))
-        lengths, here, there = [], [], []
-        for edges, first, second, share in (
-            (outer, 0.0, r, -math.expm1(-self.epsilon)),  # x < 0: f(u), f(u + r), u = -x
-            (outer, r, 0.0, -math.expm1(-self.epsilon)),  # x > r: f(u + r), f(u), u = x - r
-            (inner, 0.0, None, 1.0),  # in between: f(u), f(r - u)
-        ):
-            width = np.diff(edges)
-            middle = (edges[1:] + edges[:-1])[width > 0] / 2
-            lengths.append(np.log(width[width > 0] / share))
-            here.append(self.log_density(middle + first))
-            there.append(self.log_density(r - middle if second is None else middle + second))
-        return np.concatenate(lengths), np.concatenate(here), np.concatenate(there)
+        jumps = (np.arange(math.floor(shift / self.step) + 3) + self._g) * self.step
+        ends = np.array([-self.step, 0.0, shift, shift + self.step])
+        edges = np.concatenate([ends, jumps, -jumps, shift + jumps, shift - jumps])
+        edges = np.unique(np.clip(edges, ends[0], ends[-1]))
+        middle = (edges[1:] + edges[:-1]) / 2
+        lengths = np.diff(edges) / np.where((middle > 0) & (middle < shift), 1, self._gap)
+        return np.log(lengths), self.log_density(middle), self.log_density(middle - shift)
 
-    def renyi(self, alpha: float, shift: float) -> float:
+    def _renyi(self, alpha: float, shift: float) -> float:
         """Exact sums over pieces; eps times the number of steps begun, at alpha = inf."""
-        alpha, shift = check_alpha(alpha), check_shift(shift)
-        if shift == 0:
-            return 0.0
         if alpha == math.inf:
             return self.epsilon * math.ceil(shift / self.step * (1 - 1e-14))
         length, here, there = self._pieces(shift)
         if alpha == 1:
             return float(np.sum(np.exp(length + here) * (here - there)))
-        terms = length + alpha * here + (1 - alpha) * there
-        top = float(np.max(terms))
-        return max(0.0, (top + math.log(float(np.sum(np.exp(terms - top))))) / (alpha - 1))
+        return max(0.0, float(scipy.special.logsumexp(length + alpha * here + (1 - alpha) * there)) / (alpha - 1))
 
-    def delta(self, epsilon: float, shift: float) -> float:
+    def _delta(self, epsilon: float, shift: float) -> float:
         """The exact hockey-stick sum over pieces."""
-        epsilon, shift = check_epsilon(epsilon), check_shift(shift)
-        if shift == 0:
-            return 0.0
         length, here, there = self._pieces(shift)
         lead = here - there - epsilon
         lead = np.where(lead < 1e-12 * max(epsilon, 1.0), 0, lead)
@@ -229,10 +186,22 @@ class Staircase(ScoreNoise):
             return self.step * math.floor(epsilon / self.epsilon * (1 + 1e-14))
         return super().largest_shift(alpha, epsilon)
 
-    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def sample(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
         """A sign, a geometric period, one of its two parts, and a uniform place in it."""
-        k = rng.geometric(-math.expm1(-self.epsilon), shape) - 1
+        k = rng.geometric(self._gap, shape) - 1
         g, q, u = self._g, self._q, rng.random(shape)
         inner = rng.random(shape) < g / (g + q * (1 - g))
         place = k + np.where(inner, g * u, g + (1 - g) * u)
         return np.asarray(np.where(rng.random(shape) < 0.5, -1.0, 1.0) * place * self.step)
+
+
+def _integral(start: Floats, knots: Floats, values: Floats | list[Floats]) -> Floats:
+    """The integral from ``start`` to 1 of the function that is linear between its ``values`` at the three knots."""
+    area = np.zeros_like(start)
+    for i in range(2):
+        width = knots[i + 1] - knots[i]
+        if width > 0:
+            left = np.clip(start, knots[i], knots[i + 1])
+            value = values[i] + (values[i + 1] - values[i]) * (left - knots[i]) / width
+            area = area + (knots[i + 1] - left) * (value + values[i + 1]) / 2
+    return area
