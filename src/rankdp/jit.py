@@ -1,4 +1,4 @@
-"""How rankdp compiles its kernels: once, on first use, cached on disk, without holding the GIL, and not in silence."""
+"""How rankdp compiles its kernels: once, on first use, cached on disk, without holding the GIL, and with a notice."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def reproduce(
             )
     except KeyboardInterrupt:
         raise RankdpError(
-            f"interrupted; what was done is kept in {output}, the same command goes on from there"
+            f"interrupted; what was done is kept in {output}, the same command continues from there"
         ) from None
     if markdown is not None:
         from rankdp_papers.documents import write_markdown

@@ -158,7 +158,7 @@ def _by_paper(done: Sequence[Reproduced]) -> list[tuple[str, list[Reproduced]]]:
 
 _INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reproduce --full` (the papers' own sizes),
 `rankdp reproduce xu/figure2` (one of them). Tables come as Parquet and CSV, figures as PNG and SVG, and everything on
-one page, `report.html`. Finished parts are kept: a run that was interrupted goes on where it stopped.
+one page, `report.html`. Finished parts are kept: an interrupted run continues where it stopped.
 
 On two cores the quick grid takes between 6 and 8 minutes. The papers' own sizes take 26 minutes without `xu/figure7`
 and give the same verdicts. `xu/figure7` was not run whole at its own size: by what a part of it took, it takes about an

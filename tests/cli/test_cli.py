@@ -14,7 +14,7 @@ from rankdp.cli import cli
 from rankdp.cli.options import MECHANISM_OR_AUTO
 from rankdp.mechanisms.registry import MECHANISMS
 
-pytestmark = pytest.mark.slow  # each test starts the command anew
+pytestmark = pytest.mark.slow  # each test starts the command again
 
 POLL = "voter,rank_1,rank_2,rank_3\nann,tea,coffee,water\nbob,water,tea,coffee\n"
 

@@ -12,7 +12,7 @@ import pytest
 from rankdp.cli.options import NOISE
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
-pytestmark = pytest.mark.slow  # each test starts the command anew
+pytestmark = pytest.mark.slow  # each test starts the command again
 
 
 @pytest.fixture

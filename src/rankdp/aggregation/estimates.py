@@ -55,7 +55,7 @@ class Estimate:
     standard_errors: Floats
     naive: Floats
     bias: float
-    """The largest bias that is left; 0 but for rounding unless some was allowed or had to be."""
+    """The largest bias that is left: 0 up to rounding, unless some was allowed or was unavoidable."""
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Lower and upper ends of normal intervals, made longer by the bias; they may leave the range of a share.
@@ -261,7 +261,7 @@ class _Part(NamedTuple):
 
 
 def _weighted(parts: Sequence[_Part]) -> tuple[Floats, Floats]:
-    """The weighted mean and its standard error, cell by cell; NaN where nobody (or, for the error, one voter) spoke."""
+    """The weighted mean and its standard error, cell by cell; NaN without a voter (for the error, with only one)."""
     whole = np.zeros(parts[0].sums.shape)
     mean, total, squared, spread = whole.copy(), whole.copy(), whole.copy(), whole.copy()
     present = {part.length: whole.copy() for part in parts}

@@ -1,7 +1,8 @@
 """What made a table of synthetic rankings, and what is promised about it, as its release states both.
 
-Everything that is computed from privatized rankings alone carries their guarantee (post-processing), so whoever reads
-such a file reads PATH.release.json through `Origin.beside`. What the caller says about the file must agree with it.
+Everything that is computed from privatized rankings alone carries their guarantee (post-processing), so a function
+that reads such a file reads PATH.release.json through `Origin.beside`. What the caller says about the file must
+agree with it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def required_voters(
     level
         The confidence of each interval.
     every
-        Whether all intervals shall hold together at that confidence.
+        Whether the confidence is that of all intervals together.
     bias
         The bias that a win rate may have; it is taken off the half width.
     """

@@ -6,8 +6,8 @@ protected, a noisy number of comparisons. What is audited is that draw, made tho
 that are neighbours; reading, bounding each voter's contribution and counting are the library's own and part of what is
 audited. ``through="rank"`` calls ``rank`` itself for every draw instead: slower, and nothing is left out.
 
-The neighbouring tables are the extremes of each unit: a vote turned round or replaced; all votes of a voter, four times
-as many as may count, turned round or taken away.
+The neighbouring tables are the extremes of each unit: a vote reversed or replaced; all votes of a voter, four times
+as many as may count, reversed or removed.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _after(cells: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _numbers(outputs: Any) -> NDArray[np.float64]:
-    """One number for each output, different (but for rare luck) where the outputs are."""
+    """One number for each output, almost surely different where the outputs are."""
     array = np.asarray(outputs)
     if array.dtype.kind not in "iufb":
         array = np.unique(array, return_inverse=True)[1]

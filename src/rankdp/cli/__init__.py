@@ -73,7 +73,7 @@ def main() -> NoReturn:
         code = _failed(f"interrupted; {_written()}", stop)
     except BrokenPipeError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _failed("nobody reads the output any more", problem) if after_failure(problem) else 1
+        code = _failed("the output was closed before it was written", problem) if after_failure(problem) else 1
     except OSError as problem:
         code = _failed(f"{problem.filename or 'the system'}: {problem.strerror or problem}", problem)
     sys.exit(code)

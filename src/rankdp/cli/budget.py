@@ -124,7 +124,7 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 @click.option(
     "--part",
     metavar="NAME",
-    help="The part that the release is about: all parts of a partition cost as much as the dearest.",
+    help="The part that the release is about: a partition costs as much as its most expensive part.",
 )
 @click.option(
     "--convert",

@@ -5,7 +5,7 @@ a table of a database) until it is counted, in process or by the engine that hol
 (half-wins: 2 for a win, 1 to each side for a tie). `vote_columns` lists the ways to write such a table; `recognised`
 says what was understood.
 
-The list of items is public and comes from the caller. `items_from_data=True` takes it from the votes and thereby
+The list of items is public and comes from the caller. `items_from_data=True` takes it from the votes, which
 publishes which items occur.
 
 **Bounding.** `bound(c)` keeps at most c comparisons of each voter, those with the smallest hash of the voter's id, what

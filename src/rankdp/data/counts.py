@@ -1,4 +1,4 @@
-"""PairCounts: who won how often against whom, in exact integers.
+"""PairCounts: how often each item beat each other item, in exact integers.
 
 A win counts 2 and a tie 1 for each side (*half-wins*), so that sums of wins and ties stay whole numbers; several
 comparisons of a pair add up. Only pairs that were compared are kept, each once, with `first < second`, in order:

@@ -2,7 +2,7 @@
 
 A table of item names is carried as dictionary columns (codes and a list of names), so that nothing here makes
 a Python text per cell. The list of items travels in the table's metadata, which keeps its order and the items
-that nobody lists.
+that no voter lists.
 """
 
 from __future__ import annotations

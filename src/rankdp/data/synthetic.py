@@ -1,4 +1,4 @@
-"""Rankings made up for demonstrations and tests: nobody stands behind them."""
+"""Synthetic rankings for demonstrations and tests, of no real people."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Columns of items arrive dictionary-encoded (or are encoded here), so that text is looked at once per *distinct* value
 and the work per cell is an integer look-up. Without a list of items given by the caller, the items are those
-that occur. Their order must not depend on anybody's ranking (in order of first appearance it would *be* the
+that occur. Their order must not depend on any ranking (in order of first appearance it would *be* the
 first voter's ranking), so new items are added in natural order of their names: `Course 2` before `Course 10`.
 """
 

@@ -15,7 +15,7 @@ for the Kendall mechanism instead of 50), and one number per item takes the plac
 
 Users who share a length, a mechanism and an epsilon share h. Where epsilons differ, ``combine="precision"`` weighs
 users by one over 1 + (variance of the noise) / (variance of a true label), and scales so that the users of each length
-count as many as they are; that supposes that the epsilon somebody chose says nothing about what they prefer.
+count as many as they are; that supposes that a user's epsilon says nothing about what they prefer.
 ``combine="users"`` supposes nothing and pays in variance.
 """
 

@@ -9,8 +9,8 @@ A pair with a label y, the share of users (or the unbiased estimate of 0 or 1) f
     y v(d) + (1 - y) v(-d).
 
 For the logistic loss this is log(1 + e^-d) + (1 - y) d: linear in y, so that its curvature does not depend on y, and it
-stays *convex for every real y*, also for the labels far outside of [0, 1] that undo a mechanism's noise. The other two
-are not so lucky: where y leaves [0, 1] one of the two terms has a negative weight and the sum need not be convex; the
+stays *convex for every real y*, also for the labels far outside of [0, 1] that undo a mechanism's noise. For the other
+two this fails: where y leaves [0, 1] one of the two terms has a negative weight and the sum need not be convex; the
 exponential one need not even be bounded from below.
 """
 
@@ -27,7 +27,7 @@ from rankdp.errors import InputError
 Floats = NDArray[np.float64]
 
 STEEPEST = 30.0
-"""Beyond d = -30 the exponential loss goes on as a straight line, so that no step overflows."""
+"""Beyond d = -30 the exponential loss is continued as a straight line, so that no step overflows."""
 
 
 @dataclass(frozen=True, slots=True)

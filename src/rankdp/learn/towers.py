@@ -5,7 +5,7 @@ Xu, Section 6.3: ten units in each layer, Adam, early stopping on validation use
 from the kernels that the linear ranker uses, so that no batch writes its pairs down and both models mean the same by a
 loss.
 
-PyTorch is imported by ``fit`` and by nothing else: a fitted or loaded model predicts with NumPy. The psi-loss has no
+Only ``fit`` imports PyTorch: a fitted or loaded model predicts with NumPy. The psi-loss has no
 slope where a pair is out of order, so its training starts from the towers that the logistic loss has found.
 """
 
@@ -175,7 +175,7 @@ class _Fit:
     def _step(self, adam: Any, train: Part, rows: NDArray[np.int64], loss: Loss) -> None:
         labels = train[1].rows(rows)
         if labels.total <= 0:
-            return  # nobody in this batch lists two items
+            return  # no user of this batch lists two items
         scores = self._scores(train[0][rows])
         gradient = np.empty(tuple(scores.shape))
         score_pass(np.ascontiguousarray(scores.detach().numpy()), labels, loss, gradient)

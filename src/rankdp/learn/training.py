@@ -10,7 +10,7 @@ the best multiple of the logistic solution and finds a local minimum near it: it
 logistic solution has in the wrong order.
 
 With validation users the parameters of the epoch with their smallest loss are kept. Debiased labels make that loss an
-unbiased estimate of the loss on the validation users' *true* rankings, which nobody has seen.
+unbiased estimate of the loss on the validation users' *true* rankings, which are not seen.
 """
 
 from __future__ import annotations

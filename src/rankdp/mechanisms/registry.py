@@ -91,7 +91,7 @@ def mechanism(
 
 
 def check_choice(name: str, objective: str) -> None:
-    """Refuse a name or an objective that nobody knows."""
+    """Refuse an unknown name or objective."""
     if name != "auto" and name not in MECHANISMS:
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
     _check_objective(objective)

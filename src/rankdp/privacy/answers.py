@@ -8,7 +8,7 @@ moved with the truth would be a second release. A new ``wave`` says that the ran
 drawn and charged again.
 
 **What is charged.** A ledger (its file, its data set and, where one is stated, the part of the voters) pays for a
-question in the first release under it that returns any answer to it: epsilon once, whoever drew the answers, and
+question in the first release under it that returns any answer to it: epsilon once, no matter who drew the answers, and
 whether another ledger paid for them or none did. Later releases of the same question under the same ledger are free,
 also for voters who join.
 
@@ -22,14 +22,14 @@ full. Draws that were never released under a ledger are not in its total: it cov
 **Old copies.** "One draw" needs the file: a restored backup would draw again what it has forgotten. So both files are
 chains of events that note each other. Before answers are returned under a ledger, the ledger notes on disk how far the
 file of answers has come; a file that does not contain what the ledger has noted is refused. A crash before the note
-leaves answers that nobody has seen. The file of answers in turn keeps the entry that paid; a ledger without it has lost
+leaves answers that were never shown. In turn the file of answers keeps the charge's entry; a ledger without it has lost
 charges and is refused too, rather than charged again: its total would still lack the others that it lost.
 
 The charge is on disk before anything is drawn, the answers are on disk before they are returned. A crash in between
 leaves the charge spent and the question unpaid; it is charged again.
 
 A voter is found by HMAC-SHA256(key, question, voter), so that the file does not say who has answered. The key is in a
-file of its own, readable by its owner alone: whoever has both files can try names. Without its key a file of answers
+file of its own, readable by its owner alone: anyone who has both files can try names. Without its key a file of answers
 is of no use, and it is refused. The answers themselves are synthetic, and may be known.
 """
 
@@ -94,7 +94,7 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The question as text of which there is one only."""
+        """The question as canonical text."""
         return canonical([str(positive(self.epsilon)), self.mechanism, list(self.items), self.wave])
 
     @property
@@ -104,7 +104,7 @@ class Question:
 
 
 class AnswerStore:
-    """A file of answers with its key; both are made if need be.
+    """A file of answers with its key; both are created if they do not exist.
 
     Parameters
     ----------

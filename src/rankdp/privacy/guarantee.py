@@ -173,7 +173,7 @@ class Guarantee:
         """What is promised and what is not, in a few sentences for a person outside the field."""
         many = "" if self.releases == 1 else f" after all {self.releases} releases"
         sentences = [
-            f"Protects {self.protects}{many}: whoever sees the release, whatever else they know, {self._odds()}"
+            f"Protects {self.protects}{many}: anyone who sees the release, whatever else they know, {self._odds()}"
         ]
         if self.protects == ITEM_POSITION and self.whole_ranking_epsilon is not None:
             sentences.append(

@@ -19,7 +19,8 @@ from rankdp.version import __version__
 T = TypeVar("T")
 
 REHEARSAL = (
-    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; whoever knows the seed can undo the noise. No guarantee is given."
+    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; anyone who knows the seed can undo the noise. "
+    "No guarantee is given."
 )
 
 

@@ -2,14 +2,14 @@
 
 Event k is a line of canonical JSON and SHA-256(hash of event k - 1, that line). Nothing is changed in place but what
 can be computed from the events: the accounts, the charges not yet finished, and the head (how many events, and the
-last hash), which also tells a tail that was cut off. ``walk`` names the first event that does not fit. Whoever may
+last hash), which also tells a tail that was cut off. ``walk`` names the first event that does not fit. Anyone who may
 rewrite the whole file can rewrite the whole chain, and an old copy of the file is a good chain: note the head
 somewhere else and ask for it later.
 
 Durability: write-ahead log, ``synchronous=FULL`` (one fsync before a commit returns), ``BEGIN IMMEDIATE`` (the writer's
 lock comes first, so that nothing read has changed when it is written). What may be lost without harm, the note that a
 charge was finished, does without the fsync. A lock that others hold is waited for, in short random naps, up to a
-deadline. SQLite's locks do not survive a fork, so that connections are closed before one and made anew on either side.
+deadline. SQLite's locks do not survive a fork, so connections are closed before one and reopened on either side.
 The write-ahead log needs a file system of this machine: network file systems are not for ledgers.
 """
 
@@ -62,7 +62,7 @@ class LedgerBroken(InputError):
 
 
 def canonical(data: Any) -> str:
-    """JSON of which there is one text only."""
+    """Canonical JSON: equal values give equal text."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -257,7 +257,7 @@ class Store:
         return connection
 
     def _check_kind(self, connection: sqlite3.Connection, empty: bool) -> None:
-        """Refuse a file that something else made; an empty one is anybody's."""
+        """Refuse a file that another program made; an empty one may be used."""
         (kind,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if kind != self.application and (tables or not empty):

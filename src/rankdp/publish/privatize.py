@@ -301,7 +301,7 @@ class _Run:
         return self._groups(batch)
 
     def privatized(self, batch: Rankings, bits: Bits) -> Rankings:
-        """The synthetic rows of a batch that nobody has looked at before."""
+        """The synthetic rows of a fresh batch."""
         return self.draw(batch, self._groups(batch), bits)
 
     def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:

@@ -204,9 +204,9 @@ class CountedVotes:
         return Guarantee(asked.protection.protects, asked.epsilon, asked.delta, local=False, rho=_rho(asked))
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
-        """Add the noise; whoever calls this has charged ``guarantee``."""
+        """Add the noise; the caller has charged ``guarantee``."""
         asked = self.request
-        # every comparison gives two half-wins, whoever won
+        # every comparison gives two half-wins, whatever its outcome
         public, spent = vote_scores.size(
             self.items, int(self.half_wins.sum()) // 2, asked.protection, asked.epsilon, bits
         )

@@ -2,7 +2,7 @@
 
 Neighbouring vectors differ in one score, by anything the bounds allow; how many scores there are, what they are called
 and in which order they come is public. Bounds are public numbers that the caller knows beforehand, and never read from
-the scores. A refused score tells whoever sees the refusal something about it, so a refusal is for the holder alone;
+the scores. A refusal tells its reader something about the score, so a refusal is for the holder alone;
 ``outside="clip"`` never refuses a finite score.
 """
 

@@ -153,7 +153,7 @@ def objective(
     """Objective perturbation with this ridge, or with the one of least expected error, from public numbers.
 
     It is the same minimum as in ``choose_ridge``, but a small ridge also costs noise through the Hessian. With an
-    endless ridge that cost is nothing and the minimum as there: the search goes on from where that lies.
+    infinite ridge that cost is nothing and the minimum as there: the search goes on from where that lies.
     """
 
     def mechanism(gamma: float) -> ObjectivePerturbation:
@@ -208,7 +208,7 @@ def _errors(
 
 
 def _halves(design: PairCounts) -> NDArray[np.int64]:
-    """Twice the number of comparisons of each item: a fact of the design, whoever won."""
+    """Twice the number of comparisons of each item: a fact of the design, independent of the outcomes."""
     return design.half_wins + design.half_losses
 
 

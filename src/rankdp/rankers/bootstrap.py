@@ -35,7 +35,7 @@ def bootstrap(
     Parameters
     ----------
     counts
-        Who won how often against whom.
+        How often each item beat each other item.
     draws
         How many tables.
     seed

@@ -54,7 +54,7 @@ def fit(
     Parameters
     ----------
     counts
-        Who won how often against whom.
+        How often each item beat each other item.
     ridge
         The weight of ``|t|^2 / 2``. With 0 the strengths are centred, and they exist only if every item can be reached
         from every other by a chain of wins and ties.

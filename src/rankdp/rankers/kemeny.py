@@ -99,7 +99,7 @@ def kemeny(weights: ArrayLike, *, method: Method = "auto", time_limit: float | N
         will do, and whole ones are added exactly. The diagonal is ignored.
     method
         ``"auto"`` takes what is quickest for each component and gives up on a proof after a fixed amount of work;
-        ``"programme"`` goes on until the time limit, for components of up to 150 items; ``"heuristic"`` searches only.
+        ``"programme"`` runs until the time limit, for components of up to 150 items; ``"heuristic"`` searches only.
     time_limit
         Seconds after which the best order stands with ``exact=False`` and the bound proven so far.
     seed
@@ -331,7 +331,7 @@ class _Programme:
         return self.bound <= self.search.excess - self.search.slack
 
     def _optimise(self) -> bool:
-        """Solve what there is; False if that was cut short."""
+        """Solve the programme as it stands; False if the time limit cut it short."""
         import highspy
 
         left = self.deadline - time.perf_counter()

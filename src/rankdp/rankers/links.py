@@ -48,7 +48,7 @@ class Link:
     argument_error: float = 0.0
     """… and by how many units, relative to x, the x may be off for which it is computed (where x is scaled first)."""
     exact_slopes: Callable[[int], tuple[int, int]] | None = None
-    """(log F)' at x and at -x in fixed point, each within `fixed_point.ERROR`; None where nobody has written it."""
+    """(log F)' at x and at -x in fixed point, each within `fixed_point.ERROR`; None where it is not implemented."""
 
 
 def _expit(x: FloatArray) -> FloatArray:

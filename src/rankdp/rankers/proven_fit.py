@@ -17,7 +17,7 @@ q e^(4 a r) (Bach 2010). With a = min(1, s/q, 1/(8 r)) the decrease is at least 
 1/2, above 0.4 a s. Of Newton's direction and of -g/(2 diag H) the one with the larger a s is taken. For the latter
 H <= 2 diag H gives q <= s, the diagonal is at most c = ridge + 2 kappa_2 N, so s >= abs(g)^2/(2 c), and r <=
 abs(g)/ridge. So while abs(g) exceeds its target, every step decreases f by at least 0.4 min(1, ridge/(8 abs(g)))
-abs(g)^2/(2 c), and f is bounded below: the method ends, whoever won against whom. (A longer step is taken where the
+abs(g)^2/(2 c), and f is bounded below: the method ends, whatever the outcomes. (A longer step is taken where the
 slope at its end is still downwards: f falls all the way, by more than on the shorter one.) Slopes and curvatures are
 computed in doubles, with their rounding taken off.
 
@@ -50,7 +50,7 @@ def fit_within(
     Parameters
     ----------
     counts
-        Who won how often against whom.
+        How often each item beat each other item.
     gradient_norm
         What is proven, at least 2^-100.
     ridge
@@ -83,7 +83,7 @@ def fit_within(
 
 
 class _FixedPoint:
-    """The objective in fixed point: exact but for the slopes; its Hessian, which only proposes steps, in doubles."""
+    """The objective in fixed point: exact except for the slopes; its Hessian, which only proposes steps, in doubles."""
 
     def __init__(self, counts: PairCounts, ridge: float, link: Link, linear: FloatArray) -> None:
         self.ridge, self.link, self.items = ridge, link, len(counts.items)

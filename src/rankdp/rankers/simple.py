@@ -58,7 +58,7 @@ def wins(counts: PairCounts) -> NDArray[np.float64]:
     Parameters
     ----------
     counts
-        Who won how often against whom.
+        How often each item beat each other item.
     """
     return counts.half_wins / 2
 
@@ -69,7 +69,7 @@ def majorities(counts: PairCounts) -> NDArray[np.float64]:
     Parameters
     ----------
     counts
-        Who won how often against whom.
+        How often each item beat each other item.
     """
     lead = np.sign(counts.half_wins_first - counts.half_wins_second) + 1
     m = len(counts.items)

@@ -44,7 +44,7 @@ def paper_ridge(items: int, comparisons: int, *, logarithm: bool = True) -> floa
 def paper(
     items: int, comparisons: int, epsilon: Real, ridge: float | None = None, kappa_2: float = LOGISTIC.kappa_2
 ) -> ObjectivePerturbation:
-    """Algorithm 1 with the paper's noise and ridge, the latter raised to Proposition 2.1's 4 kappa_2/eps if need be."""
+    """Algorithm 1 with the paper's noise and ridge, the latter at least Proposition 2.1's 4 kappa_2/eps."""
     wanted = paper_ridge(items, comparisons) if ridge is None else ridge
     exact = positive(epsilon)
     spent_on_the_gap = 2 * ObjectivePerturbation(items, comparisons, COMPARISON, exact, 1).gap_epsilon

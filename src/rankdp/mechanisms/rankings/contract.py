@@ -327,7 +327,7 @@ def check_items(items: int) -> int:
 
 
 def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:
-    """An n x m int32 array with contiguous rows; what the items are is none of a mechanism's business."""
+    """An n x m int32 array with contiguous rows; a mechanism sees indices, not names."""
     array = np.asarray(orders)
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != items:
         shape = " x ".join(map(str, array.shape)) or "scalar"

@@ -10,13 +10,13 @@ of these hold, and else it stays spent:
 1. *Nothing of the value has left the process.* It has left from the moment its first byte is handed to anything
    outside: a file under any name, a stream, the caller. A temporary file counts, for others may read it on a shared
    disk before it is removed, and so does a write that failed, for it may have failed half-way. Noise that was drawn and
-   thrown away tells nobody anything: a promise is about what is seen, and the same secret bits are never used again.
+   thrown away reveals nothing: a promise is about what is seen, and the same secret bits are never used again.
 2. *The failure says nothing about the data*: an interrupt, or the operating system's refusal (a full disk, a directory
-   that has gone). Anything else might depend on the data or on the noisy value, and whoever sees that it happened sees
+   that has gone). Anything else might depend on the data or on the noisy value, and its being seen tells
    a fact about them; given back, such facts would be had for free, as many as one likes. All refusals of data are made
    before the charge.
 
-``cancel`` gives a charge back by hand; it is for failures before any secret was read and for nothing else.
+``cancel`` gives a charge back by hand; it is only for failures before any secret was read.
 
 A budget is for one data set and one unit of protection. A data set may have several budgets, and a release is charged
 to all of them at once or to none, for a release that one of them does not hear of would make its total a lie. Units do

@@ -10,7 +10,7 @@
 | one comparison | its outcome | eps: an outcome is some of a comparison |
 
 The first is group privacy, a chain of c changes. The chain leaves every voter's number of comparisons as it is, so that
-number is public in the converted promise, and it is the caller who knows that nobody has more than c in the table that
+number is public in the converted promise, and the caller must know that no voter has more than c in the table that
 was counted (a row of weight w is w comparisons). A table that was bounded per voter is never released under "one
 comparison" (``publish.rank`` refuses it), so the chain never runs through a choice of rows.
 
@@ -61,10 +61,10 @@ def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | 
             protects,
             size,
             f"{size} comparisons of a voter",
-            "; how many comparisons a voter has is taken as public, and nobody has more",
+            "; how many comparisons a voter has is taken as public, and no voter has more",
         )
     if protects == COMPARISON and VOTER.fullmatch(guarantee.protects):
-        return _group(guarantee, protects, 2, "2 voters, from one to the other of whom a comparison may go")
+        return _group(guarantee, protects, 2, "2 voters, because a comparison may move from one to the other")
     if protects == WHOLE_RANKING and guarantee.protects == ITEM_POSITION:
         whole = replace(guarantee.to_local_dp(), rho=None, renyi=())
         return whole, f"epsilon {shown(whole.epsilon)} between any two rankings, from {shown(guarantee.epsilon)}"

@@ -38,7 +38,7 @@ def receipt(ledger: Ledger) -> State:
 
 
 def reaches(ledger: Ledger, state: State) -> bool:
-    """Whether the ledger contains the entry that somebody noted."""
+    """Whether the ledger contains an entry that was noted before."""
     return ledger._store.read(lambda writing: writing.reaches(state))
 
 
