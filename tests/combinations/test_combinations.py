@@ -246,6 +246,7 @@ class Combinations(RuleBasedStateMachine):
         """A leaderboard from votes in memory, perhaps bounded; perhaps written to a file."""
         unit = data.draw(st.sampled_from(self.units))
         charged = charged and unit in self.worlds[0].ledgers
+        boards: dict[World, Any] = {}
 
         def call(world: World) -> dict[str, Any]:
             votes = rankdp.Comparisons.read(
@@ -262,15 +263,20 @@ class Combinations(RuleBasedStateMachine):
             )
             if seed is None:
                 world.show(unit if charged else None, {"the votes": [(world.fresh(), epsilon)]})
-            if file_name is not None:
-                rankdp.write_board(release, world.out / file_name)
+            boards[world] = release
             board = release.value
             return facts(release) | {
                 "items": sorted(board.items),
                 "warnings": [said for said in board.warnings if not said.startswith(("At this eps", "Perhaps"))],
             }
 
-        self.both(call, fault)
+        def write(world: World) -> dict[str, Any]:
+            rankdp.write_board(boards[world], world.out / file_name)
+            return {}
+
+        self.both(call)
+        if boards and file_name is not None:
+            self.both(write, fault)
 
     @rule(
         data=st.data(),
