@@ -49,9 +49,12 @@ class Demo:
     def report(self) -> Report:
         """Mean ranks, places and what is promised, for readers."""
         columns = [self.true, *self.synthetic.values()]
-        places = [{item: place for place, item in enumerate(self.order(means), 1)} for means in columns]
+        positions = [{item: position for position, item in enumerate(self.order(means), 1)} for means in columns]
         rows = [
-            [item, *(f"{means[item]:.2f}  #{place[item]}" for means, place in zip(columns, places, strict=True))]
+            [
+                item,
+                *(f"{means[item]:.2f}  #{position[item]}" for means, position in zip(columns, positions, strict=True)),
+            ]
             for item in self.order(self.true)
         ]
         kept = ["item pairs in the true order", "", *(f"{self.pairs_in_order(epsilon):.0%}" for epsilon in EPSILONS)]
@@ -124,14 +127,14 @@ def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> No
 def _mean_rank_lines(axes: Axes, true: Mapping[str, float], synthetic: Mapping[float, Mapping[str, float]]) -> None:
     """The mean rank of every item in the synthetic tables, by epsilon, and on the right in the true one."""
     epsilons = sorted(synthetic)
-    places = np.arange(len(epsilons) + 1)
+    ticks = np.arange(len(epsilons) + 1)
     ordered = sorted(true, key=lambda item: true[item])
     labels = _spread([true[item] for item in ordered], gap=(max(true.values()) - min(true.values())) / 22)
     for colour, item, label in zip(np.resize(SERIES, len(true)), ordered, labels, strict=True):
         levels = [*(synthetic[epsilon][item] for epsilon in epsilons), true[item]]
-        axes.plot(places, levels, color=str(colour), marker="o", markersize=4)
-        axes.text(places[-1] + 0.12, label, item, va="center", color=str(colour))
-    axes.set_xticks(places, [*(f"{epsilon:g}" for epsilon in epsilons), "true"])
+        axes.plot(ticks, levels, color=str(colour), marker="o", markersize=4)
+        axes.text(ticks[-1] + 0.12, label, item, va="center", color=str(colour))
+    axes.set_xticks(ticks, [*(f"{epsilon:g}" for epsilon in epsilons), "true"])
     axes.set(xlabel="epsilon", ylabel="mean rank (1 = best)", title="The poll through the mechanism")
     axes.set_xlim(-0.2, len(epsilons) + 1.1)
     axes.invert_yaxis()

@@ -31,7 +31,10 @@ def inference_report(curves: Mapping[str, Sequence[Success]], items: int, epsilo
     """
     facts = {name: [dataclasses.asdict(success) for success in curve] for name, curve in curves.items()}
     rows = [
-        [str(same[0].releases), *(f"{one.probability:.1%} ({one.low:.0%} – {one.high:.0%})" for one in same)]
+        [
+            str(same[0].releases),
+            *(f"{success.probability:.1%} ({success.low:.0%} – {success.high:.0%})" for success in same),
+        ]
         for same in zip(*curves.values(), strict=True)
     ]
     return Report(
@@ -56,8 +59,10 @@ def position_report(attack: PositionAttack) -> Report:
         What ``position_attack`` returned.
     """
     records = [
-        {"position": place, "before": before, "after": after}
-        for place, (before, after) in enumerate(zip(attack.prior.tolist(), attack.posterior.tolist(), strict=True), 1)
+        {"position": position, "before": before, "after": after}
+        for position, (before, after) in enumerate(
+            zip(attack.prior.tolist(), attack.posterior.tolist(), strict=True), 1
+        )
     ]
     rows = [
         [
@@ -103,8 +108,8 @@ def votes_report(attack: Membership) -> Report:
 
 def _draw_success(curves: Mapping[str, Sequence[Success]], axes: Axes) -> None:
     """The attacker's success against the number of releases, a line with its interval for each mechanism."""
-    for place, (name, curve) in enumerate(curves.items()):
-        colour = COLOURS.get(name, SERIES[place])
+    for number, (name, curve) in enumerate(curves.items()):
+        colour = COLOURS.get(name, SERIES[number])
         count = [success.releases for success in curve]
         axes.plot(count, [success.probability for success in curve], "-o", color=colour, markersize=4, label=name)
         low, high = [success.low for success in curve], [success.high for success in curve]

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.checks import number, share, whole
 from rankdp.data.atomic import write_whole
@@ -33,9 +32,8 @@ from rankdp.learn.losses import loss_named
 from rankdp.learn.objectives import score_accuracy
 from rankdp.learn.training import History
 from rankdp.privacy.release import Release
+from rankdp.types import Floats, Longs
 from rankdp.version import __version__
-
-Floats = NDArray[np.float64]
 
 NEEDED = "learning needs scikit-learn: install rankdp[learn]"
 _FORMAT = "rankdp model 1"
@@ -149,7 +147,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         except ValueError:
             raise InputError(f"random_state must be None or a seed from 0 on, got {self.random_state!r}") from None
 
-    def _split(self, rows: int, generator: Any) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    def _split(self, rows: int, generator: Any) -> tuple[Longs, Longs | None]:
         """Which users train and which validate."""
         if not self.early_stopping:
             return np.arange(rows), None
@@ -198,7 +196,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
     def _names(self, items: Any) -> tuple[str, ...]:
         if items is None:
             return self.items_
-        return tuple(str(place) for place in range(len(self._described(items))))
+        return tuple(str(number) for number in range(len(self._described(items))))
 
     def _described(self, items: Any) -> Floats:
         if items is None:
@@ -256,7 +254,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
                 "rankings must be a rankdp.Rankings or an n x m array of orders (item numbers from 0, best first), "
                 f"got {shape or 'a scalar'} of {array.dtype}"
             )
-        return Rankings.from_orders(array, None if count is None else [str(place) for place in range(count)])
+        return Rankings.from_orders(array, None if count is None else [str(number) for number in range(count)])
 
     def _renumbered(self, table: Rankings | Release[Any], names: tuple[str, ...]) -> Rankings | Release[Any]:
         """The rankings with the model's item numbers."""
@@ -265,8 +263,8 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             return table
         if isinstance(table, Release) or not set(ranked.items) <= set(names):
             raise InputError(f"rankings must be of the model's items, {', '.join(names[:5])}, …, got others")
-        place = np.array([*(names.index(name) for name in ranked.items), -1], dtype=np.int32)
-        return Rankings.from_orders(place[ranked.orders], names, ranked.voters, ranked.epsilons)
+        numbers = np.array([*(names.index(name) for name in ranked.items), -1], dtype=np.int32)
+        return Rankings.from_orders(numbers[ranked.orders], names, ranked.voters, ranked.epsilons)
 
     def __sklearn_tags__(self) -> Any:
         """y is needed, and it is a table."""
@@ -373,5 +371,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (tuple, list)):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     return value if isinstance(value, (bool, int, float, str, type(None))) else None

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.formats.csv import read_header
 from rankdp.errors import InputError, system_problem
+from rankdp.types import Floats
 
 USER_COLUMNS = ("user_id", "user", "voter", "voter_id", "id")
 ITEM_COLUMNS = ("item", "name", "item_name", "item_id", "id")
@@ -27,7 +27,7 @@ class Features:
 
     ids: tuple[str, ...]
     names: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: Floats
     left_out: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ def read_features(
         if header.count(column) > 1:
             raise InputError(f"{name}: two columns are called {column!r}")
     own = _id_column(name, header, known, id_column)
-    ids = tuple(str(one) if one is not None else "" for one in table.column(own).to_pylist())
+    ids = tuple(str(cell) if cell is not None else "" for cell in table.column(own).to_pylist())
     _check_ids(name, own, ids)
     wanted = None if columns is None else list(columns)
     for column in wanted or ():
@@ -91,21 +91,23 @@ def _read(name: str) -> Any:
 
 def _id_column(name: str, header: Sequence[str], known: Sequence[str], asked: str | None) -> str:
     present = {column.strip().lower().replace(" ", "_"): column for column in reversed(header)}
-    found = asked if asked is not None else next((present[one] for one in known if one in present), None)
-    if found is None or found not in header:
+    column = asked if asked is not None else next((present[usual] for usual in known if usual in present), None)
+    if column is None or column not in header:
         hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known)})"
         raise InputError(f"{name}: the column of ids {hint}, and the columns are {', '.join(header)}")
-    return found
+    return column
 
 
 def _check_ids(name: str, column: str, ids: tuple[str, ...]) -> None:
     seen: dict[str, int] = {}
-    for row, one in enumerate(ids, 1):
-        if not one.strip():
+    for row, identifier in enumerate(ids, 1):
+        if not identifier.strip():
             raise InputError(f"{name}, row {row}: the {column} is blank")
-        if one in seen:
-            raise InputError(f"{name}, row {row}: {column} {one!r} is there twice, first in row {seen[one]}")
-        seen[one] = row
+        if identifier in seen:
+            raise InputError(
+                f"{name}, row {row}: {column} {identifier!r} is there twice, first in row {seen[identifier]}"
+            )
+        seen[identifier] = row
 
 
 def _is_number(table: Any, column: str) -> bool:
@@ -115,7 +117,7 @@ def _is_number(table: Any, column: str) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def _numbers(name: str, table: Any, column: str) -> NDArray[np.float64]:
+def _numbers(name: str, table: Any, column: str) -> Floats:
     import pyarrow as pa
 
     cells = table.column(column)

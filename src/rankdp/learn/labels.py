@@ -27,7 +27,6 @@ from fractions import Fraction
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.aggregation.origin import Origin
 from rankdp.data.rankings import Rankings
@@ -38,9 +37,8 @@ from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import one_each, positive
 from rankdp.privacy.release import Release
 from rankdp.theory.estimators import pair_estimator, rank_estimator
+from rankdp.types import Floats, Ints, Longs
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 Combine = Literal["precision", "users"]
 Choose = Callable[[int, Fraction], RankingMechanism]
 """The mechanism that a ranking of this length at this epsilon went through."""
@@ -55,7 +53,7 @@ class Labels:
     orders: Ints
     groups: Ints
     """The group of each row."""
-    lengths: NDArray[np.int64]
+    lengths: Longs
     """By group: how many items are listed."""
     weights: Floats
     """By group."""
@@ -64,7 +62,7 @@ class Labels:
     tables: Floats | None
     """Group x position x position: h; None where only ranks are known."""
 
-    def rows(self, chosen: NDArray[np.int64]) -> Labels:
+    def rows(self, chosen: Longs) -> Labels:
         """Some of the users."""
         return replace(self, orders=np.ascontiguousarray(self.orders[chosen]), groups=self.groups[chosen])
 
@@ -148,34 +146,32 @@ def _known(
     return rankings, choose_named, _epsilons(rankings, None)
 
 
-def _epsilons(table: Rankings, one: Fraction | None) -> Floats:
-    if one is not None:
-        return np.full(len(table), float(one))
+def _epsilons(table: Rankings, common: Fraction | None) -> Floats:
+    if common is not None:
+        return np.full(len(table), float(common))
     if table.epsilons is None:
         raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
     return table.epsilons
 
 
 def _plain(length: int) -> _Group:
-    places = np.arange(length)
-    table = np.where(places[:, None] < places, 1.0, 0.0) + 0.5 * np.eye(length)
-    return _Group(length, (length - 1 - places).astype(np.float64), table, 0.0)
+    positions = np.arange(length)
+    table = np.where(positions[:, None] < positions, 1.0, 0.0) + 0.5 * np.eye(length)
+    return _Group(length, (length - 1 - positions).astype(np.float64), table, 0.0)
 
 
-def _debiased(
-    choose: Choose, own: Floats, lengths: NDArray[np.int64], bias: float, pairs: bool
-) -> tuple[list[_Group], NDArray[np.int64]]:
+def _debiased(choose: Choose, own: Floats, lengths: Longs, bias: float, pairs: bool) -> tuple[list[_Group], Longs]:
     kinds, epsilon_codes = np.unique(own, return_inverse=True)
     key = epsilon_codes * (int(lengths.max()) + 1) + lengths
-    found, codes = np.unique(key, return_inverse=True)
-    if len(found) > _MOST_GROUPS:
+    keys, codes = np.unique(key, return_inverse=True)
+    if len(keys) > _MOST_GROUPS:
         raise Unsupported(
-            f"users must share at most {_MOST_GROUPS:,} different lengths and epsilons, got {len(found):,}: "
+            f"users must share at most {_MOST_GROUPS:,} different lengths and epsilons, got {len(keys):,}: "
             "let them choose from a few"
         )
     groups = []
-    for one in found.tolist():
-        which, length = divmod(one, int(lengths.max()) + 1)
+    for combined in keys.tolist():
+        which, length = divmod(combined, int(lengths.max()) + 1)
         groups.append(
             _unbiased(choose, length, positive(float(kinds[which])), bias, pairs) if length > 1 else _plain(1)
         )
@@ -197,14 +193,14 @@ def _unbiased(choose: Choose, length: int, epsilon: Fraction, bias: float, pairs
 
 
 def _assembled(orders: Ints, codes: Ints, groups: list[_Group], combine: Combine) -> Labels:
-    width = max(one.length for one in groups)
-    wins, lengths = np.zeros((len(groups), width)), np.array([one.length for one in groups])
-    tables = None if any(one.table is None for one in groups) else np.full((len(groups), width, width), 0.5)
-    for g, one in enumerate(groups):
-        wins[g, : one.length] = one.wins
-        if tables is not None and one.table is not None:
-            tables[g, : one.length, : one.length] = one.table
-    weights = np.array([1 / (1 + one.noise) if combine == "precision" else 1.0 for one in groups])
+    width = max(group.length for group in groups)
+    wins, lengths = np.zeros((len(groups), width)), np.array([group.length for group in groups])
+    tables = None if any(group.table is None for group in groups) else np.full((len(groups), width, width), 0.5)
+    for g, group in enumerate(groups):
+        wins[g, : group.length] = group.wins
+        if tables is not None and group.table is not None:
+            tables[g, : group.length, : group.length] = group.table
+    weights = np.array([1 / (1 + group.noise) if combine == "precision" else 1.0 for group in groups])
     counts = np.bincount(codes, minlength=len(groups))
     for length in np.unique(lengths):
         same = lengths == length

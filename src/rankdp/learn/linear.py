@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.checks import number
 from rankdp.learn.estimator import PairwiseRanker
@@ -24,8 +23,7 @@ from rankdp.learn.labels import Combine, Labels
 from rankdp.learn.losses import Loss, loss_named
 from rankdp.learn.objectives import Objective, PerUser, Pooled
 from rankdp.learn.training import History, Settings, fit_linear
-
-Floats = NDArray[np.float64]
+from rankdp.types import Floats
 
 
 class LinearPairwiseRanker(PairwiseRanker):
@@ -36,7 +34,7 @@ class LinearPairwiseRanker(PairwiseRanker):
     loss : {"logistic", "exponential", "psi"}
         The surrogate loss of a pair; see ``rankdp.learn.losses``.
     interaction : bool
-        Whether rankings are personal; otherwise there is one for everybody.
+        Whether every user has a ranking of their own; otherwise all share one.
     debias : bool
         Whether labels undo the noise of the mechanism that ``fit`` is told of.
     l2 : float
@@ -111,8 +109,8 @@ class LinearPairwiseRanker(PairwiseRanker):
         width = items.shape[1]
         size = width * (1 + train[0].shape[1] if self.interaction else 1)
         settings = Settings(float(self.l2), self.max_epochs, float(self.tolerance), self.patience)
-        found, history = fit_linear(build, loss_named(self.loss), size, settings)
-        self._unscale(found[:width], found[width:].reshape(-1, width))
+        parameters, history = fit_linear(build, loss_named(self.loss), size, settings)
+        self._unscale(parameters[:width], parameters[width:].reshape(-1, width))
         return history
 
     def _unscale(self, common: Floats, own: Floats) -> None:

@@ -20,11 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.errors import InputError
-
-Floats = NDArray[np.float64]
+from rankdp.types import Floats
 
 STEEPEST = 30.0
 """Beyond d = -30 the exponential loss is continued as a straight line, so that no step overflows."""

@@ -19,13 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
 from rankdp.learn.labels import Labels
 from rankdp.learn.losses import Loss
+from rankdp.types import Floats
 
-Floats = NDArray[np.float64]
 Part = tuple[float, Floats, Floats]
 
 CURVE_USERS = 20_000  # whose accuracy is looked at after every epoch
@@ -111,8 +110,8 @@ class PerUser:
         return parameters[:width], parameters[width:].reshape(-1, width)
 
     def _labels(self, chunk: slice) -> Labels:
-        one = self.labels
-        return Labels(one.orders[chunk], one.groups[chunk], one.lengths, one.weights, one.wins, one.tables)
+        every = self.labels
+        return Labels(every.orders[chunk], every.groups[chunk], every.lengths, every.weights, every.wins, every.tables)
 
     def _over_chunks(self, work: Callable[[slice], Part]) -> list[Part]:
         """Each thread multiplies its own small matrices: with threads of their own they would wait for each other."""

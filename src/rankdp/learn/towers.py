@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.checks import number, whole
 from rankdp.errors import Unsupported
@@ -25,8 +24,8 @@ from rankdp.learn.labels import Combine, Labels
 from rankdp.learn.losses import LOSSES, Loss, loss_named
 from rankdp.learn.objectives import CURVE_USERS, score_accuracy, score_pass
 from rankdp.learn.training import History
+from rankdp.types import Floats, Longs
 
-Floats = NDArray[np.float64]
 Part = tuple[Floats, Labels]
 
 _LAYERS = 3
@@ -121,15 +120,17 @@ class TwoTowerRanker(PairwiseRanker):
             history.first_epoch = len(history)
         fit.run(train, validation, loss, history)
         for name, tower in zip(("user", "item"), towers, strict=True):
-            for layer, one in enumerate(module for module in tower if hasattr(module, "weight")):
-                setattr(self, f"{name}_weight_{layer}_", one.weight.detach().numpy().T.copy())
-                setattr(self, f"{name}_offset_{layer}_", one.bias.detach().numpy().copy())
+            for layer, linear in enumerate(module for module in tower if hasattr(module, "weight")):
+                setattr(self, f"{name}_weight_{layer}_", linear.weight.detach().numpy().T.copy())
+                setattr(self, f"{name}_offset_{layer}_", linear.bias.detach().numpy().copy())
         return history
 
     def _scores(self, users: Floats, items: Floats) -> Floats:
         scaled = (users - self.user_mean_) / self.user_scale_, (items - self.item_mean_) / self.item_scale_
-        one, other = (self._through(name, table) for name, table in zip(("user", "item"), scaled, strict=True))
-        return np.asarray(one @ other.T)
+        user_vectors, item_vectors = (
+            self._through(name, table) for name, table in zip(("user", "item"), scaled, strict=True)
+        )
+        return np.asarray(user_vectors @ item_vectors.T)
 
     def _through(self, tower: str, table: Floats) -> Floats:
         for layer in range(_LAYERS):
@@ -145,7 +146,7 @@ class _Fit:
     def __init__(self, torch: Any, towers: list[Any], items: Floats, settings: TwoTowerRanker, generator: Any) -> None:
         self.torch, self.towers, self.settings, self.generator = torch, towers, settings, generator
         self.items = torch.from_numpy(items)
-        self.parameters = [one for tower in towers for one in tower.parameters()]
+        self.parameters = [parameter for tower in towers for parameter in tower.parameters()]
 
     def run(self, train: Part, validation: Part | None, loss: Loss, history: History) -> None:
         """Adam, epoch by epoch; the parameters of the best one are kept."""
@@ -169,10 +170,10 @@ class _Fit:
         with self.torch.no_grad():
             for parameter, kept in zip(self.parameters, best, strict=True):
                 parameter.copy_(kept)
-        if not all(bool(self.torch.isfinite(one).all()) for one in self.parameters):
+        if not all(bool(self.torch.isfinite(parameter).all()) for parameter in self.parameters):
             raise Unsupported(f"the {loss.name} loss ran away: use the logistic loss, or a smaller learning_rate")
 
-    def _step(self, adam: Any, train: Part, rows: NDArray[np.int64], loss: Loss) -> None:
+    def _step(self, adam: Any, train: Part, rows: Longs, loss: Loss) -> None:
         labels = train[1].rows(rows)
         if labels.total <= 0:
             return  # no user of this batch lists two items
@@ -193,7 +194,7 @@ class _Fit:
         return self.towers[0](self.torch.from_numpy(np.ascontiguousarray(users))) @ self.towers[1](self.items).T
 
     def _copies(self) -> list[Any]:
-        return [one.detach().clone() for one in self.parameters]
+        return [parameter.detach().clone() for parameter in self.parameters]
 
 
 def _tower(torch: Any, width: int, hidden: int) -> Any:

@@ -20,13 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
 from rankdp.learn.losses import LOSSES, STEEPEST, Loss
 from rankdp.learn.objectives import Objective
-
-Floats = NDArray[np.float64]
+from rankdp.types import Floats
 
 _MEMORY = 10  # pairs of steps that L-BFGS remembers
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the logistic solution, from which the psi-loss starts
@@ -92,15 +90,15 @@ def fit_linear(
         train, validation = build(loss)
         start = min((start * c for c in _MULTIPLES), key=lambda point: train.value_and_gradient(point)[0])
         history.first_epoch = len(history)
-        found = _lbfgs(train, validation, start, settings, history)
+        fitted = _lbfgs(train, validation, start, settings, history)
     else:
         train, validation = build(loss)
-        found = _lbfgs(train, validation, start, settings, history)
-    if not np.isfinite(found).all() or (loss.name == "exponential" and train.spread(found) > STEEPEST):
+        fitted = _lbfgs(train, validation, start, settings, history)
+    if not np.isfinite(fitted).all() or (loss.name == "exponential" and train.spread(fitted) > STEEPEST):
         raise Unsupported(
             f"the {loss.name} loss has no minimum here (its scores run away): use the logistic loss, or a larger l2"
         )
-    return found, history
+    return fitted, history
 
 
 def _lbfgs(

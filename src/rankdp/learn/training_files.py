@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.aggregation.origin import Origin
 from rankdp.checks import one_of
@@ -28,6 +27,7 @@ from rankdp.learn.models import MODELS
 from rankdp.learn.training_report import train_report
 from rankdp.privacy.exact import Real, positive
 from rankdp.report.document import Report
+from rankdp.types import Longs
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _free(target: str | os.PathLike[str]) -> Path:
     return goal
 
 
-def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tuple[NDArray[np.int64], int]:
+def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tuple[Longs, int]:
     """For every ranking its row of the user table; and how many users have no ranking."""
     if table.voters is None:
         if len(table) != len(people.ids):

@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.jit import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
+from rankdp.types import Floats, Ints, Longs
 
 _SPREAD = 300.0  # scores this close together have exponentials that are numbers
 _LARGEST = 690.0  # a product with a logarithm this far from 0 is still a number
@@ -30,7 +27,7 @@ def _sums_of_two(f: Floats, e: Floats, g: Floats, length: int, spread: float) ->
     for b in range(length):
         e[b] = math.exp(f[b])
     room = int(_LARGEST / (spread + 1.0))
-    found, product, left = 0.0, 1.0, room
+    total, product, left = 0.0, 1.0, room
     for b1 in range(length - 1):
         e1, shares = e[b1], 0.0
         for b2 in range(b1 + 1, length):
@@ -41,10 +38,10 @@ def _sums_of_two(f: Floats, e: Floats, g: Floats, length: int, spread: float) ->
             product *= both
             left -= 1
             if left == 0:
-                found += math.log(product)
+                total += math.log(product)
                 product, left = 1.0, room
         g[b1] += e1 * shares
-    return found + math.log(product)
+    return total + math.log(product)
 
 
 @kernel
@@ -52,7 +49,7 @@ def logistic_pass(
     scores: Floats,
     orders: Ints,
     groups: Ints,
-    lengths: NDArray[np.int64],
+    lengths: Longs,
     weights: Floats,
     wins: Floats,
     gradient: Floats,
@@ -99,7 +96,7 @@ def labelled_pass(
     scores: Floats,
     orders: Ints,
     groups: Ints,
-    lengths: NDArray[np.int64],
+    lengths: Longs,
     weights: Floats,
     tables: Floats,
     gradient: Floats,
@@ -136,9 +133,7 @@ def labelled_pass(
 
 
 @kernel
-def accuracy_pass(
-    scores: Floats, orders: Ints, groups: Ints, lengths: NDArray[np.int64], weights: Floats, tables: Floats
-) -> float:
+def accuracy_pass(scores: Floats, orders: Ints, groups: Ints, lengths: Longs, weights: Floats, tables: Floats) -> float:
     """sum of y 1{d > 0} + (1 - y) 1{d < 0}: unbiased for the pairs in their true order; ties are errors."""
     total = 0.0
     for u in range(len(scores)):
