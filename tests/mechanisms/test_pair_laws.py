@@ -312,7 +312,7 @@ def test_next_to_a_singular_law_the_bias_is_below_every_standard_error():
 
 @pytest.mark.parametrize("bias", [-1, 0.5, float("nan"), True, None])
 def test_bad_bias(bias):
-    with pytest.raises(InputError, match=r"^bias must be a number from 0 to below 0\.5, got"):
+    with pytest.raises(InputError, match=r"^bias must be a finite number of at least 0 and below 0\.5, got"):
         pair_estimator(mechanism("kendall", 3, 1), bias)
 
 

@@ -21,17 +21,18 @@ A bias of 1e-8 is far below any standard error and, next to a singular operator,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.errors import InputError, Unsupported
-from rankdp.theory.pair_laws import Floats, Moments, PairLaw, pairs
+from rankdp.checks import number
+from rankdp.errors import Unsupported
+from rankdp.theory.pair_laws import Moments, PairLaw, pairs
+from rankdp.theory.quadrature import boundary
+from rankdp.types import Floats, Longs
 
 _EXACT_CONDITION = 1e12  # above, an exact solution would be rounding errors
 _NO_BIAS = 1e-8  # what "unbiased" means there, for a target of size 1
@@ -96,7 +97,7 @@ def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
 
     ``bias`` is the largest bias that is allowed, in exchange for variance; a closed form has none.
     """
-    m, bias = mechanism.items, _checked(bias)
+    m, bias = mechanism.items, number("bias", bias, 0, 0.5)
     if m > _PAIRS_UP_TO:
         raise Unsupported(f"win rates are estimated for up to {_PAIRS_UP_TO} items, got {m}")
     first, second = pairs(m)
@@ -105,47 +106,38 @@ def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     if closed is not None:
         return _closed(mechanism, Moments(closed.values, closed.variances[first, second]))
     law = mechanism.pair_law()
-    at = np.zeros((m, m), dtype=np.int64)
+    signed, at = law.signed(), np.zeros((m, m), dtype=np.int64)
     at[first, second] = np.arange(len(first))
-    fold = _Fold.of(law.signed(), at[m - 1 - second, m - 1 - first], 1)
-    found = _solve(fold, np.full((len(first), 1), 0.5), bias, mechanism)
-    score = found.solution[:, 0]
-    mean = law.signed() @ score
+    basis = _symmetric(signed, at[m - 1 - second, m - 1 - first], 1)
+    score, bias, condition = _solve(signed, np.full(len(first), 0.5), bias, mechanism, basis)
     values = np.full((m, m), 0.5)
     values[first, second] += score
     values[second, first] -= score
-    return Estimator(values, _positive(law.unsigned() @ score**2 - mean**2), found.bias, found.condition)
+    return Estimator(values, _variances(law.unsigned(), score, signed @ score), bias, condition)
 
 
 @lru_cache(maxsize=256)
 def rank_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     """h(b) for the rank, 1 for the best; ``bias`` is a share of the ranks' range m - 1."""
-    m, bias = mechanism.items, _checked(bias)
+    m, bias = mechanism.items, number("bias", bias, 0, 0.5)
     with np.errstate(all="ignore"):
         closed = mechanism.unbiased_ranks()
     if closed is not None:
         return _closed(mechanism, closed)
     law, middle = _position_law(mechanism), (m - 1) / 2
-    fold = _Fold.of(law, np.arange(m)[::-1], -1)
-    found = _solve(fold, (np.arange(m)[:, None] - middle) / (m - 1), bias, mechanism)
-    score = found.solution[:, 0] * (m - 1)
-    variances = _positive(law @ score**2 - (law @ score) ** 2)
-    return Estimator(1 + middle + score, variances, found.bias * (m - 1), found.condition)
+    basis = _symmetric(law, np.arange(m)[::-1], -1)
+    share, bias, condition = _solve(law, (np.arange(m) - middle) / (m - 1), bias, mechanism, basis)
+    score = share * (m - 1)
+    return Estimator(1 + middle + score, _variances(law, score, law @ score), bias * (m - 1), condition)
 
 
 @lru_cache(maxsize=64)
 def share_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     """h(b, p) for "stands at position p", one column each: the inverse of the position matrix, if it has one."""
-    m, law, bias = mechanism.items, _position_law(mechanism), _checked(bias)
-    found = _solve(_Fold.none(law), np.eye(m), bias, mechanism, exact=bias == 0)
-    variances = _positive(law @ found.solution**2 - (law @ found.solution) ** 2)
-    return Estimator(found.solution, variances, found.bias, found.condition)
-
-
-def _checked(bias: float) -> float:
-    if isinstance(bias, bool) or not isinstance(bias, (int, float)) or not 0 <= bias < 0.5:
-        raise InputError(f"bias must be a number from 0 to below 0.5, got {bias!r}")
-    return float(bias)
+    law, bias = _position_law(mechanism), number("bias", bias, 0, 0.5)
+    whole = np.eye(mechanism.items)
+    values, least, condition = _solve(law, whole, bias, mechanism, whole, exact=bias == 0)
+    return Estimator(values, _variances(law, values, law @ values), least, condition)
 
 
 def _position_law(mechanism: PublicLaw) -> Floats:
@@ -158,10 +150,10 @@ def _position_law(mechanism: PublicLaw) -> Floats:
     return mechanism.position_matrix()
 
 
-def _closed(mechanism: PublicLaw, found: Moments) -> Estimator:
-    if not (np.isfinite(found.values).all() and np.isfinite(found.variances).all()):
+def _closed(mechanism: PublicLaw, moments: Moments) -> Estimator:
+    if not (np.isfinite(moments.values).all() and np.isfinite(moments.variances).all()):
         raise _hopeless(mechanism)
-    return Estimator(found.values, found.variances, 0.0, 1.0)
+    return Estimator(moments.values, moments.variances, 0.0, 1.0)
 
 
 def _hopeless(mechanism: PublicLaw) -> Unsupported:
@@ -171,57 +163,27 @@ def _hopeless(mechanism: PublicLaw) -> Unsupported:
     )
 
 
-def _positive(variances: Floats) -> Floats:
-    return np.maximum(variances, 0)
+def _variances(law: Floats, values: Floats, mean: Floats) -> Floats:
+    return np.maximum(law @ values**2 - mean**2, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Fold:
-    """A system that looks the same upside down, reduced to half its size, with norms kept.
+def _symmetric(matrix: Floats, mirror: Longs, sign: int) -> Floats:
+    """An orthonormal basis (columns) of what stays the same upside down (sign 1) or changes sign (sign -1).
 
-    Turning rankings upside down changes no law of ours, so a target that is mirror-symmetric (sign 1) or changes sign
-    (sign -1) has a solution of the same kind. Unknowns that are not alone count twice: hence the square roots.
+    Turning rankings upside down changes no law of ours, so a target of one kind has a solution of the same kind.
     """
-
-    matrix: Floats
-    mirror: NDArray[np.int64]
-    kept: NDArray[np.int64]
-    roots: Floats
-    sign: int
-
-    @classmethod
-    def of(cls, matrix: Floats, mirror: NDArray[np.int64], sign: int) -> _Fold:
-        here = np.arange(len(matrix))
-        if not np.allclose(matrix[np.ix_(mirror, mirror)], matrix, rtol=0, atol=1e-13):
-            return cls.none(matrix)
-        kept = np.flatnonzero(here <= mirror if sign > 0 else here < mirror)
-        alone = mirror[kept] == kept
-        folded = matrix[np.ix_(kept, kept)] + sign * matrix[np.ix_(kept, mirror[kept])] * ~alone
-        roots = np.sqrt(2.0 - alone)[:, None]
-        return cls(folded * roots / roots.T, mirror, kept, roots, sign)
-
-    @classmethod
-    def none(cls, matrix: Floats) -> _Fold:
-        here = np.arange(len(matrix))
-        return cls(matrix, here, here, np.ones((len(matrix), 1)), 1)
-
-    def up(self, solution: Floats) -> Floats:
-        whole = np.zeros((len(self.mirror), solution.shape[1]))
-        whole[self.mirror[self.kept]] = self.sign * solution / self.roots
-        whole[self.kept] = solution / self.roots
+    here, whole = np.arange(len(matrix)), np.eye(len(matrix))
+    if not np.allclose(matrix[np.ix_(mirror, mirror)], matrix, rtol=0, atol=1e-13):
         return whole
+    basis = (whole + sign * whole[mirror])[:, here <= mirror if sign > 0 else here < mirror]
+    return np.asarray(basis / np.linalg.norm(basis, axis=0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Solved:
-    solution: Floats
-    bias: float
-    condition: float
-
-
-def _solve(fold: _Fold, target: Floats, bias: float, mechanism: PublicLaw, *, exact: bool = False) -> _Solved:
-    """The smallest solution whose every bias is within the limit, column by column with one ridge."""
-    left, sizes, right = np.linalg.svd(fold.matrix)
+def _solve(
+    matrix: Floats, target: Floats, bias: float, mechanism: PublicLaw, basis: Floats, *, exact: bool = False
+) -> tuple[Floats, float, float]:
+    """The smallest solution in the basis whose every bias is within the limit, its largest bias, and the condition."""
+    left, sizes, right = np.linalg.svd(basis.T @ matrix @ basis)
     condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0 else math.inf
     if exact and condition > _EXACT_CONDITION:
         raise Unsupported(
@@ -229,28 +191,19 @@ def _solve(fold: _Fold, target: Floats, bias: float, mechanism: PublicLaw, *, ex
             f"{float(mechanism.epsilon):g}: the condition number of their law is {condition:.0e}, above "
             f"{_EXACT_CONDITION:.0e}; allow some bias, or use mean ranks"
         )
-    parts = left.T @ (target[fold.kept] * fold.roots)
+    parts = left.T @ (basis.T @ target)
 
     def ridged(ridge: float) -> Floats:
-        return np.asarray(right.T @ ((sizes / (sizes**2 + ridge))[:, None] * parts))
+        return np.asarray(basis @ (right.T @ (parts.T * (sizes / (sizes**2 + ridge))).T))
 
-    def worst(solution: Floats) -> float:
-        return float(np.abs(fold.matrix @ solution / fold.roots - target[fold.kept]).max())
+    def worst(ridge: float) -> float:
+        return float(np.abs(matrix @ ridged(ridge) - target).max())
 
-    if bias == 0 and condition <= _EXACT_CONDITION:
-        solution = ridged(0.0)
-    else:
-        limit = max(bias, _NO_BIAS * float(np.abs(target).max()))
-        solution = ridged(_largest(lambda ridge: worst(ridged(ridge)) <= limit, float(sizes[0]) ** 2, mechanism))
-    return _Solved(fold.up(solution), worst(solution), condition)
-
-
-def _largest(fits: Callable[[float], bool], scale: float, mechanism: PublicLaw) -> float:
-    """The largest ridge that fits, by halving its logarithm; the bias grows with the ridge."""
-    if scale < _SMALLEST_SCALE or not fits(scale * _LEAST_RIDGE):
-        raise _hopeless(mechanism)
-    low, high = math.log(scale * _LEAST_RIDGE), math.log(scale) + 2
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(math.exp(middle)) else (low, middle)
-    return math.exp(low)
+    ridge = 0.0
+    if bias > 0 or condition > _EXACT_CONDITION:
+        limit, scale = max(bias, _NO_BIAS * float(np.abs(target).max())), float(sizes[0]) ** 2
+        if scale < _SMALLEST_SCALE or worst(scale * _LEAST_RIDGE) > limit:
+            raise _hopeless(mechanism)
+        low, high = np.log(scale * _LEAST_RIDGE), np.log(scale) + 2  # the bias grows with the ridge
+        ridge = math.exp(boundary(lambda log: worst(math.exp(log)) <= limit, low, high, steps=17))
+    return ridged(ridge), worst(ridge), condition

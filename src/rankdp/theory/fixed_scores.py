@@ -1,6 +1,6 @@
 """What survives the noise for one fixed, public vector of scores, by one-dimensional integrals.
 
-The noisy scores are independent, so the order, the top-k set and each item's place in it are integrals over a
+The noisy scores are independent, so the order and each item's place in the top k are integrals over a
 threshold of products and Poisson-binomial counts. All are sums over cells between thresholds that are spread where the
 distribution functions involved rise; see ``quadrature.stieltjes``.
 """
@@ -20,19 +20,6 @@ from rankdp.theory.noises.contract import ScoreNoise, check_independent
 from rankdp.theory.quadrature import halved, spread, stieltjes
 from rankdp.theory.rank_noise import one_more, without_each
 from rankdp.types import Floats
-
-
-def flip_probabilities(x: ArrayLike, noise: ScoreNoise, sigma: float) -> Floats:
-    """[i, j]: P(items i and j change order), ``P(N - N' > |x_i - x_j|/sigma)``; 1/2 for a tie, 0 on the diagonal."""
-    scores = _scores(x, sigma)
-    flips = noise.difference_survival(np.abs(scores[:, None] - scores) / sigma)
-    np.fill_diagonal(flips, 0.0)
-    return flips
-
-
-def expected_kendall(x: ArrayLike, noise: ScoreNoise, sigma: float) -> float:
-    """The expected number of pairs out of order."""
-    return float(np.sum(flip_probabilities(x, noise, sigma))) / 2
 
 
 def order_probability(x: ArrayLike, noise: ScoreNoise, sigma: float) -> float:
@@ -63,28 +50,6 @@ def _chain(scores: Floats, noise: ScoreNoise, sigma: float, edges: Floats, offse
         held[: low + 1] = 0.0
         held[high + 1 :] = held[min(high, len(held) - 1)]
     return float(held[-1])
-
-
-def top_k_probability(x: ArrayLike, k: int, noise: ScoreNoise, sigma: float) -> float:
-    """P(the k highest noisy scores belong to the k highest scores): the integral of B dA.
-
-    A(t) is the chance that all the others are below t, B(t) that all the top k are above it.
-    """
-    scores = np.sort(_distinct(x, noise, sigma))[::-1]
-    whole("k", k, 1, len(scores))
-    if k == len(scores):
-        return 1.0
-
-    def both(edges: Floats) -> tuple[Floats, Floats]:
-        z = (edges - scores[:, None]) / sigma
-        with np.errstate(divide="ignore"):
-            above = np.exp(np.sum(np.log(noise.survival(z[:k])), axis=0))
-            below = np.exp(np.sum(np.log(noise.cdf(z[k:])), axis=0))
-        return below, above
-
-    edges = _thresholds(scores, k, noise, sigma, lambda t: np.subtract(*both(t)), 1024)
-    below, above = both(edges)
-    return float(np.clip(stieltjes(above, np.diff(below)), 0, 1))
 
 
 def top_k_overlap(x: ArrayLike, k: int, noise: ScoreNoise, sigma: float) -> float:
@@ -134,17 +99,12 @@ def _thresholds(
     return halved(spread(edges, weight(edges), cells // 2))
 
 
-def _scores(x: ArrayLike, sigma: float) -> Floats:
+def _distinct(x: ArrayLike, noise: ScoreNoise, sigma: float) -> Floats:
     scores = np.asarray(x, dtype=float)
     if scores.ndim != 1 or len(scores) < 2 or not np.all(np.isfinite(scores)):
         raise InputError(f"x must be a vector of at least 2 finite scores, got shape {scores.shape}")
-    positive("sigma", sigma)
-    return scores
-
-
-def _distinct(x: ArrayLike, noise: ScoreNoise, sigma: float) -> Floats:
-    scores = _scores(x, sigma)
     if len(np.unique(scores)) < len(scores):
         raise InputError("x must not hold equal scores: the right order of a tie is undefined")
+    positive("sigma", sigma)
     check_independent(noise)
     return scores

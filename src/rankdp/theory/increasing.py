@@ -12,10 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from rankdp.types import Floats, Longs
 
 
 class _Position(NamedTuple):
@@ -23,16 +21,16 @@ class _Position(NamedTuple):
 
     used: Floats
     """used[state, value]: 1 if it has been read."""
-    values: Integers
+    values: Longs
     """values[state, step]: what is read."""
-    targets: Integers
+    targets: Longs
     """targets[state, step]: the state of the next position."""
     into: Floats
     """into[state]: the paths to it."""
     after: Floats
     """after[target, l]: the paths from it that end with l piles."""
 
-    def reading(self, value: int) -> tuple[Integers, Floats]:
+    def reading(self, value: int) -> tuple[Longs, Floats]:
         """The states that can read this value, and for each the paths with l piles after it."""
         states, steps = np.nonzero(self.values == value)
         return states, self.after[self.targets[states, steps]]
@@ -62,7 +60,7 @@ def _positions(items: int) -> tuple[_Position, ...]:
     return tuple(reversed(positions))
 
 
-def _onwards(paths: Floats, targets: Integers) -> Floats:
+def _onwards(paths: Floats, targets: Longs) -> Floats:
     """What leads to each state of the next position, from what leads to the states of this one."""
     order = np.argsort(targets, axis=None, kind="stable")
     starts = np.flatnonzero(np.diff(targets.ravel()[order], prepend=-1))

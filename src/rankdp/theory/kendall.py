@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rankdp.types import Floats
 
 _ITEMS_AT_A_TIME = 32
 
@@ -75,7 +76,7 @@ def preference_bounds(items: int, epsilon: float) -> tuple[float, float]:
     return math.tanh(x / 2), math.tanh((2 * items - 3) * x / 2)
 
 
-def position_matrix(items: int, epsilon: float, first: int | None = None) -> NDArray[np.float64]:
+def position_matrix(items: int, epsilon: float, first: int | None = None) -> Floats:
     """M[a, b] = P(the item of original position a lands at b), by choosing the output from best to worst: O(m^3).
 
     Of n items left, the one with i others before it comes next with probability r^i (1 - r) / (1 - r^n): the same law,

@@ -31,13 +31,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.theory import kendall
-from rankdp.theory.concordance import _log_choose, _log_factorials
-
-Floats = NDArray[np.float64]
-_NEGLIGIBLE = 1e-18
+from rankdp.theory.concordance import NEGLIGIBLE, log_choose
+from rankdp.types import Floats, Ints, Longs
 
 
 class PairLaw(NamedTuple):
@@ -66,13 +63,13 @@ class Moments(NamedTuple):
     variances: Floats
 
 
-def pairs(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs(items: int) -> tuple[Longs, Longs]:
     """All pairs of positions, the smaller and the larger, in lexicographic order."""
     first, second = np.triu_indices(items, 1)
     return first, second
 
 
-def of_permutations(permutations: NDArray[np.int32], probabilities: Floats) -> PairLaw:
+def of_permutations(permutations: Ints, probabilities: Floats) -> PairLaw:
     """The law of an explicit distribution over relative permutations (s[j]: the original position of what is at j)."""
     items = permutations.shape[1]
     law = np.zeros((items, items, items * items))
@@ -128,40 +125,31 @@ def _join(law: Floats, pushed: Floats) -> None:
 
 def reinsertion_pair_law(items: int, law: Floats) -> PairLaw:
     """By whether both, one or none of the pair is kept, given law[d] = P(d items are taken out)."""
-    log_factorial = _log_factorials(items)
     first, second = pairs(items)
+    place = np.arange(items)[:, None]
     both = np.zeros((len(first), len(first)))
     one = np.zeros((2 * items, 2 * items))  # kept position, twice: the other item before it, the other item after it
     none = 0.0
-    for s in np.flatnonzero(law[::-1] >= _NEGLIGIBLE).tolist():
-        d, share = items - s, float(law[items - s])
-        everything = log_factorial[items] - log_factorial[s] - log_factorial[d]
+    for s in np.flatnonzero(law[::-1] >= NEGLIGIBLE).tolist():
+        d, share, everything = items - s, float(law[items - s]), log_choose(items, s)
         none += share * d * (d - 1) / (items * (items - 1)) ** 2
+        q = np.arange(s)
         if s > 1:
-            kept = np.exp(_log_kept_pairs(items, s, log_factorial) - everything)
+            q1, q2 = pairs(s)
+            a1, a2 = first[:, None], second[:, None]
+            log = log_choose(a1, q1) + log_choose(a2 - a1 - 1, q2 - q1 - 1) + log_choose(items - 1 - a2, s - 1 - q2)
+            kept = np.exp(log - everything)
             both += share * kept @ kept.T
         if s and d:
-            place, q = np.arange(items)[:, None], np.arange(s)[None, :]
-            before = _log_choose(np.maximum(place - 1, 0), q, log_factorial)
-            before = before + _log_choose(items - 1 - place, s - 1 - q, log_factorial)
-            before[0] = -np.inf  # nothing stands before the first
-            after = _log_choose(place, q, log_factorial)
-            after = after + _log_choose(np.maximum(items - 2 - place, 0), s - 1 - q, log_factorial)
-            after[-1] = -np.inf
+            before = log_choose(np.maximum(place - 1, 0), q) + log_choose(items - 1 - place, s - 1 - q)
+            after = log_choose(place, q) + log_choose(np.maximum(items - 2 - place, 0), s - 1 - q)
+            before[0] = after[-1] = -np.inf  # nothing stands before the first or after the last
             sides = np.exp(np.concatenate([before, after]) - everything)
             one += share / d * sides @ sides.T
     late_first, early_second = items + first, second  # the first of a pair has the other after it, the second before it
     ahead = one[np.ix_(late_first, late_first)] + one[np.ix_(early_second, early_second)]
     turned = one[np.ix_(late_first, early_second)] + one[np.ix_(early_second, late_first)]
     return PairLaw(both + ahead + none, turned + none)
-
-
-def _log_kept_pairs(items: int, s: int, log_factorial: Floats) -> Floats:
-    """log of C(a1, q1) C(a2-a1-1, q2-q1-1) C(m-1-a2, s-1-q2) for all pairs a and all pairs q."""
-    first, second = (part[:, None] for part in pairs(items))
-    q1, q2 = (part[None, :] for part in pairs(s))
-    outside = _log_choose(first, q1, log_factorial) + _log_choose(items - 1 - second, s - 1 - q2, log_factorial)
-    return np.asarray(outside + _log_choose(second - first - 1, q2 - q1 - 1, log_factorial))
 
 
 def reinsertion_slopes(items: int, law: Floats) -> tuple[float, float, float]:
@@ -218,13 +206,13 @@ def _gap_moments(items: int, law: Floats) -> tuple[Floats, Floats]:
     place = np.arange(m)
     two, single, gone = (law * part / (m * (m - 1)) for part in (s * (s - 1), s * d, d * (d - 1)))
 
-    def once(t: NDArray[np.int64]) -> Floats:
+    def once(t: Longs) -> Floats:
         return np.asarray((m + 1) / (t + 1))
 
-    def twice(t: NDArray[np.int64]) -> Floats:
+    def twice(t: Longs) -> Floats:
         return np.asarray((m + 1) * (m + 2) / ((t + 1) * (t + 2)))
 
-    def mixed(weights: Floats, kept: NDArray[np.int64], at: NDArray[np.int64], *factors: float) -> Floats:
+    def mixed(weights: Floats, kept: Longs, at: Longs, *factors: float) -> Floats:
         terms = [
             factor * float(np.dot(weights, _falling_share(kept, m - 2, r))) * _falling(at, r)
             for r, factor in enumerate(factors)
@@ -249,7 +237,7 @@ def _gap_moments(items: int, law: Floats) -> tuple[Floats, Floats]:
     return distance, rising - distance
 
 
-def _falling(x: NDArray[np.int64], r: int) -> Floats:
+def _falling(x: Longs, r: int) -> Floats:
     """x (x-1) … (x-r+1)."""
     product = np.ones(len(x))
     for k in range(r):
@@ -257,7 +245,7 @@ def _falling(x: NDArray[np.int64], r: int) -> Floats:
     return product
 
 
-def _falling_share(x: NDArray[np.int64], of: int, r: int) -> Floats:
+def _falling_share(x: Longs, of: int, r: int) -> Floats:
     """The same over of (of-1) …: a factorial moment of a hypergeometric variable, but for the other side's factor."""
     whole = float(np.prod([of - k for k in range(r)], dtype=np.float64))
     return _falling(x, r) / whole if of >= r else np.zeros(len(x))

@@ -11,29 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.types import Floats, Ints, Longs
 
-def all_permutations(items: int) -> NDArray[np.int32]:
+
+def all_permutations(items: int) -> Ints:
     """All permutations of 0..m-1 in lexicographic order, one a row."""
     return np.array(list(itertools.permutations(range(items))), dtype=np.int32)
 
 
-def places(permutations: NDArray[Any]) -> NDArray[np.int64]:
+def places(permutations: NDArray[Any]) -> Longs:
     """Where each row stands among all permutations in lexicographic order."""
     items = permutations.shape[1]
     return np.asarray(np.searchsorted(_codes(items), permutations @ _digits(items)), dtype=np.int64)
 
 
-def _digits(items: int) -> NDArray[np.int64]:
+def _digits(items: int) -> Longs:
     return np.asarray(items ** np.arange(items - 1, -1, -1), dtype=np.int64)
 
 
 @lru_cache(maxsize=8)
-def _codes(items: int) -> NDArray[np.int64]:
+def _codes(items: int) -> Longs:
     """All permutations as numbers to the base m, which rise."""
     return np.asarray(all_permutations(items) @ _digits(items), dtype=np.int64)
 
 
-def moves(items: int) -> NDArray[np.int32]:
+def moves(items: int) -> Ints:
     """The (m-1)^2 permutations that move one element: what a neighbour does to a ranking."""
     identity = list(range(items))
     moved = set()
@@ -44,7 +46,7 @@ def moves(items: int) -> NDArray[np.int32]:
 
 
 @lru_cache(maxsize=8)
-def neighbour_places(items: int) -> NDArray[np.int64]:
+def neighbour_places(items: int) -> Longs:
     """Row s: where c s stands in lexicographic order, for every move c. Read-only."""
     table = np.stack([move[all_permutations(items)] for move in moves(items)], axis=1)
     neighbours = places(table.reshape(-1, items)).reshape(table.shape[:2])
@@ -52,7 +54,7 @@ def neighbour_places(items: int) -> NDArray[np.int64]:
     return neighbours
 
 
-def concordance(permutations: NDArray[Any]) -> NDArray[np.float64]:
+def concordance(permutations: NDArray[Any]) -> Floats:
     """The share of pairs in order of each row."""
     first, second = np.triu_indices(permutations.shape[1], 1)
     return np.asarray((permutations[:, first] < permutations[:, second]).mean(axis=1))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.jit import kernel
-
-Floats = NDArray[np.float64]
+from rankdp.types import Floats
 
 
 @kernel

@@ -48,11 +48,6 @@ def concordance(noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
     return float(1 - width * np.sum(weights * noise.difference_survival(w / sigma) * law.difference_density(w)))
 
 
-def expected_kendall_distance(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
-    """The expected number of pairs out of order: n(n-1)/2 (1 - concordance)."""
-    return whole("n", n, 2) * (n - 1) / 2 * (1 - concordance(noise, sigma, law))
-
-
 def adjacent_flips(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
     """The expected number of items that change order with the next one: sum over i of P(V > W_i/sigma).
 
@@ -342,10 +337,6 @@ def pair_term(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
     return law.neighbour_density(n) * constants.pair + law.far_density(n) * constants.far
 
 
-def _falling(n: int, k: int) -> float:
-    return float(math.perm(n, k)) if k <= n else 0.0
-
-
 def _second(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
     return law.spacing_slope(n) / 2 - pair_term(n, noise, law)
 
@@ -353,11 +344,9 @@ def _second(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
 def _third(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
     c = order_constants(noise)
     i2, i3, i4 = (law.power_integral(k) for k in (2, 3, 4))
+    n2, n3, n4, n5, n6 = (float(math.perm(n, k)) for k in range(2, 7))
     curvature = law.correlation_curvature - (n - 2) * law.triple_slope + (n - 2) * (n - 3) * i4
-    one = _falling(n, 2) * curvature * c.cube / 6
-    near = _falling(n, 3) * (law.triple_slope - 2 * (n - 3) * i4) * c.square_pair / 2
-    far = _falling(n, 4) * (i2 * law.correlation_slope - (n - 4) * i2 * i3 - i4) * c.square_far / 2
-    three = (
-        _falling(n, 4) * i4 * c.chain + _falling(n, 5) * i2 * i3 * c.pair_single + _falling(n, 6) * i2**3 * c.triple / 6
-    )
-    return one - near - far + three
+    near = n3 * (law.triple_slope - 2 * (n - 3) * i4) * c.square_pair / 2
+    far = n4 * (i2 * law.correlation_slope - (n - 4) * i2 * i3 - i4) * c.square_far / 2
+    three = n4 * i4 * c.chain + n5 * i2 * i3 * c.pair_single + n6 * i2**3 * c.triple / 6
+    return n2 * curvature * c.cube / 6 - near - far + three
