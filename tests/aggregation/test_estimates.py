@@ -321,7 +321,10 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
             lambda: aggregate(TABLE, "kendall", 1, combine="best"),
             "combine must be one of precision, voters, got 'best'",
         ),
-        (lambda: aggregate(TABLE, "kendall", 1, bias=2), "bias must be a finite number of at least 0 and below 0.5, got 2"),
+        (
+            lambda: aggregate(TABLE, "kendall", 1, bias=2),
+            "bias must be a finite number of at least 0 and below 0.5, got 2",
+        ),
         (lambda: aggregate(privatize(TABLE, 1), "kendall"), "a release knows its mechanism and epsilon: give neither"),
         (
             lambda: aggregate(TABLE, "kendall", 1).order("median"),
