@@ -17,6 +17,7 @@ from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
 from rankdp.privacy.ledger import BudgetExceeded, Ledger, LedgerBroken, spending, verify_file
 from rankdp.privacy.release import Provenance
+from rankdp.privacy.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +157,7 @@ def test_what_may_have_left_the_process_stays_spent(path, way):
 def test_a_charge_that_cannot_be_given_back_stays_spent_and_says_so(path, monkeypatch):
     ledger = Ledger.create(path, "poll", COMPARISON, 1)
     with pytest.raises(OSError, match="full") as raised, spending(ledger, pure(1), "board", SecureBits()):  # noqa: PT012
-        monkeypatch.setattr(Ledger, "_finish", lambda *_: (_ for _ in ()).throw(InputError("the disk is full")))
+        monkeypatch.setattr(Store, "write", lambda *_, **__: (_ for _ in ()).throw(InputError("the disk is full")))
         raise OSError("full")
     assert raised.value.__notes__ == ["epsilon 1 of data set 'poll' stays spent (entry 2)"]
 

@@ -206,7 +206,7 @@ def test_a_crash_between_the_answers_and_the_note_locks_nobody_out(setting, monk
     store, ledger, pays = setting
     question = Question(1, "kendall", ITEMS)
     with monkeypatch.context() as broken:
-        broken.setattr("rankdp.privacy.answers.note", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr("rankdp.privacy.answers._note", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             store.answers(question, range(5), drawing(ORDERS, []), **pays)
     store.answers(question, range(5), None, **pays)

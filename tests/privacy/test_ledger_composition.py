@@ -39,7 +39,7 @@ def filled(account, guarantee):
 
 def new(epsilon, delta=DELTA, accounting="auto"):
     terms = Terms.of(Fraction(epsilon), delta, accounting)
-    return Account(terms, terms.opening)
+    return Account.opened(terms)
 
 
 def test_many_gaussian_releases_are_counted_by_renyi(tmp_path):

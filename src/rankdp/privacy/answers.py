@@ -55,7 +55,7 @@ from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.ledger.witness import note, noted, payer, reaches, receipt
+from rankdp.privacy.ledger.entries import now
 from rankdp.privacy.store import State, Store, Writing, canonical
 
 _KEY_BYTES = 32
@@ -169,13 +169,13 @@ class AnswerStore:
                 self._refuse_old_copies(writing, ledger)
             answers = self._known(writing, ids)
             new = [row for row, voter in enumerate(ids) if voter not in answers]
-            due = None if ledger is None or _paid(writing, question, payer(ledger)) else ledger
+            due = None if ledger is None or _paid(writing, question, _payer(ledger)) else ledger
             if not new and due is None:
                 return answers, writing.state()
             charge = held.enter_context(spending(due, cast(Guarantee, guarantee), what, SecureBits()))
             event: dict[str, Any] = {"kind": "answers", "question": question.digest.hex(), "drawn": len(new)}
             if due is not None:
-                event |= {"paid_by": payer(due), "receipt": asdict(receipt(due))}
+                event |= {"paid_by": _payer(due), "receipt": asdict(due._store.read(_receipt))}
             drawn = _orders(draw(np.array(new, dtype=np.intp)), len(new)) if new else ()
             charge.leaves()
             fresh = {ids[row]: order.tobytes() for row, order in zip(new, drawn, strict=True)}
@@ -190,7 +190,7 @@ class AnswerStore:
         with ExitStack() as held:
             stored, state = self._store.write(work)
             if ledger is not None:
-                note(ledger, state)
+                _note(ledger, state)
         return _together([stored[voter] for voter in ids])
 
     def known(self, question: Question, voters: Iterable[Any]) -> NDArray[np.bool_]:
@@ -239,7 +239,7 @@ class AnswerStore:
     def _refuse_old_copies(self, writing: Writing, ledger: Ledger) -> None:
         """Each of the two files must contain what the other has noted of it."""
         path, state = self._store.path, writing.state()
-        ours = noted(ledger, state.file)
+        ours = ledger._store.read(lambda writing: _noted(writing, state.file))
         if ours is not None and not writing.reaches(ours):
             raise InputError(
                 f"{path}: this file of answers is an older copy than the one that {ledger.path} has paid for, and "
@@ -249,13 +249,54 @@ class AnswerStore:
         rows = writing.rows(
             "SELECT json_extract(body, '$.receipt.number'), json_extract(body, '$.receipt.hash') FROM events "
             "WHERE json_extract(body, '$.receipt.file') = ? ORDER BY number DESC LIMIT 1",
-            payer(ledger)["ledger"],
+            _payer(ledger)["ledger"],
         )
-        if rows and not reaches(ledger, State("", *rows[0])):
+        if rows and not ledger._store.read(lambda writing: writing.reaches(State("", *rows[0]))):
             raise InputError(
                 f"{ledger.path}: this ledger is an older copy than the one that paid for answers in {path}, and has "
                 "lost charges; restore the newest copy, or create a new ledger, which is charged from the beginning"
             )
+
+
+def _payer(ledger: Ledger) -> dict[str, str | None]:
+    """Who pays: the ledger's file, its data set, and the part of the voters that releases are about."""
+    partition, part = ledger._place
+    file = ledger._store.read(lambda writing: writing.state().file)
+    return {"ledger": file, "dataset": ledger.dataset, "partition": partition, "part": part}
+
+
+def _receipt(writing: Writing) -> State:
+    """A ledger's last charge, right after one was made: it is on disk for good, and no loss of power takes it away."""
+    ((number, own),) = writing.rows(
+        "SELECT number, hash FROM events WHERE json_extract(body, '$.kind') = 'reserve' ORDER BY number DESC LIMIT 1"
+    )
+    return State(writing.state().file, number, own)
+
+
+def _noted(writing: Writing, file: str) -> State | None:
+    """The furthest state of a file of answers under which something was released under a ledger."""
+    rows = writing.rows(
+        "SELECT json_extract(body, '$.store.number'), json_extract(body, '$.store.hash') FROM events "
+        "WHERE json_extract(body, '$.kind') = 'answers' AND json_extract(body, '$.store.file') = ? "
+        "ORDER BY number DESC LIMIT 1",
+        file,
+    )
+    return State(file, *rows[0]) if rows else None
+
+
+def _note(ledger: Ledger, state: State) -> None:
+    """Note in the ledger, at no cost, how far a file of answers has come, unless as much is noted already."""
+
+    def behind(writing: Writing) -> bool:
+        before = _noted(writing, state.file)
+        return before is None or before.number < state.number
+
+    def work(writing: Writing) -> None:
+        if behind(writing):
+            writing.append({"kind": "answers", "when": now(), "dataset": ledger.dataset, "store": asdict(state)})
+
+    if ledger._store.read(behind):
+        ledger._store.write(work)
 
 
 def _refuse_another(writing: Writing, question: Question) -> None:

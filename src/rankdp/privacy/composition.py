@@ -35,8 +35,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, Literal
 
+from rankdp.checks import one_of
 from rankdp.errors import InputError
 from rankdp.privacy.exact import sixth_digit, upwards
 from rankdp.privacy.guarantee import Guarantee
@@ -44,8 +46,8 @@ from rankdp.privacy.zcdp import rho_of
 
 Accounting = Literal["auto", "basic", "renyi"]
 Mode = Literal["open", "basic", "split"]
-ACCOUNTING = ("auto", "basic", "renyi")
 BASIC = "basic"
+_OPENING: dict[str, Mode] = {"auto": "open", "basic": "basic", "renyi": "split"}  # how a new account counts
 _STEPS = (1, 2, 4, 8)
 _GRID = 1 << 40  # divergences are rounded up to multiples of its inverse
 _LONGEST = 4000  # digits that Python still turns into text
@@ -83,8 +85,7 @@ class Terms:
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction, accounting: Accounting) -> Terms:
         """The terms with their orders chosen, from public numbers."""
-        if accounting not in ACCOUNTING:
-            raise InputError(f"accounting must be one of {', '.join(ACCOUNTING)}, got {accounting!r}")
+        one_of("accounting", accounting, _OPENING)
         if not 0 <= delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta}")
         if delta == 0:
@@ -98,11 +99,15 @@ class Terms:
         best = max(candidates, key=lambda order: (total - float(conversion(order, share))) / order)
         return cls(epsilon, delta, accounting, tuple(best * step for step in _STEPS))
 
-    @property
-    def opening(self) -> Mode:
-        """How a new account counts."""
-        modes: dict[str, Mode] = {"auto": "open", "basic": "basic", "renyi": "split"}
-        return modes[self.accounting]
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; rationals as text."""
+        exact = {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta)}
+        return {**exact, "accounting": self.accounting, "orders": list(self.orders)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Terms:
+        """The terms that ``to_dict`` wrote."""
+        return cls(Fraction(data["epsilon"]), Fraction(data["delta"]), data["accounting"], tuple(data["orders"]))
 
     @property
     def share(self) -> Fraction:
@@ -128,28 +133,22 @@ class Sums:
     unbounded: tuple[int, ...] = ()
     releases: int = 0
 
-    def plus(self, cost: Cost, sign: int = 1) -> Sums:
-        """With one release more, or for ``sign`` -1 without one that was added."""
-        renyi = self.renyi or (Fraction(0),) * len(cost.renyi)
-        unbounded = self.unbounded or (0,) * len(cost.renyi)
-        return Sums(
-            self.epsilon + sign * cost.epsilon,
-            self.delta + sign * cost.delta,
-            tuple(sum_ + sign * (value or 0) for sum_, value in zip(renyi, cost.renyi, strict=True)),
-            tuple(count + sign * (value is None) for count, value in zip(unbounded, cost.renyi, strict=True)),
-            self.releases + sign,
-        )
+    @classmethod
+    def of(cls, cost: Cost) -> Sums:
+        """The sums of one release."""
+        bounds = tuple(value or Fraction(0) for value in cost.renyi)
+        return cls(cost.epsilon, cost.delta, bounds, tuple(value is None for value in cost.renyi), 1)
 
-    def and_(self, other: Sums) -> Sums:
-        """Both together; sums that nothing was added to have no orders yet."""
-        if not (self.releases and other.releases):
-            return self if self.releases else other
+    def plus(self, other: Sums, sign: int = 1) -> Sums:
+        """Both together, or for ``sign`` -1 without what was added; sums of nothing have no orders yet."""
+        curves = zip_longest(self.renyi, other.renyi, fillvalue=Fraction(0))
+        counts = zip_longest(self.unbounded, other.unbounded, fillvalue=0)
         return Sums(
-            self.epsilon + other.epsilon,
-            self.delta + other.delta,
-            tuple(one + more for one, more in zip(self.renyi, other.renyi, strict=True)),
-            tuple(one + more for one, more in zip(self.unbounded, other.unbounded, strict=True)),
-            self.releases + other.releases,
+            self.epsilon + sign * other.epsilon,
+            self.delta + sign * other.delta,
+            tuple(own + sign * more for own, more in curves),
+            tuple(own + sign * more for own, more in counts),
+            self.releases + sign * other.releases,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,6 +196,11 @@ class Account:
     whole: Sums = Sums()
     parts: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
 
+    @classmethod
+    def opened(cls, terms: Terms) -> Account:
+        """The account that nothing was spent from."""
+        return cls(terms, _OPENING[terms.accounting])
+
     def charged(self, guarantee: Guarantee, place: tuple[str, str] | None) -> tuple[Account, Cost]:
         """The account after the release, and its cost; that it holds is for the caller to see."""
         if self.mode == "open" and guarantee.delta > 0:
@@ -209,17 +213,17 @@ class Account:
     def plus(self, cost: Cost, place: tuple[str, str] | None, sign: int = 1) -> Account:
         """With a cost added to everybody, or to the voters of a part; ``sign`` -1 takes it back."""
         if place is None:
-            return replace(self, whole=self.whole.plus(cost, sign))
+            return replace(self, whole=self.whole.plus(Sums.of(cost), sign))
         partition, part = place
         known = self.parts.get(partition, {})
-        one = {**known, part: known.get(part, Sums()).plus(cost, sign)}
-        return replace(self, parts={**self.parts, partition: one})
+        changed = {**known, part: known.get(part, Sums()).plus(Sums.of(cost), sign)}
+        return replace(self, parts={**self.parts, partition: changed})
 
     def total(self) -> Sums:
         """The sums for a voter who is, in every partition, in its most expensive part."""
         total = self.whole
         for parts in self.parts.values():
-            total = total.and_(_largest(list(parts.values())))
+            total = total.plus(_largest(list(parts.values())))
         return total
 
     def standing(self) -> Standing:
@@ -230,12 +234,12 @@ class Account:
         basic = Standing(total.epsilon, total.delta, BASIC, within and total.epsilon <= terms.epsilon)
         if self.mode != "split" or not total.releases:
             return basic
-        found = [basic] if within else []
+        standings = [basic] if within else []
         for order, spent, unbounded in zip(terms.orders, total.renyi, total.unbounded, strict=True):
             if not unbounded:
                 epsilon = max(spent + conversion(order, terms.share), Fraction(0))
-                found.append(Standing(epsilon, terms.delta, f"Rényi of order {order}", epsilon <= terms.epsilon))
-        return min(found, key=lambda one: one.epsilon, default=basic)
+                standings.append(Standing(epsilon, terms.delta, f"Rényi of order {order}", epsilon <= terms.epsilon))
+        return min(standings, key=lambda standing: standing.epsilon, default=basic)
 
     def largest_fit(self, asked: Guarantee, place: tuple[str, str] | None) -> Fraction:
         """The largest epsilon that fits in place of the one asked for, with the same delta and kind of noise."""
@@ -287,9 +291,7 @@ class Account:
 
 def _largest(parts: list[Sums]) -> Sums:
     """The largest of each sum on its own."""
-    used = [part for part in parts if part.releases]
-    if not used:
-        return Sums()
+    used = [part for part in parts if part.releases] or [Sums()]
     return Sums(
         max(part.epsilon for part in used),
         max(part.delta for part in used),
@@ -324,13 +326,9 @@ def _chord(below: tuple[float, float], above: tuple[float, float], order: float)
 
 def conversion(order: float, delta: Fraction) -> Fraction:
     """What (order, t)-RDP adds to t to become an epsilon with this delta, rounded up; it may be negative."""
-    value = math.log1p(-1 / order) + (_log_inverse(delta) - math.log(order)) / (order - 1)
+    log_inverse = math.log(delta.denominator) - math.log(delta.numerator)  # of a delta of any size
+    value = math.log1p(-1 / order) + (log_inverse - math.log(order)) / (order - 1)
     return _rounded(Fraction(upwards(value) if value > 0 else value * (1 - 1e-12)))
-
-
-def _log_inverse(delta: Fraction) -> float:
-    """log(1/delta), for a delta of any size."""
-    return math.log(delta.denominator) - math.log(delta.numerator)
 
 
 def _rounded(value: Fraction) -> Fraction:

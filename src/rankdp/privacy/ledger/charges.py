@@ -38,7 +38,7 @@ from typing import Any, Self
 from rankdp.errors import BudgetExceeded as BudgetExceeded
 from rankdp.errors import InputError, RankdpError, SystemProblem
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.composition import Accounting, Terms, to_text
+from rankdp.privacy.composition import Account, Accounting, Terms, to_text
 from rankdp.privacy.exact import Real, positive, rational, shown
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger.entries import (
@@ -49,11 +49,9 @@ from rankdp.privacy.ledger.entries import (
     all_entries,
     end,
     facts_of,
-    fresh,
     now,
     one_entry,
     place_of,
-    terms_to_dict,
     verify,
 )
 from rankdp.privacy.ledger.units import converted as in_unit
@@ -95,7 +93,7 @@ class Charge:
     def _finish(self, kind: str, **facts: Any) -> None:
         if self._finished:
             raise InputError(f"entry {self.number} must be committed or cancelled once, and it was")
-        self._ledger._finish(self.number, kind, facts)
+        self._ledger._store.write(lambda writing: end(writing, self.number, kind, facts), durable=False)
         self._finished = True
 
     def __enter__(self) -> Self:
@@ -187,18 +185,18 @@ class Ledger:
         store = Store(path, wait, create=True)
 
         def work(writing: Writing) -> None:
-            for budget in all_budgets(writing):
-                if (budget.dataset, budget.protects) == (dataset, protects):
+            for budget in all_budgets(writing, dataset):
+                if budget.protects == protects:
                     raise InputError(f"{path}: the data set {dataset!r} has a budget for {protects!r} already")
-                if budget.dataset == dataset and budget.account.to_dict() != fresh(budget.terms):
+                if budget.account != Account.opened(budget.account.terms):
                     raise InputError(
                         f"{path}: {dataset!r} has releases that a new budget would not know of; create all budgets of "
                         "a data set before its first release"
                     )
             facts = {"kind": "budget", "when": now(), "dataset": dataset, "protects": protects}
             # the hash of its first event names a file: a random text in it makes the name one of a kind
-            number = writing.append(facts | {"salt": secrets.token_hex(16)} | terms_to_dict(terms))
-            writing.run("INSERT INTO accounts VALUES (?, ?)", number, canonical(fresh(terms)))
+            number = writing.append(facts | {"salt": secrets.token_hex(16)} | terms.to_dict())
+            writing.run("INSERT INTO accounts VALUES (?, ?)", number, canonical(Account.opened(terms).to_dict()))
 
         store.write(work)
         return cls(store, dataset)
@@ -258,7 +256,7 @@ class Ledger:
     @property
     def budgets(self) -> tuple[Budget, ...]:
         """All budgets of the data set, as they stand now."""
-        return tuple(self._store.read(self._own))
+        return tuple(self._store.read(lambda writing: all_budgets(writing, self.dataset)))
 
     def charge(
         self,
@@ -305,16 +303,9 @@ class Ledger:
         partition, part, convert
             As in ``using``; without them those that this ledger was made with.
         """
-        chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
-
-        def work(writing: Writing) -> int:
-            number = chosen._reserve(writing, guarantee, what)
-            end(writing, number, "commit", {"release": None})
-            return number
-
-        number = self._store.write(work)
-        self._made.append(number)
-        return Charge(self, number).entry
+        charge = self.charge(guarantee, what, partition=partition, part=part, convert=convert)
+        charge.commit()
+        return charge.entry
 
     def history(self) -> list[Entry]:
         """Every charge of the data set, oldest first."""
@@ -335,19 +326,17 @@ class Ledger:
         """Give the file back; a later call opens it again."""
         self._store.close()
 
-    def _own(self, writing: Writing) -> list[Budget]:
-        return [budget for budget in all_budgets(writing) if budget.dataset == self.dataset]
-
     def _reserve(self, writing: Writing, guarantee: Guarantee, what: str) -> int:
         """Charge every budget of the data set inside a transaction."""
         if not isinstance(guarantee, Guarantee):
             raise InputError(f"guarantee must be a rankdp.Guarantee, got {type(guarantee).__name__}")
-        budgets = self._own(writing)
+        budgets = all_budgets(writing, self.dataset)
         if not budgets:
             raise LedgerBroken(f"{self.path}: the budget of {self.dataset!r} is gone from the file")
         for value in (guarantee.epsilon, guarantee.delta):
             to_text(value)  # what is too long is refused here
-        facts = {name: value for name, value in guarantee.to_dict().items() if name not in ("limits", "explanation")}
+        facts = guarantee.to_dict()
+        del facts["limits"], facts["explanation"]
         event = {
             "kind": "reserve",
             "when": now(),
@@ -379,9 +368,6 @@ class Ledger:
             "counted_by": standing.method,
             "spent": to_text(standing.epsilon),
         }
-
-    def _finish(self, number: int, kind: str, facts: dict[str, Any]) -> None:
-        self._store.write(lambda writing: end(writing, number, kind, facts), durable=False)
 
     def __enter__(self) -> Self:
         return self

@@ -1,15 +1,15 @@
 """What stands in a ledger's file: budgets, charges and how they ended, and how to check all of it.
 
 Five kinds of event: *budget* (a data set, a unit, its terms), *reserve* (a charge with its cost to every budget of the
-data set), *commit* and *cancel* (how a charge ended), *answers* (a note of ``witness``). An account is what its events
-add up to. It is kept beside them so that a charge need not read them all, and ``verify`` computes it again.
+data set), *commit* and *cancel* (how a charge ended), *answers* (how far a file of answers has come). An account is
+what its events add up to. It is kept beside them so that a charge need not read them all, and ``verify`` computes it
+again.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,6 +23,7 @@ from rankdp.privacy.release import Provenance
 from rankdp.privacy.store import LedgerBroken, Writing, canonical
 
 _STATES = {"commit": "committed", "cancel": "cancelled"}
+_PLAIN = ("number", "when", "dataset", "what", "partition", "part")  # in an entry as in its event
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +106,11 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; exact numbers as text."""
         return {
-            "number": self.number,
-            "when": self.when,
-            "dataset": self.dataset,
-            "what": self.what,
-            "state": self.state,
+            **{name: getattr(self, name) for name in (*_PLAIN, "state", "release", "because")},
             "protects": self.guarantee.protects,
             "epsilon": to_text(self.guarantee.epsilon),
             "delta": to_text(self.guarantee.delta),
             "idealized": self.guarantee.idealized,
-            "partition": self.partition,
-            "part": self.part,
             "charges": [
                 {
                     "budget": budget,
@@ -129,8 +124,6 @@ class Entry:
                     self.budgets, self.charged, self.converted, self.counted_by, self.spent, strict=True
                 )
             ],
-            "release": self.release,
-            "because": self.because,
         }
 
 
@@ -147,27 +140,8 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
-def terms_to_dict(terms: Terms) -> dict[str, Any]:
-    """Plain data; rationals as text."""
-    return {
-        "epsilon": to_text(terms.epsilon),
-        "delta": to_text(terms.delta),
-        "accounting": terms.accounting,
-        "orders": list(terms.orders),
-    }
-
-
-def _terms(event: Mapping[str, Any]) -> Terms:
-    return Terms(Fraction(event["epsilon"]), Fraction(event["delta"]), event["accounting"], tuple(event["orders"]))
-
-
-def fresh(terms: Terms) -> dict[str, Any]:
-    """The account that nothing was spent from."""
-    return Account(terms, terms.opening).to_dict()
-
-
-def all_budgets(writing: Writing) -> list[Budget]:
-    """Every budget in the file with its account."""
+def all_budgets(writing: Writing, dataset: str | None = None) -> list[Budget]:
+    """Every budget in the file, or of one data set, with its account."""
     rows = writing.rows(
         "SELECT a.budget, e.body, a.state FROM accounts a JOIN events e ON e.number = a.budget ORDER BY 1"
     )
@@ -175,11 +149,11 @@ def all_budgets(writing: Writing) -> list[Budget]:
     for number, body, state in rows:
         try:
             event = json.loads(body)
-            account = Account.from_dict(_terms(event), json.loads(state))
+            account = Account.from_dict(Terms.from_dict(event), json.loads(state))
             budgets.append(Budget(number, event["dataset"], event["protects"], account))
         except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError):
             raise LedgerBroken(f"the budget of entry {number} cannot be read: rankdp budget verify says more") from None
-    return budgets
+    return [budget for budget in budgets if dataset in (None, budget.dataset)]
 
 
 def end(writing: Writing, number: int, kind: str, facts: dict[str, Any]) -> None:
@@ -189,12 +163,10 @@ def end(writing: Writing, number: int, kind: str, facts: dict[str, Any]) -> None
     if kind == "cancel":
         event = writing.event(number)
         assert event is not None
-        for budget in all_budgets(writing):
-            for charge in event["charges"]:
-                if charge["budget"] == budget.number:
-                    after = budget.account.plus(Cost.from_dict(charge["cost"]), _where(event), -1)
-                    state = canonical(after.to_dict())
-                    writing.run("UPDATE accounts SET state = ? WHERE budget = ?", state, budget.number)
+        costs = {charge["budget"]: Cost.from_dict(charge["cost"]) for charge in event["charges"]}
+        for budget in all_budgets(writing, event["dataset"]):
+            state = canonical(budget.account.plus(costs[budget.number], _where(event), -1).to_dict())
+            writing.run("UPDATE accounts SET state = ? WHERE budget = ?", state, budget.number)
     writing.run("DELETE FROM unfinished WHERE charge = ?", number)
     writing.append({"kind": kind, "when": now(), "charge": number, **facts})
 
@@ -216,24 +188,20 @@ def place_of(budget: Budget, names: tuple[str | None, str | None]) -> tuple[str,
     return partition, part
 
 
-def _entry_of(event: Mapping[str, Any], state: str, ending: Mapping[str, Any]) -> Entry:
+def _entry_of(event: Mapping[str, Any], ending: Mapping[str, Any]) -> Entry:
+    """A charge from its event and, where it has ended, the event of its end."""
     charges = event["charges"]
     return Entry(
-        event["number"],
-        event["when"],
-        event["dataset"],
-        event["what"],
-        state,
-        Guarantee.from_dict(event["guarantee"]),
-        tuple(charge["budget"] for charge in charges),
-        tuple(Cost.from_dict(charge["cost"]) for charge in charges),
-        tuple(charge["converted"] for charge in charges),
-        tuple(charge["counted_by"] for charge in charges),
-        tuple(Fraction(charge["spent"]) for charge in charges),
-        event["partition"],
-        event["part"],
-        ending.get("release"),
-        ending.get("because"),
+        **{name: event[name] for name in _PLAIN},
+        state=_STATES.get(ending.get("kind", ""), "reserved"),
+        guarantee=Guarantee.from_dict(event["guarantee"]),
+        budgets=tuple(charge["budget"] for charge in charges),
+        charged=tuple(Cost.from_dict(charge["cost"]) for charge in charges),
+        converted=tuple(charge["converted"] for charge in charges),
+        counted_by=tuple(charge["counted_by"] for charge in charges),
+        spent=tuple(Fraction(charge["spent"]) for charge in charges),
+        release=ending.get("release"),
+        because=ending.get("because"),
     )
 
 
@@ -243,19 +211,14 @@ def one_entry(writing: Writing, number: int) -> Entry:
     assert event is not None
     ended = "SELECT body FROM events WHERE number > ? AND json_extract(body, '$.charge') = ?"
     ending: dict[str, Any] = next((json.loads(body) for (body,) in writing.rows(ended, number, number)), {})
-    return _entry_of(event, _STATES.get(ending.get("kind", ""), "reserved"), ending)
+    return _entry_of(event, ending)
 
 
 def all_entries(writing: Writing) -> list[Entry]:
     """All charges, each with how it ended."""
     events = [json.loads(body) for (body,) in writing.rows("SELECT body FROM events ORDER BY number")]
     endings = {event["charge"]: event for event in events if event["kind"] in _STATES}
-    entries = []
-    for event in events:
-        if event["kind"] == "reserve":
-            ending = endings.get(event["number"], {})
-            entries.append(_entry_of(event, _STATES.get(ending.get("kind", ""), "reserved"), ending))
-    return entries
+    return [_entry_of(event, endings.get(event["number"], {})) for event in events if event["kind"] == "reserve"]
 
 
 def verify(writing: Writing, head: str | None) -> Verified:
@@ -288,8 +251,7 @@ def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: 
     """What an event does to the accounts; an error where it cannot follow from those before."""
     kind, number = event["kind"], event["number"]
     if kind == "budget":
-        terms = _terms(event)
-        accounts[number] = Account(terms, terms.opening)
+        accounts[number] = Account.opened(Terms.from_dict(event))
     elif kind == "reserve":
         for charge in event["charges"]:
             account = replace(accounts[charge["budget"]], mode=charge["mode"])
@@ -303,30 +265,20 @@ def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: 
             for charge in reserved["charges"]:
                 cost = Cost.from_dict(charge["cost"])
                 accounts[charge["budget"]] = accounts[charge["budget"]].plus(cost, _where(reserved), -1)
-    elif kind != "answers":  # a note of ``witness``, which costs nothing
+    elif kind != "answers":  # a note of ``rankdp.privacy.answers``, which costs nothing
         raise ValueError(f"unknown kind {kind!r}")
 
 
 def facts_of(provenance: Provenance | None) -> dict[str, Any] | None:
-    """The public facts of a release."""
+    """The public facts of a release; what JSON cannot hold as its text."""
     if provenance is None:
         return None
     if provenance.seed is not None:
         raise InputError("a rehearsal carries no guarantee: it must not be committed to a ledger")
+    parameters = json.dumps(dict(provenance.parameters), default=str)
     return {
         "mechanism": provenance.mechanism,
-        "parameters": _plain(dict(provenance.parameters)),
+        "parameters": json.loads(parameters, parse_constant=lambda infinite: str(float(infinite))),
         "version": provenance.version,
         "when": provenance.when,
     }
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold; anything else as its text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
