@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, items_file_option
+from rankdp.cli.options import MECHANISM, PATH, choice, items_file_option
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -15,43 +15,25 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("synthetic", metavar="SYNTHETIC", type=click.Path(path_type=Path))
+@click.argument("synthetic", metavar="SYNTHETIC", type=PATH)
 @click.option("--mechanism", type=MECHANISM, help="Without a sidecar: the mechanism that made the rankings.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Without a sidecar: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="Without a sidecar: the column with each voter's own epsilon.")
+@choice("--method", ["borda", "copeland", "bradley-terry", "kemeny"], help="Rule that orders the items.")
+@click.option("--level", default=0.95, help="Confidence of the intervals.")
 @click.option(
-    "--method",
-    type=click.Choice(["borda", "copeland", "bradley-terry", "kemeny"]),
-    default="borda",
-    show_default=True,
-    help="Rule that orders the items.",
+    "--bias", default=0.0, metavar="SHARE", help="Largest bias of a win rate that may be traded for less variance."
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option(
-    "--bias",
-    type=float,
-    default=0.0,
-    metavar="SHARE",
-    show_default=True,
-    help="Largest bias of a win rate that may be traded for less variance.",
-)
-@click.option(
+@choice(
     "--combine",
-    type=click.Choice(["precision", "voters"]),
-    default="precision",
-    show_default=True,
+    ["precision", "voters"],
     help="Voters of different epsilons: weigh each by the precision of its noise, or all alike.",
 )
 @items_file_option
-@click.option("--title", default="Aggregate", show_default=True, help="Heading of the report.")
+@click.option("--title", default="Aggregate", help="Heading of the report.")
 @reporting
 def aggregate(
-    synthetic: Path,
-    method: str,
-    level: float,
-    items_file: Path | None,
-    title: str,
-    **options: Any,
+    synthetic: Path, method: str, level: float, items_file: Path | None, title: str, **options: Any
 ) -> Report:
     """Estimate the collective order behind privatized rankings.
 

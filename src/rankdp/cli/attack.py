@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, choice
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ def attack() -> None:
 
 
 @attack.command("inference")
-@click.option("--items", type=click.IntRange(2, 6), default=4, show_default=True, help="Number of ranked items.")
+@click.option("--items", type=click.IntRange(2, 6), default=4, help="Number of ranked items.")
 @click.option(
     "--epsilon",
     "-e",
     default="1",
-    show_default=True,
     metavar="NUMBER|adaptive|adaptive-log",
     help="Epsilon of each of the N releases; adaptive is (items-1)/sqrt(N), adaptive-log that times log(N).",
 )
@@ -38,22 +37,14 @@ def attack() -> None:
 @click.option(
     "--releases",
     default="1,3,10,30,100",
-    show_default=True,
     metavar="N,N,…",
     help="How many releases of the same ranking the attacker sees.",
 )
-@click.option(
-    "--repetitions", type=int, default=1000, show_default=True, help="Simulated attacks for each number of releases."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulation.")
+@click.option("--repetitions", default=1000, help="Simulated attacks for each number of releases.")
+@click.option("--seed", default=0, help="Seed of the simulation.")
 @reporting
 def attack_inference(
-    items: int,
-    epsilon: str,
-    mechanisms: tuple[str, ...],
-    releases: str,
-    repetitions: int,
-    seed: int,
+    items: int, epsilon: str, mechanisms: tuple[str, ...], releases: str, repetitions: int, seed: int
 ) -> Report:
     """Find a secret ranking from several releases of it.
 
@@ -75,10 +66,10 @@ def attack_inference(
 
 
 @attack.command("position")
-@click.option("--items", type=int, default=6, show_default=True, help="Number of ranked items.")
-@click.option("--epsilon", "-e", default="1", metavar="NUMBER", show_default=True, help="Epsilon of the release.")
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", show_default=True, help="Mechanism to attack.")
-@click.option("--landed", type=int, default=1, show_default=True, help="Position of the item in the release, from 1.")
+@click.option("--items", default=6, help="Number of ranked items.")
+@click.option("--epsilon", "-e", default="1", metavar="NUMBER", help="Epsilon of the release.")
+@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", help="Mechanism to attack.")
+@click.option("--landed", default=1, help="Position of the item in the release, from 1.")
 @click.option(
     "--prior", metavar="P,P,…", help="Probability of each true position before the release; equal if not given."
 )
@@ -104,17 +95,11 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
     metavar="NUMBER",
     help="Epsilon of the leaderboard; without it, the fit without noise is attacked.",
 )
-@click.option("--items", type=int, default=8, show_default=True, help="Number of compared items.")
-@click.option("--comparisons", type=int, default=60, show_default=True, help="Number of simulated comparisons.")
-@click.option(
-    "--method",
-    type=click.Choice(["bradley-terry", "copeland"]),
-    default="bradley-terry",
-    show_default=True,
-    help="How the leaderboard is made: log-strengths, or wins.",
-)
-@click.option("--repetitions", type=int, default=400, show_default=True, help="Simulated leaderboards.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulation.")
+@click.option("--items", default=8, help="Number of compared items.")
+@click.option("--comparisons", default=60, help="Number of simulated comparisons.")
+@choice("--method", ["bradley-terry", "copeland"], help="How the leaderboard is made: log-strengths, or wins.")
+@click.option("--repetitions", default=400, help="Simulated leaderboards.")
+@click.option("--seed", default=0, help="Seed of the simulation.")
 @reporting
 def attack_votes(epsilon: str | None, **setting: Any) -> Report:
     """Tell from a leaderboard whether a vote was counted.

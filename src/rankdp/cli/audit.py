@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO
+from rankdp.cli.options import MECHANISM_OR_AUTO, seeded
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
+    from rankdp.privacy.bits import Bits
     from rankdp.report.document import Report
 
 
@@ -21,17 +22,15 @@ if TYPE_CHECKING:
 @click.option(
     "--exact", is_flag=True, help="Only the exact audit, which enumerates all outputs and neighbours (up to 6 items)."
 )
-@click.option("--draws", type=int, default=100_000, show_default=True, help="Total draws of the statistical audit.")
-@click.option("--level", type=float, default=0.99, show_default=True, help="Confidence of the lower bound on epsilon.")
+@click.option("--draws", default=100_000, help="Total draws of the statistical audit.")
+@click.option("--level", default=0.99, help="Confidence of the lower bound on epsilon.")
 @click.option(
     "--command",
     metavar="COMMAND",
     help="Audit a program instead: its command line, with {in} and {out} where the file names go.",
 )
-@click.option("--timeout", type=float, default=60, show_default=True, help="Seconds for each run of --command.")
-@click.option(
-    "--rehearse", "seed", type=int, metavar="SEED", help="Draw with this seed, so that the audit can be repeated."
-)
+@click.option("--timeout", default=60.0, help="Seconds for each run of --command.")
+@seeded("Draw with this seed, so that the audit can be repeated.")
 @reporting
 def audit(
     mechanism: str | None,
@@ -42,7 +41,7 @@ def audit(
     level: float,
     command: str | None,
     timeout: float,
-    seed: int | None,
+    bits: Bits | None,
 ) -> Report:
     """Test whether a mechanism or program keeps its epsilon.
 
@@ -51,7 +50,6 @@ def audit(
     """
     from rankdp.audit import AuditReport, audit_command, audit_mechanism
     from rankdp.mechanisms.registry import mechanism as build
-    from rankdp.privacy.bits import SeededBits
 
     if (mechanism is None) == (command is None):
         raise click.UsageError("Give either MECHANISM or --command.")
@@ -59,12 +57,7 @@ def audit(
         raise click.UsageError("--exact goes with MECHANISM, not with --command.")
     if command is not None:
         audited = audit_command(
-            shlex.split(command),
-            items=items,
-            draws=draws,
-            claimed_epsilon=epsilon,
-            confidence=level,
-            timeout=timeout,
+            shlex.split(command), items=items, draws=draws, claimed_epsilon=epsilon, confidence=level, timeout=timeout
         )
         report = AuditReport(audited.subject, audited.claimed, (audited,))
     else:
@@ -73,6 +66,6 @@ def audit(
             exact=True if exact else None,
             draws=0 if exact else draws,
             confidence=level,
-            bits=None if seed is None else SeededBits(seed),
+            bits=bits,
         )
     return report.report()

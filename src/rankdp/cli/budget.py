@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdp.cli.options import PATH, choice
 from rankdp.cli.terminal import reporting, say
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
 
 
 @budget.command("create")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
 @click.option(
     "--dataset", required=True, metavar="NAME", help="Name of the data set; all data about the same people share one."
 )
@@ -45,12 +46,10 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
     "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
 )
 @click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Total epsilon that may ever be spent.")
-@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="Total delta that may ever be spent.")
-@click.option(
+@click.option("--delta", default="0", metavar="NUMBER", help="Total delta that may ever be spent.")
+@choice(
     "--accounting",
-    type=click.Choice(["auto", "basic", "renyi"]),
-    default="auto",
-    show_default=True,
+    ["auto", "basic", "renyi"],
     help="How charges add up: basic adds epsilons; renyi needs a delta and is better for many Gaussian releases.",
 )
 def budget_create(
@@ -68,7 +67,7 @@ def budget_create(
 
 
 @budget.command("show")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
 @click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
 @reporting
 def budget_show(file: Path, dataset: str | None) -> Report:
@@ -80,7 +79,7 @@ def budget_show(file: Path, dataset: str | None) -> Report:
 
 
 @budget.command("verify")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
 @click.option("--dataset", metavar="NAME", help="Accepted for symmetry: the whole file is always checked.")
 @click.option("--head", metavar="HASH", help="A head printed earlier: it must still be in the chain.")
 def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
@@ -96,8 +95,8 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
 
 
 @budget.command("export")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT.csv", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
+@click.argument("target", metavar="OUT.csv", type=PATH)
 @click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
 def budget_export(file: Path, target: Path, dataset: str | None) -> None:
     """Write every charge to a CSV file, exact numbers as fractions."""
@@ -112,14 +111,14 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 
 
 @budget.command("spend")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
 @click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
 @click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
 @click.option(
     "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
 )
 @click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Epsilon of the release.")
-@click.option("--delta", default="0", metavar="NUMBER", show_default=True, help="Delta of the release.")
+@click.option("--delta", default="0", metavar="NUMBER", help="Delta of the release.")
 @click.option("--partition", metavar="NAME", help="Name of a division of the voters into disjoint parts (with --part).")
 @click.option(
     "--part",

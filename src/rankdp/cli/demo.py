@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
+from rankdp.cli.options import PATH
 from rankdp.cli.terminal import deliver, say
 
 
 @click.command()
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("rankdp-demo.png"),
-    show_default=True,
     help="File for the picture (.png, .svg, .pdf), page (.html) or table (.csv, .json).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")

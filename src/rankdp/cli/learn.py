@@ -8,45 +8,38 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO
+from rankdp.cli.options import MECHANISM_OR_AUTO, PATH, choice
 from rankdp.cli.terminal import say
 
 
 @click.command()
-@click.argument("users", metavar="USERS", type=click.Path(path_type=Path))
-@click.argument("items", metavar="ITEMS", type=click.Path(path_type=Path))
-@click.argument("rankings", metavar="RANKINGS", type=click.Path(path_type=Path))
+@click.argument("users", metavar="USERS", type=PATH)
+@click.argument("items", metavar="ITEMS", type=PATH)
+@click.argument("rankings", metavar="RANKINGS", type=PATH)
 @click.option(
     "--output",
     "-o",
     "target",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     required=True,
     help="New directory for the model and its report.",
 )
-@click.option(
+@choice(
     "--model",
-    type=click.Choice(["linear", "two-tower"]),
-    default="linear",
-    show_default=True,
+    ["linear", "two-tower"],
     help="A linear score of the features, or a neural network for users and one for items.",
 )
-@click.option(
+@choice(
     "--loss",
-    type=click.Choice(["logistic", "exponential", "psi"]),
-    default="logistic",
-    show_default=True,
+    ["logistic", "exponential", "psi"],
     help="Loss of a pair of items; psi is the bounded one, min(1, (1 - d)+) (Xu, Section 5.1).",
 )
 @click.option("--mechanism", type=MECHANISM_OR_AUTO, help="Without a sidecar: the mechanism that made RANKINGS.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="With --mechanism: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="With --mechanism: the column with each user's own epsilon.")
 @click.option(
-    "--debias/--naive",
-    default=True,
-    show_default=True,
-    help="Undo the mechanism's bias in the labels, or train on them as they are.",
+    "--debias/--naive", default=True, help="Undo the mechanism's bias in the labels, or train on them as they are."
 )
 @click.option(
     "--interaction/--common", default=None, help="Linear model: a ranking for each user (default), or one for all."
@@ -72,12 +65,7 @@ from rankdp.cli.terminal import say
     help="Column of ITEMS to use; may be repeated. Without it: all.",
 )
 @click.option(
-    "--seed",
-    "random_state",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Seed of the split into training and validation and of the start.",
+    "--seed", "random_state", default=0, help="Seed of the split into training and validation and of the start."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the curves and settings as JSON.")
 def learn(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from rankdp.privacy.bits import Bits
     from rankdp.privacy.ledger import Ledger
 
 
@@ -47,30 +49,49 @@ MECHANISM = RegisteredName(_mechanisms)
 MECHANISM_OR_AUTO = RegisteredName(lambda: ("auto", *_mechanisms()))
 NOISE = RegisteredName(_noises)
 
+PATH = click.Path(path_type=Path)
+
+Decorator = Callable[[Any], Any]
+
+
+def choice(name: str, words: list[str], help: str, required: bool = False) -> Decorator:
+    """An option that takes one of some words, the first of them by default."""
+    otherwise: dict[str, Any] = {"required": True} if required else {"default": words[0]}
+    return click.option(name, type=click.Choice(words), help=help, **otherwise)
+
+
+def options(*several: Decorator) -> Decorator:
+    """Several options as one decorator."""
+    return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(several), command)
+
+
+def seeded(help: str) -> Decorator:
+    """The option --rehearse, which gives ``bits``: those of a seed, or None."""
+
+    def bits(_: click.Context, __: click.Parameter, seed: int | None) -> Bits | None:
+        from rankdp.privacy.bits import SeededBits
+
+        return None if seed is None else SeededBits(seed)
+
+    return click.option("--rehearse", "bits", type=int, metavar="SEED", callback=bits, help=help)
+
+
 items_file_option = click.option(
-    "--items",
-    "items_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Text file with the public item names, one a line.",
+    "--items", "items_file", type=PATH, metavar="FILE", help="Text file with the public item names, one a line."
 )
-rehearse = click.option("--rehearse", "seed", type=int, metavar="SEED", help="Repeatable draw for tests: NOT private.")
+rehearse = seeded("Repeatable draw for tests: NOT private.")
 
 
-def charged(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of every command that spends."""
-    for option in (
-        click.option("--dataset", metavar="NAME", help="Name of the data set, if the ledger has several."),
-        click.option(
-            "--ledger",
-            "ledger_file",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Charge the release to the budget in FILE (see rankdp budget).",
-        ),
-    ):
-        command = option(command)
-    return command
+charged = options(
+    click.option(
+        "--ledger",
+        "ledger_file",
+        type=PATH,
+        metavar="FILE",
+        help="Charge the release to the budget in FILE (see rankdp budget).",
+    ),
+    click.option("--dataset", metavar="NAME", help="Name of the data set, if the ledger has several."),
+)
 
 
 def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdp.cli.options import choice, options
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -21,49 +21,37 @@ def plan() -> None:
     """
 
 
-def _planned(command: Callable[..., Report]) -> Callable[..., None]:
-    """The options that all plans share: one question, and where the answer goes."""
-    planned = reporting(command)
-    for option in (
-        click.option("--top", type=int, metavar="K", help="Length of the top list for --overlap.  [default: 3]"),
-        click.option(
-            "--overlap", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of the true top K."
-        ),
-        click.option(
-            "--exact",
-            type=float,
-            metavar="SHARE",
-            help="Find the epsilon that keeps the exact order with this probability.",
-        ),
-        click.option(
-            "--pairs", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of all pairs in order."
-        ),
-        click.option("--epsilon", "-e", metavar="NUMBER", help="Find the accuracy of this epsilon."),
-    ):
-        planned = option(planned)
-    return planned
-
-
-_interval_options = (
-    click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."),
+_questions = options(
+    click.option("--epsilon", "-e", metavar="NUMBER", help="Find the accuracy of this epsilon."),
+    click.option(
+        "--pairs", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of all pairs in order."
+    ),
+    click.option(
+        "--exact",
+        type=float,
+        metavar="SHARE",
+        help="Find the epsilon that keeps the exact order with this probability.",
+    ),
+    click.option(
+        "--overlap", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of the true top K."
+    ),
+    click.option("--top", type=int, metavar="K", help="Length of the top list for --overlap.  [default: 3]"),
+)
+_intervals = options(
     click.option(
         "--half-width",
         type=float,
         metavar="NUMBER",
         help="Find the epsilon for intervals of scores this wide to either side.",
     ),
+    click.option("--level", default=0.95, help="Confidence of the interval."),
 )
-
-
-def _with_intervals(command: Callable[..., None]) -> Callable[..., None]:
-    for option in _interval_options:
-        command = option(command)
-    return command
 
 
 @plan.command("ranking")
 @click.option("--items", type=int, required=True, help="Number of ranked items.")
-@_planned
+@_questions
+@reporting
 def plan_ranking(**options: Any) -> Report:
     """Plan `rankdp privatize`: one person's ranking."""
     return _plan("ranking", **options)
@@ -72,23 +60,18 @@ def plan_ranking(**options: Any) -> Report:
 @plan.command("comparisons")
 @click.option("--items", type=int, required=True, help="Number of compared items.")
 @click.option("--comparisons", type=int, required=True, help="Expected number of comparisons.")
-@click.option(
+@choice(
     "--protect",
-    type=click.Choice(["comparison", "outcome", "voter"]),
+    ["comparison", "outcome", "voter"],
     required=True,
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
 @click.option("--max-per-voter", type=int, metavar="C", help="With --protect voter: the most comparisons of one voter.")
 @click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise is considered for win counts.")
-@click.option(
-    "--spread",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="Log-strengths are assumed to lie within plus or minus this number.",
-)
-@_with_intervals
-@_planned
+@click.option("--spread", default=1.0, help="Log-strengths are assumed to lie within plus or minus this number.")
+@_intervals
+@_questions
+@reporting
 def plan_comparisons(**options: Any) -> Report:
     """Plan `rankdp rank`: a leaderboard from comparisons."""
     return _plan("comparisons", **options)
@@ -101,20 +84,14 @@ def plan_comparisons(**options: Any) -> Report:
     type=float,
     nargs=2,
     default=(0.0, 1.0),
-    show_default=True,
     metavar="LOW HIGH",
     help="Two public numbers that every score lies between.",
 )
-@click.option(
-    "--law",
-    type=click.Choice(["uniform", "normal", "exponential", "beta"]),
-    default="uniform",
-    show_default=True,
-    help="Distribution of the true scores that is assumed.",
-)
-@click.option("--delta", type=float, default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
-@_with_intervals
-@_planned
+@choice("--law", ["uniform", "normal", "exponential", "beta"], help="Distribution of the true scores that is assumed.")
+@click.option("--delta", default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
+@_intervals
+@_questions
+@reporting
 def plan_scores(**options: Any) -> Report:
     """Plan `rankdp scores`: scores with noise on each."""
     return _plan("scores", **options)
@@ -130,16 +107,10 @@ def plan_scores(**options: Any) -> Report:
     metavar="SHARE",
     help="Width of a win rate's interval to either side; 0.03 is 3 percentage points.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of each interval.")
+@click.option("--level", default=0.95, help="Confidence of each interval.")
 @click.option("--every", is_flag=True, help="Confidence that all intervals hold at once, not each alone.")
 @reporting
-def plan_respondents(
-    items: int,
-    epsilon: str,
-    half_width: float,
-    level: float,
-    every: bool,
-) -> Report:
+def plan_respondents(items: int, epsilon: str, half_width: float, level: float, every: bool) -> Report:
     """Plan `rankdp aggregate`: how many rankings are needed."""
     from rankdp.aggregation.respondents import compare_report
 

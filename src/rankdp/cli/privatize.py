@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO, charged, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import MECHANISM_OR_AUTO, PATH, charged, choice, items_file_option, open_ledger, rehearse
 from rankdp.cli.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
 @click.option(
     "--epsilon-column", metavar="NAME", help="Instead of --epsilon: the column with each voter's own epsilon."
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
     "--mechanism",
     type=MECHANISM_OR_AUTO,
     default="auto",
-    show_default=True,
     help="How the noise is drawn; auto takes the most accurate one for the number of items and epsilon.",
 )
-@click.option(
+@choice(
     "--objective",
-    type=click.Choice(["concordance", "aggregate"]),
-    default="concordance",
-    show_default=True,
+    ["concordance", "aggregate"],
     help="What auto maximises: pairs of items kept in order, or the precision of `rankdp aggregate`.",
 )
 @click.option(
@@ -47,24 +44,23 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Accept voters with several rows; the guarantee and the charge are for all rows of a voter together.",
 )
-@click.option(
+@choice(
     "--ties",
-    type=click.Choice(["refuse", "listed", "random"]),
-    default="refuse",
-    show_default=True,
+    ["refuse", "listed", "random"],
     help="Tied items: refuse the file, keep the order of the file, or break ties at random.",
 )
 @items_file_option
 @click.option(
     "--answers",
     "answers_file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Store every private ranking in FILE: a voter in a later run gets the same one again, at no further cost.",
 )
 @click.option(
     "--wave",
     default="",
+    show_default=False,
     metavar="NAME",
     help="With --answers: label of a new collection, for which rankings are drawn and charged again.",
 )
@@ -74,20 +70,12 @@ if TYPE_CHECKING:
 def privatize(
     source: Path,
     target: Path,
-    epsilon: str | None,
-    epsilon_column: str | None,
-    mechanism: str,
-    objective: Any,
-    listed_items_public: bool,
-    repeated_voters: bool,
-    ties: Any,
     items_file: Path | None,
     answers_file: Path | None,
-    wave: str,
     ledger_file: Path | None,
     dataset: str | None,
-    seed: int | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Replace every ranking by a private synthetic one.
 
@@ -98,29 +86,20 @@ def privatize(
     """
     from rankdp.data.comparisons import listed_items
     from rankdp.privacy.answers import AnswerStore
-    from rankdp.privacy.bits import SeededBits
     from rankdp.publish.privatize import privatize_file
 
-    if (epsilon is None) == (epsilon_column is None):
+    if (options["epsilon"] is None) == (options["epsilon_column"] is None):
         raise click.UsageError("Give either --epsilon or --epsilon-column.")
     started = time.perf_counter()
     with progress_bar("privatizing") as progress:
         release = privatize_file(
             source,
             target,
-            epsilon,
-            mechanism=mechanism,
-            objective=objective,
-            epsilon_column=epsilon_column,
-            listed_items_public=listed_items_public,
-            repeated_voters=repeated_voters,
-            ties=ties,
             items=listed_items(items_file) if items_file else None,
             ledger=open_ledger(ledger_file, dataset),
             answers=AnswerStore(answers_file) if answers_file else None,
-            wave=wave,
-            bits=None if seed is None else SeededBits(seed),
             progress=progress,
+            **options,
         )
     seconds = time.perf_counter() - started
     if as_json:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import charged, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import charged, choice, items_file_option, open_ledger, rehearse
 from rankdp.cli.terminal import deliver, output_options, say
+
+if TYPE_CHECKING:
+    from rankdp.privacy.bits import Bits
 
 
 @click.command()
@@ -16,30 +19,26 @@ from rankdp.cli.terminal import deliver, output_options, say
 @click.option(
     "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of the leaderboard: smaller is more private."
 )
-@click.option(
+@choice(
     "--protect",
-    type=click.Choice(["comparison", "outcome", "voter"]),
+    ["comparison", "outcome", "voter"],
     required=True,
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
 @click.option(
     "--max-per-voter", type=int, metavar="C", help="With --protect voter: use at most C comparisons of each voter."
 )
-@click.option(
+@choice(
     "--method",
-    type=click.Choice(["bradley-terry", "copeland"]),
-    default="bradley-terry",
-    show_default=True,
+    ["bradley-terry", "copeland"],
     help="Score of an item: its log-strength in the Bradley-Terry model, or its wins.",
 )
 @items_file_option
 @click.option("--items-from-data", is_flag=True, help="Take the item names from the votes, which publishes that list.")
 @click.option("--top", type=int, metavar="K", help="Also list the top K items, and how certain each one is.")
-@click.option(
+@choice(
     "--scale",
-    type=click.Choice(["log-strength", "elo"]),
-    default="log-strength",
-    show_default=True,
+    ["log-strength", "elo"],
     help="Scale of Bradley-Terry scores; elo is 1000 + 400/ln 10 times the log-strength.",
 )
 @click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins, (epsilon, delta)-DP.")
@@ -52,37 +51,18 @@ from rankdp.cli.terminal import deliver, output_options, say
 @click.option(
     "--link",
     default="logistic",
-    show_default=True,
     help="How a difference of scores becomes a chance of winning: logistic, secant or best-of-three.",
 )
-@click.option(
-    "--calibration",
-    type=click.Choice(["tight", "paper"]),
-    default="tight",
-    show_default=True,
-    help="Constants of the noise: tight ones, or those of the paper (Cai).",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
+@choice("--calibration", ["tight", "paper"], help="Constants of the noise: tight ones, or those of the paper (Cai).")
+@click.option("--level", default=0.95, help="Confidence of the intervals.")
 @click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
 @click.option(
     "--weight-column", metavar="NAME", help="Column with the number of equal comparisons that a row stands for."
 )
-@click.option(
-    "--both-bad",
-    type=click.Choice(["tie", "drop"]),
-    default="tie",
-    show_default=True,
-    help="Votes that call both bad: count them as ties, or leave them out.",
-)
-@click.option(
-    "--on-problem",
-    type=click.Choice(["refuse", "drop"]),
-    default="refuse",
-    show_default=True,
-    help="Rows that break a rule: refuse the votes, or leave these rows out.",
-)
+@choice("--both-bad", ["tie", "drop"], help="Votes that call both bad: count them as ties, or leave them out.")
+@choice("--on-problem", ["refuse", "drop"], help="Rows that break a rule: refuse the votes, or leave these rows out.")
 @click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
-@click.option("--title", default="Leaderboard", show_default=True, help="Heading of the leaderboard.")
+@click.option("--title", default="Leaderboard", help="Heading of the leaderboard.")
 @charged
 @rehearse
 @output_options
@@ -94,7 +74,7 @@ def rank(
     title: str,
     ledger_file: Path | None,
     dataset: str | None,
-    seed: int | None,
+    bits: Bits | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -106,7 +86,7 @@ def rank(
     Example: rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
     """
     from rankdp.data.comparisons import Comparisons
-    from rankdp.privacy.bits import SecureBits, SeededBits
+    from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
     from rankdp.publish.rank import BoardRequest
     from rankdp.report.boards import board_report
@@ -121,7 +101,7 @@ def rank(
     comparisons = Comparisons.read(votes, items=items_file, **reading)
     say(comparisons.recognised)
     counted = BoardRequest.of(epsilon, **options).count(comparisons)
-    bits = SecureBits() if seed is None else SeededBits(seed)
+    bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         release = counted.draw(bits)
         deliver(board_report(release, title), outputs, as_json, charge.leaves)

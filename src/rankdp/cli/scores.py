@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import NOISE, charged, open_ledger, rehearse
+from rankdp.cli.options import NOISE, PATH, charged, choice, open_ledger, rehearse
 from rankdp.cli.terminal import say
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every score: smaller is more private.")
 @click.option(
     "--bounds",
@@ -22,7 +22,7 @@ from rankdp.cli.terminal import say
     metavar="LO HI",
     help="Two public numbers that every score lies between, not taken from the data.",
 )
-@click.option("--noise", type=NOISE, default="laplace", show_default=True, help="Kind of noise to add.")
+@click.option("--noise", type=NOISE, default="laplace", help="Kind of noise to add.")
 @click.option(
     "--delta",
     default="0",
@@ -31,11 +31,9 @@ from rankdp.cli.terminal import say
 )
 @click.option("--p", "-p", metavar="NUMBER", help="Shape of generalized-normal or ball noise (inf: a cube).")
 @click.option("--gamma", metavar="NUMBER", help="Width of the first stair of staircase noise, as a share of the range.")
-@click.option(
+@choice(
     "--outside",
-    type=click.Choice(["refuse", "clip"]),
-    default="refuse",
-    show_default=True,
+    ["refuse", "clip"],
     help="Scores outside the bounds: refuse the file, or move them to the nearest bound.",
 )
 @click.option("--clamp-output", is_flag=True, help="Move noisy scores back into the bounds (costs no privacy).")
@@ -45,13 +43,7 @@ from rankdp.cli.terminal import say
 @rehearse
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def scores(
-    source: Path,
-    target: Path,
-    ledger_file: Path | None,
-    dataset: str | None,
-    seed: int | None,
-    as_json: bool,
-    **options: Any,
+    source: Path, target: Path, ledger_file: Path | None, dataset: str | None, as_json: bool, **options: Any
 ) -> None:
     """Add noise to scores, so that every score is protected.
 
@@ -60,16 +52,9 @@ def scores(
 
     Example: rankdp scores grades.csv noisy.csv --epsilon 1 --bounds 0 100
     """
-    from rankdp.privacy.bits import SeededBits
     from rankdp.publish.scores import privatize_scores_file
 
-    release = privatize_scores_file(
-        source,
-        target,
-        ledger=open_ledger(ledger_file, dataset),
-        bits=None if seed is None else SeededBits(seed),
-        **options,
-    )
+    release = privatize_scores_file(source, target, ledger=open_ledger(ledger_file, dataset), **options)
     facts = release.provenance.parameters
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))

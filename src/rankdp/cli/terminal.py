@@ -12,26 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdp.cli.options import PATH, options
+
 if TYPE_CHECKING:
     from rankdp.report.document import Report
 
 
-def output_options(command: Callable[..., None]) -> Callable[..., None]:
-    """--output, which may be repeated, and --json."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-        click.option(
-            "--output",
-            "-o",
-            "outputs",
-            metavar="FILE",
-            multiple=True,
-            type=click.Path(path_type=Path),
-            help="Write a .csv, .json, .html, .png, .svg or .pdf file; may be repeated.",
-        ),
-    ):
-        command = option(command)
-    return command
+output_options = options(
+    click.option(
+        "--output",
+        "-o",
+        "outputs",
+        metavar="FILE",
+        multiple=True,
+        type=PATH,
+        help="Write a .csv, .json, .html, .png, .svg or .pdf file; may be repeated.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+)
 
 
 def reporting(command: Callable[..., Report]) -> Callable[..., None]:
@@ -44,7 +42,8 @@ def reporting(command: Callable[..., Report]) -> Callable[..., None]:
         check_outputs(outputs)
         deliver(command(**arguments), outputs, as_json)
 
-    return output_options(run)
+    decorated: Callable[..., None] = output_options(run)
+    return decorated
 
 
 def deliver(

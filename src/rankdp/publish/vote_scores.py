@@ -107,12 +107,7 @@ def copeland(half_wins: NDArray[np.int64], public: Public, noisy: NoisyWins, bit
 
 
 def from_wins(
-    public: Public,
-    noisy: NoisyWins,
-    true_half_wins: NDArray[np.int64],
-    ridge: float | None,
-    link: Link,
-    bits: Bits,
+    public: Public, noisy: NoisyWins, true_half_wins: NDArray[np.int64], ridge: float | None, link: Link, bits: Bits
 ) -> Drawn:
     """Bradley-Terry scores from noisy wins and the public design."""
     assert public.design is not None
@@ -179,11 +174,7 @@ def objective(
 
 
 def _errors(
-    public: Public,
-    scores: NDArray[np.float64],
-    ridge: float,
-    link: Link,
-    noise: Callable[[int], NDArray[np.float64]],
+    public: Public, scores: NDArray[np.float64], ridge: float, link: Link, noise: Callable[[int], NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Scores freed from the ridge's pull, and draws of their error."""
     items = len(public.items)

@@ -30,10 +30,7 @@ from rankdp.errors import InputError
 from rankdp.privacy.exact import exp_bounds, exponent, shown
 from rankdp.privacy.guarantee import COMPARISON, ITEM_POSITION, OUTCOME, VOTER, WHOLE_RANKING, Guarantee
 
-_STRONGER = {
-    OUTCOME: (VOTER, re.compile(COMPARISON)),
-    ITEM_POSITION: (re.compile(WHOLE_RANKING),),
-}
+_STRONGER = {OUTCOME: (VOTER, re.compile(COMPARISON)), ITEM_POSITION: (re.compile(WHOLE_RANKING),)}
 
 
 def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guarantee, str | None]:
