@@ -259,7 +259,7 @@ def test_a_comparison_that_changes_its_voter_is_two_changes(path):
     ledger = Ledger.create(path, "poll", COMPARISON, 10, "0.1", accounting="basic")
     entry = ledger.spend(pure(1, VOTER, delta=Fraction(1, 10**6), rho=0.01), convert=True)
     assert 0 <= float(entry.charged[0].delta) / float((mpmath.exp(1) + 1) / 10**6) - 1 < 1e-12
-    assert "2 voters, from one to the other of whom a comparison may go, epsilon 2 x 1 = 2" in entry.converted[0]
+    assert "2 voters, because a comparison may move from one to the other, epsilon 2 x 1 = 2" in entry.converted[0]
 
 
 def test_a_partition_costs_its_most_expensive_part(path):
