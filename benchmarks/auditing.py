@@ -11,7 +11,7 @@ import rankdp
 from benchmarks.measure import race, timed
 from benchmarks.report import Table, digits, rate, times, verdict
 from rankdp.audit import audit_exact, audit_samples, ranking_neighbours, ranking_sampler
-from rankdp.audit.views import RankingViews
+from rankdp.audit.views import ranking_views
 
 _ITEMS = 5
 _DRAWS = 10_000_000
@@ -52,7 +52,7 @@ def _statistical(name: str) -> float:
 
 def _counting() -> tuple[str, ...]:
     orders = rankdp.mechanism("kendall", _ITEMS, 1).sample(np.tile(np.arange(_ITEMS), (_COUNTED, 1)))
-    views = RankingViews(np.arange(_ITEMS))
+    views = ranking_views(np.arange(_ITEMS))
     best = race({"ours": lambda: views.tally(orders), "unique": lambda: np.unique(orders, axis=0, return_counts=True)})
     ratio = best["unique"] / best["ours"]
     name = f"counting, over numpy.unique: {times(ratio)}"

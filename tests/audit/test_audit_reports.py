@@ -95,7 +95,7 @@ def test_what_a_report_is_made_of(request):
         "statistical",
         "independence",
     ]
-    with pytest.raises(InputError, match="items must be from 2 to 6"):
+    with pytest.raises(InputError, match="items must be an integer from 2 to 6, got 9"):
         audit_mechanism(long, exact=True)
     with pytest.raises(InputError, match="draws must be above 0 where there is no exact audit"):
         audit_mechanism(long, draws=0)

@@ -20,8 +20,7 @@ from rankdp.audit import (
     ranking_sampler,
 )
 from rankdp.audit import statistical as statistical_module
-from rankdp.audit.bounds import lower_bound, upper_bound
-from rankdp.audit.views import NumberViews, OtherViews, RankingViews, fitting_views, lowest_bits
+from rankdp.audit.views import fitting_views, lowest_bits, ranking_views
 from rankdp.errors import InputError
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import score_mechanism
@@ -46,8 +45,7 @@ def audit(mechanism, draws, seed, claimed=1, **options):
 def test_clopper_pearson_covers_every_probability(draws, alpha):
     """Exactly, by summing the binomial law: each bound fails with probability at most alpha."""
     hits = np.arange(draws + 1)
-    lows = np.array([lower_bound(h, draws, alpha) for h in hits])
-    highs = np.array([upper_bound(h, draws, alpha) for h in hits])
+    lows, highs, _ = np.transpose([epsilon_bound((h, h), (draws, draws), 2 * alpha) for h in hits])
     for p in np.linspace(0, 1, 201):
         law = stats.binom.pmf(hits, draws, p)
         assert law[lows > p + 1e-12].sum() <= alpha + 1e-12
@@ -86,7 +84,6 @@ def test_ranking_views_count_what_they_say(items, request):
     draws = labels[np.array([generator(request).permutation(items) for _ in range(200)])]
     draws = np.concatenate([draws, labels[all_permutations(items)[:7]]])
     views = fitting_views([draws])
-    assert isinstance(views, RankingViews)
     tallies = views.tally(draws)
     assert [len(tally) for tally in tallies] == [view.cells for view in views.views]
     assert all(tally.sum() == len(draws) for tally in tallies)
@@ -100,7 +97,7 @@ def test_ranking_views_count_what_they_say(items, request):
 
 
 def test_what_is_no_ranking_has_a_cell_of_its_own():
-    views = RankingViews(np.arange(3))
+    views = ranking_views(np.arange(3))
     tally = views.tally(np.array([[0, 1, 2], [0, 0, 2], [0, 1, 7], [-1, 1, 2]]))[0]
     assert tally.tolist() == [1, 0, 0, 0, 0, 0, 3]
     assert views.views[0].words(np.array([6])) == "the output is no ranking"
@@ -121,11 +118,10 @@ def test_number_views_are_functions_of_the_output(request):
     rng = generator(request)
     samples = [rng.normal(shift, 1, (500, 3)) for shift in (0, 1)]
     views = fitting_views(samples)
-    assert isinstance(views, NumberViews)
     tallies = views.tally(samples[0])
     assert [len(tally) for tally in tallies] == [view.cells for view in views.views]
     assert all(tally.sum() == 500 for tally in tallies)
-    assert sum(view.name == "lowest bit" for view in views.views) == 3
+    assert sum("lowest bit" in view.words(np.array([0])) for view in views.views) == 3
     with pytest.raises(InputError, match="outputs must have 3 numbers a row"):
         views.tally(samples[0][:, :2])
     whole = fitting_views([rng.integers(0, 5, 300)])
@@ -136,7 +132,6 @@ def test_number_views_are_functions_of_the_output(request):
 
 def test_texts_are_told_apart_by_value():
     views = fitting_views([np.array(["a", "b", "a"])])
-    assert isinstance(views, OtherViews)
     assert views.tally(np.array(["b", "c", "b"]))[0].tolist() == [0, 2, 1]
     assert views.views[0].words(np.array([0, 2])) == "the output is 'a' or anything else"
     with pytest.raises(InputError, match="outputs must be rankings, numbers"):
@@ -253,7 +248,7 @@ def test_score_mechanisms(options, looser, request):
     [
         ({"draws": 99}, "draws must be an integer of at least 100, got 99"),
         ({"draws": True}, "draws must be an integer"),
-        ({"confidence": 1}, "confidence must be above 0 and below 1, got 1"),
+        ({"confidence": 1}, "confidence must be a number above 0 and below 1, got 1"),
         ({"claimed_epsilon": -1}, "claimed_epsilon must be at least 0, got -1"),
         ({"claimed_epsilon": "much"}, "claimed_epsilon must be a finite number, got much"),
         ({"delta": 1}, "delta must be at least 0 and below 1, got 1"),

@@ -12,15 +12,14 @@ for a program, ``audit_board`` for leaderboards, ``audit_independence`` asks whe
 
 from rankdp.audit.audit_report import AuditReport, audit_mechanism, mutant_table, write_audit
 from rankdp.audit.boards import audit_board
-from rankdp.audit.bounds import epsilon_bound, equation_8
 from rankdp.audit.commands import CommandSampler, audit_command
 from rankdp.audit.enumeration import audit_exact
-from rankdp.audit.exact_audit import ExactAudit
-from rankdp.audit.independence import IndependenceAudit, audit_independence
+from rankdp.audit.findings import EventBound, ExactAudit, IndependenceAudit, StatisticalAudit
+from rankdp.audit.independence import audit_independence
 from rankdp.audit.statistical import (
-    EventBound,
-    StatisticalAudit,
     audit_samples,
+    epsilon_bound,
+    equation_8,
     ranking_neighbours,
     ranking_sampler,
 )

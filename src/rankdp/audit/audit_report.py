@@ -14,9 +14,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rankdp.audit.enumeration import MOST_ITEMS, audit_exact, claim_of
-from rankdp.audit.exact_audit import ExactAudit, show
-from rankdp.audit.independence import IndependenceAudit, audit_independence
-from rankdp.audit.statistical import StatisticalAudit, audit_samples, ranking_neighbours, ranking_sampler
+from rankdp.audit.findings import ExactAudit, IndependenceAudit, StatisticalAudit, show
+from rankdp.audit.independence import audit_independence
+from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.audit.statistical import Sampler, StatisticalAudit, audit_samples
+from rankdp.audit.findings import StatisticalAudit
+from rankdp.audit.statistical import Sampler, audit_samples
 from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.audit.statistical import StatisticalAudit, audit_samples, ranking_neighbours
+from rankdp.audit.findings import StatisticalAudit
+from rankdp.audit.statistical import audit_samples, ranking_neighbours
+from rankdp.checks import whole
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
 from rankdp.privacy.exact import Real
@@ -117,11 +119,9 @@ def audit_command(
     timeout
         Seconds for each run.
     """
-    if isinstance(items, bool) or not isinstance(items, int) or items < 2:
-        raise InputError(f"items must be an integer of at least 2, got {items!r}")
     return audit_samples(
         CommandSampler(command, ending=ending, timeout=timeout),
-        ranking_neighbours(range(items)),
+        ranking_neighbours(range(whole("items", items, 2))),
         draws=draws,
         claimed_epsilon=claimed_epsilon,
         confidence=confidence,

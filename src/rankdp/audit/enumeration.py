@@ -19,15 +19,18 @@ draws: a mechanism whose tables are right and whose draws are not is caught ther
 
 from __future__ import annotations
 
+import decimal
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.audit.exact_audit import ExactAudit, chi_squared, log_bounds
-from rankdp.audit.noise_laws import audit_noise
+from rankdp.audit.findings import ExactAudit
+from rankdp.audit.noise_laws import audit_noise, chi_squared
+from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import MOST_BITS, EnclosedLaw, RankingMechanism, relative_orders
 from rankdp.mechanisms.scores.grid import ScoreMechanism
@@ -35,9 +38,11 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
+from rankdp.types import Floats, Longs
 
 MOST_ITEMS = 6
 _BITS = 512
+_DIGITS = 180
 
 
 def audit_exact(
@@ -67,16 +72,13 @@ def audit_exact(
     bits
         Where those draws take their randomness from; secure bits if not given.
     """
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
-        raise InputError(f"draws must be an integer of at least 0, got {draws!r}")
+    draws = whole("draws", draws, 0)
     claimed = claim_of(mechanism, claimed_epsilon)
     source = bits or SecureBits()
     if isinstance(mechanism, (ScoreMechanism, NoisyWins)):
         return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
-    count = getattr(mechanism, "items", None) if items is None else items
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= MOST_ITEMS:
-        raise InputError(f"items must be from 2 to {MOST_ITEMS} for an exact audit, got {count!r}")
-    return _audit_rankings(mechanism, int(count), claimed, tolerance, draws, source)
+    count = whole("items", getattr(mechanism, "items", None) if items is None else items, 2, MOST_ITEMS)
+    return _audit_rankings(mechanism, count, claimed, tolerance, draws, source)
 
 
 def claim_of(mechanism: Any, claimed_epsilon: Real | None) -> Fraction:
@@ -148,31 +150,39 @@ def _input_of(output: NDArray[Any], relative: NDArray[Any]) -> NDArray[Any]:
     return order
 
 
-def worst_ratio(
-    law: EnclosedLaw, neighbours: NDArray[np.int64]
-) -> tuple[Fraction | float, Fraction | float, tuple[int, int]]:
+def worst_ratio(law: EnclosedLaw, neighbours: Longs) -> tuple[Fraction | float, Fraction | float, tuple[int, int]]:
     """Bounds of the largest log-ratio of neighbouring probabilities, and where it is."""
-    least, most, where = Fraction(1), Fraction(1), (0, 0)
-    proved_infinite = maybe_infinite = False
+    least: Fraction | float = Fraction(1)
+    most: Fraction | float = Fraction(1)
+    where = (0, 0)
     for s, others in enumerate(neighbours.tolist()):
         low, high = law[s]
         for other in others:
             other_low, other_high = law[other]
-            if other_high == 0 and low > 0 and not proved_infinite:
-                proved_infinite, where = True, (s, other)
-            elif other_low == 0 and high > 0:
-                maybe_infinite = True
-            if other_high > 0 and low > least * other_high:
-                least = Fraction(low) / other_high
-                where = where if proved_infinite else (s, other)
-            if other_low > 0 and high > most * other_low:
-                most = Fraction(high) / other_low
-    low_end = math.inf if proved_infinite else log_bounds(least)[0] if least != 1 else Fraction(0)
-    high_end = math.inf if proved_infinite or maybe_infinite else log_bounds(most)[1] if most != 1 else Fraction(0)
-    return low_end, high_end, where
+            if least != math.inf and low > least * other_high:
+                least, where = Fraction(low) / other_high if other_high else math.inf, (s, other)
+            if most != math.inf and high > most * other_low:
+                most = Fraction(high) / other_low if other_low else math.inf
+    ends = (
+        bound if bound == math.inf else log_bounds(Fraction(bound))[end] if bound > 1 else Fraction(0)
+        for end, bound in enumerate((least, most))
+    )
+    return *ends, where  # type: ignore[return-value]
 
 
-def _stated(mechanism: Any, inputs: NDArray[Any], outputs: NDArray[Any]) -> NDArray[np.float64]:
+def log_bounds(value: Fraction) -> tuple[Fraction, Fraction]:
+    """Rationals around log(value), for value > 0, at most 1e-170 (1 + log) apart.
+
+    The quotient is off by a relative 10^-179, so its logarithm by as much, and rounding that by a unit in its last
+    place: a hundred such units outwards are enough, also where the logarithm is 0.
+    """
+    with decimal.localcontext(decimal.Context(prec=_DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)) as context:
+        logarithm = (Decimal(value.numerator) / Decimal(value.denominator)).ln(context)
+    unit = Fraction(10) ** (max(logarithm.adjusted(), 0) + 3 - _DIGITS)
+    return Fraction(logarithm) - unit, Fraction(logarithm) + unit
+
+
+def _stated(mechanism: Any, inputs: NDArray[Any], outputs: NDArray[Any]) -> Floats:
     """log P(output | input), a row for each input."""
     logs = np.stack([np.asarray(mechanism.log_prob(outputs, order), dtype=np.float64) for order in inputs])
     if logs.shape != (len(inputs), len(outputs)) or np.isnan(logs).any():
@@ -180,7 +190,7 @@ def _stated(mechanism: Any, inputs: NDArray[Any], outputs: NDArray[Any]) -> NDAr
     return logs
 
 
-def _worst_stated(logs: NDArray[np.float64], items: int) -> tuple[float, int, int, int]:
+def _worst_stated(logs: Floats, items: int) -> tuple[float, int, int, int]:
     """The largest log-ratio, the input, the neighbour and the output it is at.
 
     With one row the law is that of relative orders: P(s)/P(c s). With a row for every input: P(y | x)/P(y | x'), where
@@ -202,19 +212,19 @@ def _worst_stated(logs: NDArray[np.float64], items: int) -> tuple[float, int, in
         return best
 
 
-def _largest(gaps: NDArray[np.float64]) -> tuple[int, int]:
+def _largest(gaps: Floats) -> tuple[int, int]:
     """Where the largest entry is; an output that neither of two inputs can have says nothing."""
     np.nan_to_num(gaps, copy=False, nan=-math.inf, posinf=math.inf, neginf=-math.inf)
     first, second = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     return int(first), int(second)
 
 
-def _normalised(law: EnclosedLaw) -> NDArray[np.float64]:
+def _normalised(law: EnclosedLaw) -> Floats:
     total = sum(low + high for low, high in law)
     return np.array([float((low + high) / total) for low, high in law])
 
 
-def _sampler_p_value(mechanism: Any, items: int, law: NDArray[np.float64], draws: int, bits: Bits) -> float:
+def _sampler_p_value(mechanism: Any, items: int, law: Floats, draws: int, bits: Bits) -> float:
     """Chi-squared of draws from two inputs against the law, the smaller p-value doubled."""
     found = []
     invariant = isinstance(mechanism, RankingMechanism) or hasattr(mechanism, "exact_law")

@@ -22,11 +22,13 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.audit.exact_audit import ExactAudit, chi_squared
+from rankdp.audit.findings import ExactAudit
+from rankdp.checks import whole
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.scores.grid import ScoreMechanism
@@ -35,11 +37,13 @@ from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import exp_bounds, exp_enclosure
+from rankdp.types import Floats, Longs
 
 _MOST_STEPS = 64
 _BITS = 256
 _NEGLIGIBLE = 140  # e^-140 < 2^-200
 _FARTHEST = 1 << 15
+_FEWEST_EXPECTED = 5
 
 
 def audit_noise(
@@ -53,9 +57,7 @@ def audit_noise(
             f"steps must be at most {_MOST_STEPS} for an exact audit (the law on a coarse grid is of the same family), "
             f"got {mechanism.grid.steps}"
         )
-    if isinstance(mechanism, BallScores) or mechanism.delta:
-        return _audit_delta(mechanism, claimed, draws, bits)
-    return _audit_pure(mechanism, claimed, draws, bits)
+    return (_audit_delta if mechanism.delta else _audit_pure)(mechanism, claimed, draws, bits)
 
 
 def _audit_pure(mechanism: ScoreMechanism, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
@@ -138,27 +140,41 @@ def _noise_p_value(mechanism: ScoreMechanism, draws: int, bits: Bits) -> float |
     if not draws:
         return None
     if isinstance(mechanism, BallScores):
-        count = mechanism.asked.count or 1
-        drawn = np.concatenate([mechanism.noise(count, bits) for _ in range(-(-draws // (10 * count)))])
-        reach = mechanism.reach
+        calls = -(-draws // (10 * mechanism.count))
+        drawn, reach = np.concatenate([mechanism.noise(mechanism.count, bits) for _ in range(calls)]), mechanism.reach
     else:
         drawn, reach = mechanism.noise(draws, bits), min(_FARTHEST, math.ceil(5 * mechanism.deviation))
-    logs = [0.0] * (2 * reach + 1)
-    if not isinstance(mechanism, BallScores):
-        logs = [-float(sum(mechanism.exponent(j, 53)) / 2) for j in range(-reach, reach + 1)]
+    logs = [-float(sum(mechanism.exponent(j, 53)) / 2) for j in range(-reach, reach + 1)]
     return _within(drawn, reach, np.exp(np.array(logs)))
 
 
-def _within(drawn: NDArray[np.int64], reach: int, weights: NDArray[np.float64]) -> float:
+def _within(drawn: Longs, reach: int, weights: Floats) -> float:
     inside = drawn[np.abs(drawn) <= reach] + reach
     return chi_squared(np.bincount(inside, minlength=2 * reach + 1), weights)
+
+
+def chi_squared(observed: NDArray[Any], law: Floats) -> float:
+    """The p-value of counts against a law, rare cells pooled; 0 where something impossible was seen."""
+    from scipy.stats import chisquare
+
+    if observed[law == 0].sum():
+        return 0.0
+    expected = law * (float(observed.sum()) / law.sum())
+    pools = [np.zeros(2)]  # how many were seen and how many are due
+    for cell in np.argsort(expected, kind="stable"):  # rare ones together until five are expected
+        if pools[-1][1] >= _FEWEST_EXPECTED:
+            pools.append(np.zeros(2))
+        pools[-1] += observed[cell], expected[cell]
+    if len(pools) > 1 and pools[-1][1] < _FEWEST_EXPECTED:
+        pools[-2:] = [pools[-2] + pools[-1]]
+    seen, due = np.transpose(pools)
+    return float(chisquare(seen, due * (seen.sum() / due.sum())).pvalue) if len(pools) > 1 else 1.0
 
 
 def _audit_wins(mechanism: NoisyWins, claimed: Fraction, draws: int, bits: Bits, items: int) -> ExactAudit:
     if mechanism.delta:
         raise Unsupported("Gaussian noise on wins is audited by its samples: there is no exact audit of its delta")
-    if not 2 <= items <= 4:
-        raise InputError(f"items must be from 2 to 4 for an exact audit of wins, got {items}")
+    items = whole("items", items, 2, 4)
     farthest, tables, cases = 0, ("", ""), 0
     for one, other in neighbouring_tables(mechanism.protection, items):
         change = _half_wins(one, items) - _half_wins(other, items)
@@ -203,7 +219,7 @@ def neighbouring_tables(protection: Protection, items: int) -> Iterator[tuple[_T
             yield (one,), (other,)
 
 
-def _half_wins(rows: _Table, items: int) -> NDArray[np.int64]:
+def _half_wins(rows: _Table, items: int) -> Longs:
     left, right, halves = zip(*rows, strict=True) if rows else ((), (), ())
     return np.asarray(PairCounts.from_pairs(left, right, halves, items=items).half_wins)
 

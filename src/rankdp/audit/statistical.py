@@ -6,10 +6,22 @@ cells of a view (see ``views``): single cells, everything up to or from a cell o
 ratio. Ratios that are high by luck are not believed: the cells are put in order by one half of the draws and judged by
 the other, and the other way round. What is maximised is the bound that the held-out draws would give.
 
-The *held-out* draws of that pair are then counted for at most three events, and the bound of ``bounds`` is taken at a
+The *held-out* draws of that pair are then counted for at most three events, and the bound below is taken at a
 third of 1 - confidence each (Bonferroni). How the events were chosen does not matter, since these draws had no part in
 it: whatever the sampler, the bound is above its true epsilon with probability at most 1 - confidence, provided that its
-draws are independent (``independence`` checks that). Equation (8) of Xu stands beside it, without confidence.
+draws are independent (``independence`` checks that).
+
+**The bound.** Clopper and Pearson (1934): from h hits in n draws, the probability p of an event is at least the
+alpha-quantile of Beta(h, n - h + 1) and at most the (1 - alpha)-quantile of Beta(h + 1, n - h), each with confidence
+1 - alpha, for every p and n alike. (eps, delta)-DP says p_1 <= e^eps p_2 + delta for every event. So with p_1 bounded
+below and p_2 bounded above, each at half of alpha,
+
+    eps >= log((p_1_low - delta) / p_2_high)    with confidence 1 - alpha,
+
+provided that the event was chosen without looking at these draws.
+
+Equation (8) of Xu is the plain estimate: the largest absolute log-ratio of frequencies over all outputs. It chooses the
+output by the draws that it then counts, so it errs upwards; it comes without a confidence.
 """
 
 from __future__ import annotations
@@ -18,17 +30,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.audit.bounds import epsilon_bound, equation_8
-from rankdp.audit.exact_audit import show
-from rankdp.audit.views import Counts, GivenViews, Together, Views, fitting_views
+from rankdp.audit.findings import EventBound, StatisticalAudit
+from rankdp.audit.views import View, Views, fitting_views, named_views
+from rankdp.checks import share, whole
 from rankdp.errors import InputError
 from rankdp.privacy.exact import Real, rational
 from rankdp.theory.permutations import moves
+from rankdp.types import Ints, Longs
 
 Sampler = Callable[[Any, int], Any]
 """sampler(input, count): that many independent outputs for one input."""
@@ -40,129 +55,6 @@ _SMOOTH = 4.0
 _DOUBT = 2.0
 _FEWEST = 100
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class EventBound:
-    """One event on the held-out draws: how often it happened for either input, and what that proves.
-
-    Parameters
-    ----------
-    event
-        The event, in words.
-    inputs
-        The two neighbouring inputs, in words; the event is likelier for the first.
-    hits
-        How often the event happened for each.
-    draws
-        How many draws of each there were.
-    probability_low
-        A lower confidence bound of the event's probability for the first input.
-    probability_high
-        An upper confidence bound of it for the second.
-    epsilon_low
-        The lower bound of epsilon that follows.
-    """
-
-    event: str
-    inputs: tuple[str, str]
-    hits: tuple[int, int]
-    draws: tuple[int, int]
-    probability_low: float
-    probability_high: float
-    epsilon_low: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "event": self.event,
-            "inputs": list(self.inputs),
-            "hits": list(self.hits),
-            "draws": list(self.draws),
-            "probability_low": self.probability_low,
-            "probability_high": self.probability_high,
-            "epsilon_low": None if math.isinf(self.epsilon_low) else self.epsilon_low,
-        }
-
-
-@dataclass(frozen=True)
-class StatisticalAudit:
-    """What samples show: with this confidence, epsilon is at least ``epsilon_low``.
-
-    Parameters
-    ----------
-    subject
-        What was audited, in words.
-    claimed
-        The claimed epsilon.
-    delta
-        The claimed delta.
-    confidence
-        The confidence of ``epsilon_low``, over all events together.
-    events
-        The events that were counted on the held-out draws.
-    plain_estimate
-        The largest log-ratio of observed frequencies (Xu, equation (8)): no bound; NaN if there is none.
-    draws
-        How many draws were made in all.
-    pairs
-        How many pairs of neighbours were searched.
-    """
-
-    subject: str
-    claimed: Fraction
-    delta: Fraction
-    confidence: float
-    events: tuple[EventBound, ...]
-    plain_estimate: float
-    draws: int
-    pairs: int
-
-    kind = "statistical"
-
-    @property
-    def epsilon_low(self) -> float:
-        """The best bound of all events, at least 0."""
-        return max(0.0, *(one.epsilon_low for one in self.events))
-
-    @property
-    def worst(self) -> EventBound:
-        """The event that shows most."""
-        return max(self.events, key=lambda one: one.epsilon_low)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the claim survives."""
-        return self.epsilon_low <= self.claimed
-
-    def explain(self) -> str:
-        """The verdict in plain words."""
-        start = "No violation found" if self.holds else "VIOLATION"
-        loss = f" with delta {show(self.delta)}" if self.delta else ""
-        best = self.worst
-        return (
-            f"{start}: with {100 * self.confidence:.4g}% confidence epsilon is at least {_down(self.epsilon_low)}; "
-            f"claimed {show(self.claimed)}{loss}. Told apart by: {best.event}, which happened in {best.hits[0]:,} of "
-            f"{best.draws[0]:,} draws from {best.inputs[0]} and {best.hits[1]:,} of {best.draws[1]:,} from "
-            f"{best.inputs[1]}. Plain estimate, equation (8): {show(self.plain_estimate)}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "kind": self.kind,
-            "subject": self.subject,
-            "claimed_epsilon": str(self.claimed),
-            "delta": str(self.delta),
-            "confidence": self.confidence,
-            "epsilon_low": self.epsilon_low,
-            "plain_estimate": None if math.isnan(self.plain_estimate) else self.plain_estimate,
-            "draws": self.draws,
-            "pairs": self.pairs,
-            "events": [one.to_dict() for one in self.events],
-            "holds": self.holds,
-            "explanation": self.explain(),
-        }
 
 
 def audit_samples(
@@ -216,16 +108,14 @@ def audit_samples(
         hits = int(held[one][event.view][event.cells].sum()), int(held[other][event.view][event.cells].sum())
         sizes = int(held[one][event.view].sum()), int(held[other][event.view].sum())
         bounds = epsilon_bound(hits, sizes, (1 - confidence) / len(chosen), float(loss))
-        said = search.views.views[event.view].words(event.cells)
+        said = search.views[event.view].words(event.cells)
         found.append(EventBound(said, (inputs[one], inputs[other]), hits, sizes, *bounds))
     return StatisticalAudit(name, claimed, loss, confidence, tuple(found), search.plain(), search.spent, len(pairs))
 
 
 def _check(draws: int, claimed: Real, delta: Real, confidence: float) -> tuple[Fraction, Fraction]:
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < _FEWEST:
-        raise InputError(f"draws must be an integer of at least {_FEWEST}, got {draws!r}")
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
-        raise InputError(f"confidence must be above 0 and below 1, got {confidence!r}")
+    whole("draws", draws, _FEWEST)
+    share("confidence", confidence)
     epsilon, loss = rational(claimed, "claimed_epsilon"), rational(delta, "delta")
     if epsilon < 0:
         raise InputError(f"claimed_epsilon must be at least 0, got {claimed!s}")
@@ -234,12 +124,52 @@ def _check(draws: int, claimed: Real, delta: Real, confidence: float) -> tuple[F
     return epsilon, loss
 
 
+def epsilon_bound(
+    hits: tuple[int, int], draws: tuple[int, int], alpha: float, delta: float = 0.0
+) -> tuple[float, float, float]:
+    """What counts of one event prove: (p_1 at least, p_2 at most, epsilon at least); -inf where nothing is shown.
+
+    Parameters
+    ----------
+    hits
+        How often the event happened for either input.
+    draws
+        Of how many draws.
+    alpha
+        One less the confidence.
+    delta
+        With what probability the claim may fail.
+    """
+    from scipy.stats import beta
+
+    low = float(beta.ppf(alpha / 2, hits[0], draws[0] - hits[0] + 1)) if hits[0] else 0.0
+    high = float(beta.isf(alpha / 2, hits[1] + 1, draws[1] - hits[1])) if hits[1] < draws[1] else 1.0
+    return low, high, math.log((low - delta) / high) if low > delta else -math.inf
+
+
+def equation_8(first: NDArray[Any], second: NDArray[Any]) -> float:
+    """The largest absolute log-ratio of the frequencies of an output, over the outputs that both inputs have shown.
+
+    Parameters
+    ----------
+    first
+        How often each output came for one input.
+    second
+        The same for the other input.
+    """
+    both = (first > 0) & (second > 0)
+    if not both.any():
+        return math.nan
+    shift = math.log(second.sum() / first.sum())
+    return float(np.abs(np.log(first[both] / second[both]) + shift).max())
+
+
 @dataclass(frozen=True)
 class _Event:
     """Cells of a view that are likelier for the first input, or (turned) for the second."""
 
     view: int
-    cells: NDArray[np.int64]
+    cells: Longs
     turned: bool
     score: float
     shares: tuple[float, float]
@@ -257,24 +187,28 @@ class _Search:
         events: Mapping[str, Callable[[Any], Any]] | None,
         confidence: float,
     ) -> None:
-        self.sampler, self.delta, self.draws = sampler, delta, int(draws)
+        self.sampler, self.delta, self.draws, self.spent = sampler, delta, int(draws), 0
         self.inputs: list[Any] = []
-        places: dict[Any, int] = {}
-        self.pairs = [(self._place(one, places), self._place(other, places)) for one, other in pairs]
-        self.spent = 0
+        self.pairs = [(self._index(one), self._index(other)) for one, other in pairs]
         self.held_each = int(self.draws * (1 - _SEARCH) / 2)
-        self.z = _normal_quantile((1 - confidence) / (2 * _FINALISTS))
-        self.given = GivenViews(events) if events else None
-        self.views: Views
-        self.halves: list[list[list[Counts]]] = []  # input, half, view
-        self.whole = 0  # the view that shows most, for the plain estimate
+        self.z = -NormalDist().inv_cdf((1 - confidence) / (2 * _FINALISTS))
+        self.kinds: list[Views] = [named_views(events)] if events else []
+        self.named = len(events or ())
+        self.halves: list[list[list[Longs]]] = []  # input, half, view
 
-    def _place(self, given: Any, places: dict[Any, int]) -> int:
-        key = (type(given), np.asarray(given).tobytes()) if isinstance(given, (list, tuple, np.ndarray)) else id(given)
-        if key not in places:
-            places[key] = len(self.inputs)
-            self.inputs.append(given)
-        return places[key]
+    def _index(self, given: Any) -> int:
+        """Where an input stands among those that were seen, at the end if it is new."""
+        for index, known in enumerate(self.inputs):
+            rows = isinstance(given, (list, tuple, np.ndarray)) and type(known) is type(given)
+            if known is given or (rows and np.array_equal(known, given)):
+                return index
+        self.inputs.append(given)
+        return len(self.inputs) - 1
+
+    @property
+    def views(self) -> list[View]:
+        """All of them, those that the caller named first."""
+        return [view for kind in self.kinds for view in kind.views]
 
     def run(self) -> tuple[int, int, list[_Event]]:
         """Search, and give the pair and its events."""
@@ -284,16 +218,15 @@ class _Search:
         ranked = sorted(self.pairs, key=self._promise, reverse=True)
         if not few:
             ranked = ranked[:_PROMISING]
-            again = sorted({place for pair in ranked for place in pair})
-            for place in again:
-                self._more(place, max(2, (budget - budget // 2) // len(again)))
+            again = sorted({index for pair in ranked for index in pair})
+            for index in again:
+                self._more(index, max(2, (budget - budget // 2) // len(again)))
             ranked = sorted(ranked, key=self._promise, reverse=True)
-        first, second = ranked[0]
-        best = sorted(self._events(first, second), key=lambda event: -event.score)
-        return first, second, best[:_FINALISTS]
+        best = sorted(self._events(*ranked[0]), key=lambda event: -event.score)
+        return *ranked[0], best[:_FINALISTS]
 
-    def _draw(self, place: int, count: int) -> Any:
-        outputs = self.sampler(self.inputs[place], count)
+    def _draw(self, index: int, count: int) -> Any:
+        outputs = self.sampler(self.inputs[index], count)
         if len(outputs) != count:
             raise InputError(f"sampler must give as many outputs as it is asked for, {count}, got {len(outputs)}")
         self.spent += count
@@ -302,37 +235,35 @@ class _Search:
     def _begin(self, each: int) -> None:
         """Learn the views from the first draws."""
         first = min(each, _CHUNK)
-        samples = [self._draw(place, first) for place in range(len(self.inputs))]
-        fitted = fitting_views(samples)
-        self.views = Together([self.given, fitted]) if self.given else fitted
-        self.whole = len(self.given.views) if self.given else 0
-        for place, sample in enumerate(samples):
+        samples = [self._draw(index, first) for index in range(len(self.inputs))]
+        self.kinds.append(fitting_views(samples))
+        for index, sample in enumerate(samples):
             self.halves.append(self._in_halves(sample))
-            self._more(place, each - first)
+            self._more(index, each - first)
 
-    def _more(self, place: int, count: int) -> None:
+    def _more(self, index: int, count: int) -> None:
         for size in _chunks(count):
-            fresh = self._in_halves(self._draw(place, size))
-            self.halves[place] = [_sum(old, new) for old, new in zip(self.halves[place], fresh, strict=True)]
+            fresh = self._in_halves(self._draw(index, size))
+            self.halves[index] = [_sum(old, new) for old, new in zip(self.halves[index], fresh, strict=True)]
 
-    def _in_halves(self, outputs: Any) -> list[list[Counts]]:
+    def _in_halves(self, outputs: Any) -> list[list[Longs]]:
         middle = len(outputs) // 2
-        return [self.views.tally(outputs[:middle]), self.views.tally(outputs[middle:])]
+        return [self._tally(outputs[:middle]), self._tally(outputs[middle:])]
 
-    def _tally(self, place: int, count: int) -> list[Counts]:
-        total = [np.zeros(view.cells, dtype=np.int64) for view in self.views.views]
-        for size in _chunks(count):
-            total = _sum(total, self.views.tally(self._draw(place, size)))
-        return total
+    def _tally(self, outputs: Any) -> list[Longs]:
+        return [counts for kind in self.kinds for counts in kind.tally(outputs)]
 
-    def held_out(self, first: int, second: int, chosen: list[_Event]) -> list[list[Counts]]:
+    def held_out(self, first: int, second: int, chosen: list[_Event]) -> list[list[Longs]]:
         """Fresh draws of both inputs, more of the one whose probability is harder to bound."""
         left = max(2, self.draws - self.spent)
         shares = chosen[0].shares[::-1] if chosen[0].turned else chosen[0].shares
         weight = [math.cbrt((1 - share) / share) for share in shares]
         part = min(0.75, max(0.25, weight[0] / (weight[0] + weight[1]))) if sum(weight) else 0.5
         sizes = max(1, round(left * part)), max(1, left - round(left * part))
-        return [self._tally(place, size) for place, size in zip((first, second), sizes, strict=True)]
+        return [
+            reduce(_sum, (self._tally(self._draw(index, chunk)) for chunk in _chunks(size)))
+            for index, size in zip((first, second), sizes, strict=True)
+        ]
 
     def _promise(self, pair: tuple[int, int]) -> float:
         return max(event.score for event in self._events(*pair))
@@ -340,16 +271,16 @@ class _Search:
     def _events(self, first: int, second: int) -> list[_Event]:
         """The best event of every view, in either direction."""
         sides = ((self.halves[first], self.halves[second], False), (self.halves[second], self.halves[first], True))
-        return [self._best(view, *side) for side in sides for view in range(len(self.views.views))]
+        return [self._best(view, *side) for side in sides for view in range(len(self.views))]
 
-    def _best(self, view: int, one: list[list[Counts]], other: list[list[Counts]], turned: bool) -> _Event:
+    def _best(self, view: int, one: list[list[Longs]], other: list[list[Longs]], turned: bool) -> _Event:
         """The event of this view whose expected bound is the largest."""
         a, b = [half[view] for half in one], [half[view] for half in other]
         whole_a, whole_b = a[0] + a[1], b[0] + b[1]
         totals = int(whole_a.sum()), int(whole_b.sum())
-        candidates: list[tuple[float, NDArray[np.int64], tuple[float, float]]] = []
+        candidates: list[tuple[float, Longs, tuple[float, float]]] = []
 
-        def consider(hits: Any, others: Any, cells: Callable[[int], NDArray[np.int64]]) -> None:
+        def consider(hits: Any, others: Any, cells: Callable[[int], Longs]) -> None:
             scores, shares = self._score(hits, others, totals)
             best = int(np.argmax(scores))
             candidates.append((float(scores[best]), cells(best), (float(shares[0][best]), float(shares[1][best]))))
@@ -358,12 +289,11 @@ class _Search:
         crossed = [np.cumsum(c[1][orders[0]]) + np.cumsum(c[0][orders[1]]) for c in (a, b)]
         together = _by_ratio(whole_a, whole_b)
         consider(crossed[0][:-1], crossed[1][:-1], lambda k: np.sort(together[: k + 1]))
-        if self.views.views[view].ordered:
+        if self.views[view].ordered:
             consider(whole_a, whole_b, lambda k: np.array([k]))
             up_a, up_b = np.cumsum(whole_a)[:-1], np.cumsum(whole_b)[:-1]
-            cells = len(whole_a)
             consider(up_a, up_b, lambda k: np.arange(k + 1))
-            consider(totals[0] - up_a, totals[1] - up_b, lambda k: np.arange(k + 1, cells))
+            consider(totals[0] - up_a, totals[1] - up_b, lambda k: np.arange(k + 1, len(whole_a)))
         score, cells_of, shares = max(candidates, key=lambda candidate: candidate[0])
         return _Event(view, cells_of, turned, score, shares)
 
@@ -377,13 +307,13 @@ class _Search:
         return np.log(sure / q) - held - doubt, (p, q)
 
     def plain(self) -> float:
-        """Equation (8) over all pairs, from the search draws."""
-        counts = [half[0][self.whole] + half[1][self.whole] for half in self.halves]
-        found = [equation_8(counts[one], counts[other]) for one, other in self.pairs]
-        return max((value for value in found if not math.isnan(value)), default=math.nan)
+        """Equation (8) over all pairs, from the search draws in the view that shows most, the first that was learnt."""
+        counts = [half[0][self.named] + half[1][self.named] for half in self.halves]
+        estimates = [equation_8(counts[one], counts[other]) for one, other in self.pairs]
+        return max((value for value in estimates if not math.isnan(value)), default=math.nan)
 
 
-def _by_ratio(first: Counts, second: Counts) -> NDArray[np.int64]:
+def _by_ratio(first: Longs, second: Longs) -> Longs:
     """The cells, those that speak most for the first input before the others."""
     share = max(1, int(first.sum())) / max(1, int(second.sum()))
     return np.argsort(-(first + _SMOOTH * share) / (second * share + _SMOOTH * share), kind="stable")
@@ -393,14 +323,8 @@ def _chunks(count: int) -> list[int]:
     return [min(_CHUNK, count - start) for start in range(0, count, _CHUNK)]
 
 
-def _sum(one: list[Counts], other: list[Counts]) -> list[Counts]:
+def _sum(one: list[Longs], other: list[Longs]) -> list[Longs]:
     return [a + b for a, b in zip(one, other, strict=True)]
-
-
-def _normal_quantile(alpha: float) -> float:
-    from statistics import NormalDist
-
-    return -NormalDist().inv_cdf(alpha)
 
 
 def _in_words(given: Any) -> str:
@@ -409,12 +333,7 @@ def _in_words(given: Any) -> str:
     return str(given)
 
 
-def _down(value: float) -> str:
-    """Three digits after the point, rounded down: a bound is never overstated."""
-    return f"{math.floor(value * 1000) / 1000:g}"
-
-
-def ranking_neighbours(order: Iterable[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+def ranking_neighbours(order: Iterable[int]) -> list[tuple[Ints, Ints]]:
     """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item.
 
     Parameters

@@ -144,7 +144,7 @@ class Report:
     def json(self) -> str:
         """The facts, with the guarantee and provenance of the release."""
         promised = self.release.to_dict() if self.release else {}
-        return json.dumps(_plain({**self.facts(), **promised}), indent=2, allow_nan=False)
+        return json.dumps(plain({**self.facts(), **promised}), indent=2, allow_nan=False)
 
     def csv(self) -> str:
         """The records, one a line, safe to open in a spreadsheet."""
@@ -224,14 +224,14 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if isinstance(text, str) and text.startswith(_FORMULAS) else text
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """What JSON can hold."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Fraction):
         return str(value)
     if hasattr(value, "tolist"):  # an array or a number of NumPy
-        return _plain(value.tolist())
+        return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
