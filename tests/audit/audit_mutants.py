@@ -25,7 +25,6 @@ from rankdp.audit import (
     audit_exact,
     audit_independence,
     audit_samples,
-    mutant_table,
     ranking_neighbours,
     ranking_sampler,
 )
@@ -261,6 +260,22 @@ MUTANTS = [
 def results(mutants: list[Mutant] = MUTANTS) -> list[tuple[str, dict[str, bool]]]:
     """Every check of every mutant: caught or not."""
     return [(mutant.name, {name: check() for name, check in mutant.checks.items()}) for mutant in mutants]
+
+
+def mutant_table(rows: list[tuple[str, dict[str, bool]]]) -> str:
+    """A Markdown table: which check caught which mutant.
+
+    Parameters
+    ----------
+    rows
+        For each mutant its name and, by the name of a check, whether that check caught it; the checks become columns.
+    """
+    checks = list(dict.fromkeys(check for _, caught in rows for check in caught))
+    lines = [f"| mutant | {' | '.join(checks)} |", f"|---|{'---|' * len(checks)}"]
+    for name, caught in rows:
+        cells = ({True: "caught", False: "–", None: ""}[caught.get(check)] for check in checks)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -115,5 +115,5 @@ def test_a_protected_voter_costs_a_noisy_count(request):
 def test_refusals(arguments, words):
     with pytest.raises(InputError, match=words):
         audit_board(*arguments)
-    with pytest.raises(InputError, match="through must be mechanism or rank, got 'air'"):
+    with pytest.raises(InputError, match="through must be one of mechanism, rank, got 'air'"):
         audit_board("copeland", "outcome", 1, through="air")

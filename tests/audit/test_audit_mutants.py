@@ -1,9 +1,7 @@
 """Every mutant is caught by at least one named check, and honest mechanisms by none."""
 
 import pytest
-from audit_mutants import MUTANTS, results
-
-from rankdp.audit import mutant_table
+from audit_mutants import MUTANTS, mutant_table, results
 
 pytestmark = pytest.mark.slow
 

@@ -5,12 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-from support import LEVEL, Scripted, assert_law, generator, inversions, longest_increasing, seeded
+from support import Scripted, assert_law, generator, inversions, longest_increasing, seeded
 
 from rankdp.mechanisms.rankings import sampling_kernels as kernels
 from rankdp.mechanisms.rankings.contract import rows_from_halves
-from rankdp.mechanisms.rankings.reinsertion import _sequences
 from rankdp.mechanisms.rankings.ulam import _partitions, _Shapes, _tableaux
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.permutations import places as lexicographic_places
@@ -119,55 +117,16 @@ def test_uniform_rejects_exactly_the_surplus():
         assert kernels._uniform(np.array([0], dtype=np.uint32), 0, bound) == (0, 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bound", [1, 5, 9, 13])
-def test_four_uniform_digits(bound, request):
-    halves = seeded(request).words(120_000).view(np.uint32)
-    cursor, drawn = 0, []
-    while cursor < len(halves):
-        digits, cursor = kernels._four_uniform(halves, cursor, bound)
-        if digits >= 0:
-            drawn.append([digits >> shift & 255 for shift in (0, 8, 16, 24)])
-    drawn = np.array(drawn)
-    for i in range(4):
-        assert drawn[:, i].max() < bound + i
-        if bound + i > 1:
-            assert_law(drawn[:, i], np.full(bound + i, 1 / (bound + i)))
-    if bound == 1:  # jointly: 24 outcomes
-        assert_law(np.ravel_multi_index(tuple(drawn.T), (1, 2, 3, 4)), np.full(24, 1 / 24))
-
-
-def test_four_uniform_digits_reject_exactly_the_surplus():
-    product = 5 * 6 * 7 * 8
-    surplus = (1 << 32) % product
-    counts = {}
-    halves = set()
-    for outcome in range(product):
-        first = -(-(outcome << 32) // product)
-        halves |= {first, first + 1, min(first + ((1 << 32) // product), (1 << 32) - 1)}
-    for half in halves:
-        digits, _ = kernels._four_uniform(np.array([half], dtype=np.uint32), 0, 5)
-        assert (digits < 0) == (half * product % (1 << 32) < surplus)
-        if digits >= 0:
-            value = 0
-            for i, base in enumerate((5, 6, 7, 8)):
-                value = value * base + (digits >> 8 * i & 255)
-            assert value == half * product >> 32
-            counts[value] = counts.get(value, 0) + 1
-    assert len(counts) == product
-
-
 # -- rows that run out of halves ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["reinsert_short", "reinsert", "permutations_of_shapes"])
+@pytest.mark.parametrize("name", ["reinsert", "permutations_of_shapes"])
 def test_running_out_of_halves_changes_nothing(name, request):
     """Tiny buffers or one big one: the same rows from the same halves."""
     rng, words = generator(request), seeded(request).words(4000)
     items, rows = 7, 60
     orders = np.array([rng.permutation(items) for _ in range(rows)], dtype=np.int32)
     kernel = getattr(kernels, name)
-    tables = _sequences(items) if name == "reinsert_short" else ()
     if name == "permutations_of_shapes":
         shapes = list(itertools.chain(*[_partitions(items, first) for first in range(1, items + 1)]))
         given = np.zeros((rows, items), dtype=np.int32)
@@ -177,19 +136,19 @@ def test_running_out_of_halves_changes_nothing(name, request):
         given = rng.integers(0, items + 1, rows)
     whole = np.empty_like(orders)
     halves = words.view(np.uint32)
-    assert kernel(orders, given, halves, whole, *tables)[0] == rows
+    assert kernel(orders, given, halves, whole)[0] == rows
     for step in (1, 2, 3, 11):
         out, done, start, stop = np.full_like(orders, -1), 0, 0, step
         stops = 0
         while done < rows:
-            finished, used = kernel(orders[done:], given[done:], halves[start:stop], out[done:], *tables)
+            finished, used = kernel(orders[done:], given[done:], halves[start:stop], out[done:])
             done, start = done + finished, start + used
             stop += step
             stops += done < rows
         assert np.array_equal(out, whole)
         assert stops > 0
     out = np.empty_like(orders)
-    rows_from_halves(kernel, orders, given, out, Scripted(words.tolist()), 1, *tables)
+    rows_from_halves(kernel, orders, given, out, Scripted(words.tolist()), 1)
     assert np.array_equal(out, whole)
 
 
@@ -220,38 +179,15 @@ def reinsertion_law(items, removed):
 
 
 @pytest.mark.parametrize("removed", range(5))
-@pytest.mark.parametrize("name", ["reinsert_short", "reinsert"])
-def test_reinsertion_kernels_put_back_anywhere(name, removed, request):
+def test_reinsertion_puts_back_anywhere(removed, request):
     items, rows = 4, 40_000
     orders = np.tile(np.arange(items, dtype=np.int32), (rows, 1))
     out = np.empty_like(orders)
-    tables = _sequences(items) if name == "reinsert_short" else ()
-    rows_from_halves(getattr(kernels, name), orders, np.full(rows, removed), out, seeded(request), 4, *tables)
+    rows_from_halves(kernels.reinsert, orders, np.full(rows, removed), out, seeded(request), 4)
     if removed == 0:
         assert np.array_equal(out, orders)
     else:
         assert_law(lexicographic_places(out), reinsertion_law(items, removed))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("removed", [1, 5, 11, 16])
-def test_both_reinsertion_kernels_have_the_same_law_for_sixteen_items(removed, request):
-    """Where each item lands, and how often each pair keeps its order, over 16 items: two-sample."""
-    bits, rows = seeded(request), 100_000
-    orders = np.tile(np.arange(16, dtype=np.int32), (rows, 1))
-    given = np.full(rows, removed)
-    short, general = np.empty_like(orders), np.empty_like(orders)
-    rows_from_halves(kernels.reinsert_short, orders, given, short, bits, 5, *_sequences(16))
-    rows_from_halves(kernels.reinsert, orders, given, general, bits, 10)
-    for statistic in (lambda rows: rows[:, 0], lambda rows: rows[:, 15], lambda rows: np.argsort(rows, axis=1)[:, 7]):
-        table = np.stack([np.bincount(statistic(part), minlength=16) for part in (short, general)])
-        table = table[:, table.sum(axis=0) > 0]
-        assert stats.chi2_contingency(table).pvalue > LEVEL
-    lengths = [kernels.longest_increasing_lengths(part) for part in (short, general)]
-    table = np.stack([np.bincount(part, minlength=17) for part in lengths])
-    table = table[:, table.sum(axis=0) > 50]
-    if table.shape[1] > 1:
-        assert stats.chi2_contingency(table).pvalue > LEVEL
 
 
 def shape_of(s):
@@ -301,22 +237,6 @@ def test_counts_by_longest_increasing_subsequence(items):
 @pytest.mark.parametrize("items", [12, 25])
 def test_counts_sum_to_a_factorial(items):
     assert sum(_Shapes.of(items, length).total for length in range(1, items + 1)) == math.factorial(items)
-
-
-def test_sequences_list_every_set_once():
-    for items in (2, 5, 9):
-        words, starts = _sequences(items)
-        assert starts[0] == 0
-        assert np.diff(starts).tolist() == [math.comb(items, d) for d in range(items + 1)]
-        for size in range(items + 1):
-            seen = set()
-            for word in words[starts[size] : starts[size + 1]].tolist():
-                digits = [word >> 4 * i & 15 for i in range(items)]
-                stay, leave = digits[: items - size], digits[items - size :]
-                assert sorted(digits) == list(range(items))
-                assert stay == sorted(stay)
-                seen.add(frozenset(leave))
-            assert len(seen) == math.comb(items, size)
 
 
 def test_permute():

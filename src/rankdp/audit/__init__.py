@@ -10,7 +10,7 @@ for a program, ``audit_board`` for leaderboards, ``audit_independence`` asks whe
 ``audit_mechanism`` puts all that fits a ranking mechanism into one report.
 """
 
-from rankdp.audit.audit_report import AuditReport, audit_mechanism, mutant_table, write_audit
+from rankdp.audit.audit_report import AuditReport, audit_mechanism, write_audit
 from rankdp.audit.boards import audit_board
 from rankdp.audit.commands import CommandSampler, audit_command
 from rankdp.audit.enumeration import audit_exact
@@ -39,7 +39,6 @@ __all__ = [
     "audit_samples",
     "epsilon_bound",
     "equation_8",
-    "mutant_table",
     "ranking_neighbours",
     "ranking_sampler",
     "write_audit",

@@ -7,7 +7,6 @@ line is a violation.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
@@ -21,10 +20,10 @@ from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real
 from rankdp.report.document import Report, Table
-from rankdp.report.plots import new_figure
+from rankdp.report.plots import drawing
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 Audit: TypeAlias = ExactAudit | StatisticalAudit | IndependenceAudit
 
@@ -69,8 +68,7 @@ class AuditReport:
 
     def report(self) -> Report:
         """For readers: the verdicts, the picture and the events."""
-        verdict = "no violation found" if self.holds else "violation"
-        events = [event for audit in self.audits if isinstance(audit, StatisticalAudit) for event in audit.events]
+        bars = self.bars()
         rows = [
             [
                 event.event,
@@ -78,14 +76,16 @@ class AuditReport:
                 *(f"{hits:,} of {draws:,}" for hits, draws in zip(event.hits, event.draws, strict=True)),
                 show(max(0.0, event.epsilon_low)),
             ]
-            for event in events
+            for audit in self.audits
+            if isinstance(audit, StatisticalAudit)
+            for event in audit.events
         ]
         heads = ["event", "input", "its neighbour", "draws of the input", "of its neighbour", "epsilon at least"]
         return Report(
-            title=f"Audit: {verdict}",
+            title="Audit: no violation found" if self.holds else "Audit: violation",
             records=[
                 {"shown_by": shown_by, "epsilon_at_least": bound, "claimed_epsilon": self.claimed}
-                for shown_by, bound in self.bars()
+                for shown_by, bound in bars
             ],
             columns=["shown_by", "epsilon_at_least", "claimed_epsilon"],
             facts=self.to_dict,
@@ -98,7 +98,7 @@ class AuditReport:
             footer=[
                 "A lower bound that stays below the claim is no proof of the claim: it says that nothing was found."
             ],
-            figure=(lambda: _figure(self)) if self.bars() else None,
+            figure=drawing(lambda axes: _draw(self, axes), 8, 1.4 + 0.45 * len(bars)) if bars else None,
             failed=not self.holds,
         )
 
@@ -148,31 +148,12 @@ def audit_mechanism(
         audits.append(audit_exact(mechanism, claimed_epsilon=claimed, bits=bits))
     if draws:
         sampler, pairs = ranking_sampler(mechanism, bits), ranking_neighbours(range(items))
-        audits.append(
-            audit_samples(
-                sampler, pairs, draws=draws, claimed_epsilon=claimed, confidence=confidence, name=repr(mechanism)
-            )
-        )
+        claim: dict[str, Any] = {"claimed_epsilon": claimed, "confidence": confidence}
+        audits.append(audit_samples(sampler, pairs, draws=draws, name=repr(mechanism), **claim))
         audits.append(audit_independence(sampler, *pairs[0], name=repr(mechanism)))
     if not audits:
         raise InputError(f"draws must be above 0 where there is no exact audit, got {draws}")
     return AuditReport(repr(mechanism), claimed, tuple(audits))
-
-
-def mutant_table(rows: Sequence[tuple[str, dict[str, bool]]]) -> str:
-    """A Markdown table: which check caught which mutant.
-
-    Parameters
-    ----------
-    rows
-        For each mutant its name and, by the name of a check, whether that check caught it; the checks become columns.
-    """
-    checks = list(dict.fromkeys(check for _, caught in rows for check in caught))
-    lines = [f"| mutant | {' | '.join(checks)} |", f"|---|{'---|' * len(checks)}"]
-    for name, caught in rows:
-        cells = ({True: "caught", False: "–", None: ""}[caught.get(check)] for check in checks)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def write_audit(report: AuditReport, path: str | PathLike[str]) -> None:
@@ -188,20 +169,14 @@ def write_audit(report: AuditReport, path: str | PathLike[str]) -> None:
     report.report().write(path)
 
 
-def _figure(report: AuditReport) -> Figure:
+def _draw(report: AuditReport, axes: Axes) -> None:
     """Bars against the claim."""
-    bars = report.bars()[::-1]
-    figure, (axes,) = new_figure(1, width=8, height=1.4 + 0.45 * len(bars))
-    claimed = float(report.claimed)
-    finite = [value for _, value in bars if math.isfinite(value)]
-    longest = 1.15 * max([claimed, *finite]) or 1.0
-    lengths = [min(value, longest) for _, value in bars]
-    colours = [_BROKEN if value > claimed * (1 + 1e-12) else _KEPT for _, value in bars]
-    axes.barh(range(len(bars)), lengths, color=colours, height=0.6)
+    words, values = zip(*report.bars()[::-1], strict=True)
+    claimed, rows = float(report.claimed), range(len(words))
+    longest = 1.15 * max(claimed, *(value for value in values if math.isfinite(value)), 0.0) or 1.0
+    colours = [_BROKEN if value > claimed * (1 + 1e-12) else _KEPT for value in values]
+    axes.barh(rows, [min(value, longest) for value in values], color=colours, height=0.6)
     axes.axvline(claimed, color="black", linewidth=1)
-    axes.annotate("claimed", (claimed, len(bars) - 0.55), xytext=(4, 0), textcoords="offset points", fontsize=8)
-    axes.set_yticks(
-        range(len(bars)), [words if len(words) < 48 else f"{words[:46]} …" for words, _ in bars], fontsize=8
-    )
+    axes.annotate("claimed", (claimed, len(rows) - 0.55), xytext=(4, 0), textcoords="offset points", fontsize=8)
+    axes.set_yticks(rows, [text if len(text) < 48 else f"{text[:46]} …" for text in words], fontsize=8)
     axes.set(xlabel="epsilon is at least", xlim=(0, longest))
-    return figure

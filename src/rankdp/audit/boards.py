@@ -16,12 +16,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from rankdp.audit.findings import StatisticalAudit
 from rankdp.audit.statistical import Sampler, audit_samples
+from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
-from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
@@ -29,6 +29,7 @@ from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.publish.rank import METHODS, rank
 from rankdp.publish.vote_scores import count_cost, objective
+from rankdp.types import Floats
 
 ITEMS = ("a", "b", "c")
 _OTHERS = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"))
@@ -74,10 +75,8 @@ def audit_board(
     bits
         Where draws take their randomness from; secure bits if not given.
     """
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if through not in ("mechanism", "rank"):
-        raise InputError(f"through must be mechanism or rank, got {through!r}")
+    one_of("method", method, METHODS)
+    one_of("through", through, ("mechanism", "rank"))
     protection, source = Protection.of(protect, max_per_voter), bits or SecureBits()
     exact, loss = positive(epsilon), rational(delta, "delta")
     if release is None:
@@ -104,15 +103,13 @@ def neighbouring_votes(protection: Protection) -> list[tuple[Any, Any]]:
     else:
         many = _TOO_MANY * protection.moved
         changes = [([("a", "b")] * many, [("b", "a")] * many), ([("a", "b")] * many, [])]
-    return [(_table(one), _table(other)) for one, other in changes]
+    return [(_table(before), _table(after)) for before, after in changes]
 
 
 def _table(said: list[tuple[str, str]]) -> Any:
-    import pyarrow as pa
-
     rows = [*_OTHERS, *said]
-    voters = [f"other {place}" for place in range(len(_OTHERS))] + ["the one"] * len(said)
-    return pa.table({"winner": [row[0] for row in rows], "loser": [row[1] for row in rows], "voter": voters})
+    voters = [f"other {number}" for number in range(len(_OTHERS))] + ["the one"] * len(said)
+    return pa.table([*map(list, zip(*rows, strict=True)), voters], names=["winner", "loser", "voter"])
 
 
 def _described(table: Any) -> str:
@@ -127,7 +124,7 @@ def board_draws(method: str, protection: Protection, epsilon: Fraction, delta: F
     """What the mechanism behind ``rank`` draws from a table: [noisy number of comparisons,] noisy wins or scores."""
     spent = count_cost(protection, epsilon)
 
-    def sampler(table: Any, count: int) -> NDArray[np.float64]:
+    def sampler(table: Any, count: int) -> Floats:
         votes = Comparisons.of(table, items=ITEMS)
         if protection.unit == "voter":
             votes = votes.bound(protection.moved)
@@ -154,10 +151,10 @@ def board_calls(method: str, protection: Protection, epsilon: Fraction, delta: F
     if protection.unit == "voter":
         options["max_per_voter"] = protection.moved
 
-    def one(table: Any) -> list[float]:
+    def scores_of(table: Any) -> list[float]:
         released = rank(table, epsilon, bits=bits, items=ITEMS, **options)
         scores = dict(zip(released.value.items, released.value.scores.tolist(), strict=True))
         size = released.provenance.parameters.get("noisy_comparisons")
         return [*([] if size is None else [float(size)]), *(scores[item] for item in ITEMS)]
 
-    return lambda table, count: np.array([one(table) for _ in range(count)])
+    return lambda table, count: np.array([scores_of(table) for _ in range(count)])

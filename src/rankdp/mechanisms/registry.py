@@ -13,8 +13,9 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Literal, TypeVar, cast, get_args
 
+from rankdp.checks import one_of, whole
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism, check_items
+from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.optimal import Optimal
@@ -94,7 +95,7 @@ def check_choice(name: str, objective: str) -> None:
     """Refuse an unknown name or objective."""
     if name != "auto" and name not in MECHANISMS:
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
-    _check_objective(objective)
+    one_of("objective", objective, get_args(Objective))
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -127,7 +128,7 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
     list of RankingMechanism
         Those that agree to nine digits keep the order of the registry.
     """
-    _check_objective(objective)
+    one_of("objective", objective, get_args(Objective))
     exact = positive(epsilon)
     built = [_build(name, items, exact) for name in serving(items)]
     if objective == "concordance":
@@ -142,8 +143,8 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
 
 def serving(items: int) -> tuple[str, ...]:
     """The names of the mechanisms that can serve rankings of this length, simple ones first."""
-    length = check_items(items)
-    return tuple(name for name, kind in MECHANISMS.items() if kind.serves(length))
+    whole("items", items, 2)
+    return tuple(name for name, kind in MECHANISMS.items() if kind.serves(items))
 
 
 def _variance(candidate: RankingMechanism) -> float | None:
@@ -153,11 +154,6 @@ def _variance(candidate: RankingMechanism) -> float | None:
         return float(f"{estimator(candidate).mean_variance:.9g}")
     except Unsupported:
         return None
-
-
-def _check_objective(objective: str) -> None:
-    if objective not in get_args(Objective):
-        raise InputError(f"objective must be one of {', '.join(get_args(Objective))}, got {objective!r}")
 
 
 def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.cut_tables import CutTable, Weights
@@ -37,9 +38,9 @@ from rankdp.privacy.exact import Real, positive, upwards
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.theory.pair_laws import Moments, PairLaw, of_permutations
 from rankdp.theory.permutations import all_permutations, places
+from rankdp.types import Floats, Ints, Longs
 
-Orders = NDArray[np.int32]
-Floats = NDArray[np.float64]
+Orders = Ints
 #: for every relative order in lexicographic order a lower and an upper bound of its weight
 EnclosedLaw: TypeAlias = Sequence[tuple[Fraction | int, Fraction | int]]
 
@@ -76,7 +77,7 @@ class RankingMechanism(ABC):
     slow: ClassVar[bool] = False
 
     def __init__(self, items: int, epsilon: Real) -> None:
-        items = check_items(items)
+        items = whole("items", items, 2)
         if self.most_items is not None and items > self.most_items:
             raise InputError(f"the {self.name} mechanism takes at most {self.most_items} items, got {items}")
         self.items = items
@@ -92,8 +93,7 @@ class RankingMechanism(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(items={self.items}, epsilon={self.epsilon})"
 
-    # -- what it promises
-    # ------------------------------------------------------------------------------------------
+    # -- what it promises ----------------------------------------------------------------------------------------
 
     @property
     def guarantee(self) -> Guarantee:
@@ -103,8 +103,8 @@ class RankingMechanism(ABC):
     def local_epsilon(self) -> Fraction | float:
         """The worst log-ratio over *any* two rankings: log P(most likely s) - log P(least likely s), or a bound of it.
 
-        By default from the enclosed law, rounded up. Where that is not known it is (m-1) eps, since at most m-1 moves
-        lead from any ranking to any other.
+        By default from the enclosed law, rounded up: say it here where it is known exactly. Without that law it is
+        (m-1) eps, since at most m-1 moves lead from any ranking to any other.
         """
         bound = (self.items - 1) * self.epsilon
         law = self.exact_law(min(_LOG_BITS, self.bits_for(2 * _SHARP))) if self.items <= _LAW_UP_TO else None
@@ -136,8 +136,7 @@ class RankingMechanism(ABC):
         """The public parameters, for the provenance of a release."""
         return {"items": self.items, "epsilon": str(self.epsilon)}
 
-    # -- what it does
-    # ----------------------------------------------------------------------------------------------
+    # -- what it does --------------------------------------------------------------------------------------------
 
     def sample(self, orders: ArrayLike, bits: Bits | None = None, workers: int | None = None) -> Orders:
         """One synthetic order per row of ``orders`` (n x m integers), independently, from secure bits by default.
@@ -154,13 +153,8 @@ class RankingMechanism(ABC):
             return out
         chunks = [slice(start, start + rows) for start in range(0, len(array), rows)]
         parts = [(array[chunk], out[chunk], bits.spawn()) for chunk in chunks]
-        if workers == 1:
-            for part in parts:
-                self._draw(*part)
-            return out
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-            for job in [pool.submit(self._draw, *part) for part in parts]:
-                job.result()
+            list(pool.map(self._draw, *zip(*parts, strict=True)))  # raises what a worker raised
         return out
 
     @abstractmethod
@@ -192,7 +186,7 @@ class RankingMechanism(ABC):
 
         permute(orders, self._permutations, cells, out)
 
-    def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
+    def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> Floats:
         """log P(output | order), row by row; either argument may be a single ranking."""
         relative = relative_orders(
             as_orders(np.atleast_2d(np.asarray(outputs)), self.items, "outputs"),
@@ -201,15 +195,14 @@ class RankingMechanism(ABC):
         return self._log_prob(relative)
 
     @abstractmethod
-    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+    def _log_prob(self, relative: Orders) -> Floats:
         """log P(s) for each row s of ``relative``."""
 
     def log_prob_of_no_change(self) -> float:
         """log P(the ranking comes back as it was)."""
         return float(self._log_prob(np.arange(self.items, dtype=np.int32)[None])[0])
 
-    # -- what can be said before any data are seen
-    # -------------------------------------------------------------------
+    # -- what can be said before any data are seen ---------------------------------------------------------------
 
     @cached_property
     def _output_law(self) -> Floats:
@@ -232,7 +225,7 @@ class RankingMechanism(ABC):
         return float(self._output_law @ (self._landing[:, i] < self._landing[:, j]))
 
     @cached_property
-    def _landing(self) -> NDArray[np.int64]:
+    def _landing(self) -> Longs:
         """Row s: where each original position lands."""
         return np.argsort(self._permutations, axis=1)
 
@@ -241,7 +234,7 @@ class RankingMechanism(ABC):
         columns = [np.bincount(column, self._output_law, self.items) for column in self._permutations.T]
         return np.stack(columns, axis=1)
 
-    def top_block(self, k: int) -> NDArray[np.float64]:
+    def top_block(self, k: int) -> Floats:
         """The corner of ``position_matrix`` for the first k positions: which of the top k stay there."""
         return self.position_matrix()[:k, :k]
 
@@ -319,13 +312,6 @@ def _log(weight: Fraction | int) -> float:
     return math.log(exact.numerator) - math.log(exact.denominator)
 
 
-def check_items(items: int) -> int:
-    """A number of items that can be ranked."""
-    if isinstance(items, bool) or not isinstance(items, (int, np.integer)) or items < 2:
-        raise InputError(f"items must be an integer of at least 2, got {items!r}")
-    return int(items)
-
-
 def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:
     """An n x m int32 array with contiguous rows; a mechanism sees indices, not names."""
     array = np.asarray(orders)
@@ -344,10 +330,7 @@ def relative_orders(outputs: Orders, orders: Orders) -> Orders:
             f"outputs and orders must have as many rows as each other, got {len(outputs)} and {len(orders)}"
         )
     outputs, orders = np.broadcast_arrays(outputs, orders)
-    by_output, by_order = (
-        np.argsort(outputs, axis=1, kind="stable"),
-        np.argsort(orders, axis=1, kind="stable"),
-    )
+    by_output, by_order = (np.argsort(rows, axis=1, kind="stable") for rows in (outputs, orders))
     labels = np.take_along_axis(orders, by_order, axis=1)
     same = np.array_equal(np.take_along_axis(outputs, by_output, axis=1), labels)
     if not same or np.any(labels[:, 1:] == labels[:, :-1]):
@@ -364,7 +347,6 @@ def rows_from_halves(
     out: Orders,
     bits: Bits,
     words_per_row: int,
-    *tables: NDArray[Any],
 ) -> None:
     """Run a kernel that reads 32-bit halves of random words until every row is done.
 
@@ -375,5 +357,5 @@ def rows_from_halves(
     while done < len(orders):
         fresh = bits.words((len(orders) - done) * words_per_row + 64).view(np.uint32)
         halves = np.concatenate([halves, fresh]) if len(halves) else fresh
-        rows, used = kernel(orders[done:], given[done:], halves, out[done:], *tables)
+        rows, used = kernel(orders[done:], given[done:], halves, out[done:])
         done, halves = done + rows, halves[used:]

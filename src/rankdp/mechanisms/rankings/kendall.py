@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
@@ -24,6 +23,7 @@ from rankdp.privacy.noise import TruncatedGeometrics
 from rankdp.theory import kendall as theory
 from rankdp.theory.pair_laws import PairLaw, kendall_pair_law
 from rankdp.theory.permutations import places
+from rankdp.types import Floats
 
 
 class Kendall(RankingMechanism):
@@ -68,7 +68,7 @@ class Kendall(RankingMechanism):
         """eps/(m-1)."""
         return theory.rate(self.items, float(self.epsilon))
 
-    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+    def _log_prob(self, relative: Orders) -> Floats:
         from rankdp.mechanisms.rankings.sampling_kernels import count_inversions
 
         cost = count_inversions(relative) * self.disagreement_cost()
@@ -82,11 +82,11 @@ class Kendall(RankingMechanism):
         """By gap: h(g+1) - h(g) with h(k) = k/(1 - r^k)."""
         return theory.keep_probability(self.items, float(self.epsilon), j - i)
 
-    def position_matrix(self) -> NDArray[np.float64]:
+    def position_matrix(self) -> Floats:
         """By following an item while later ones join."""
         return theory.position_matrix(self.items, float(self.epsilon))
 
-    def top_block(self, k: int) -> NDArray[np.float64]:
+    def top_block(self, k: int) -> Floats:
         """The same for the first k positions alone, in O(m k^2)."""
         return theory.position_matrix(self.items, float(self.epsilon), first=k)
 

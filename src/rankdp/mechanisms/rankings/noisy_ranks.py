@@ -32,14 +32,14 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.contract import Floats, Orders, RankingMechanism
+from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import upwards
 from rankdp.privacy.noise import discrete_laplace, uniform_below
 from rankdp.theory import concordance, rank_noise
+from rankdp.types import Floats, Longs
 
 _STEPS = 1 << 24
 _LARGEST_SCALE = 1 << 55
@@ -139,7 +139,7 @@ class NoisyRanks(RankLaplace):
         return self.items / self.epsilon
 
 
-def _shuffle_ties(places: NDArray[np.int64], values: NDArray[np.int64], bits: Bits) -> None:
+def _shuffle_ties(places: Longs, values: Longs, bits: Bits) -> None:
     """Put equal values in uniformly random order, in place, whatever order sorting left them in."""
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1), len(values)]
     for start, stop in itertools.pairwise(edges):

@@ -21,12 +21,12 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import EnclosedLaw, TableMechanism
 from rankdp.privacy.exact import exp_bounds
 from rankdp.theory.permutations import concordance, neighbour_places, places
+from rankdp.types import Floats
 
 # Raising the weights from the identity alone gives the Ulam law, the optimum for large eps (equal to the
 # programme's to 7 digits at eps = 10); there the programme's coefficients e^eps outgrow what a floating-point
@@ -65,7 +65,7 @@ class Optimal(TableMechanism):
             waiting = sorted(raised)
         return weights
 
-    def _solve(self) -> NDArray[np.float64]:
+    def _solve(self) -> Floats:
         from scipy.optimize import linprog
         from scipy.sparse import coo_array
 

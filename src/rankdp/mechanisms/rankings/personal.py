@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_orders
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.types import Floats, Longs
 
 
 class Personal:
@@ -33,7 +34,7 @@ class Personal:
         exact = [positive(value, f"epsilon of row {part.index(number) + 1}") for value, number in different.items()]
         self.parts = [build(value) for value in exact]
         self.items = self.parts[0].items
-        self._part: NDArray[np.int64] = np.array(part)
+        self._part: Longs = np.array(part)
 
     def __repr__(self) -> str:
         return f"Personal(items={self.items}, {len(self._part)} voters, {len(self.parts)} different epsilons)"
@@ -49,7 +50,7 @@ class Personal:
             personal=True,
         )
 
-    def _groups(self) -> Iterable[tuple[RankingMechanism, NDArray[np.int64]]]:
+    def _groups(self) -> Iterable[tuple[RankingMechanism, Longs]]:
         return ((part, np.flatnonzero(self._part == number)) for number, part in enumerate(self.parts))
 
     def _rows(self, orders: ArrayLike, name: str) -> Orders:
@@ -66,7 +67,7 @@ class Personal:
             out[rows] = part.sample(array[rows], bits)
         return out
 
-    def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
+    def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> Floats:
         """log P(output | order), row by row."""
         produced, given = self._rows(outputs, "outputs"), self._rows(orders, "orders")
         logs = np.empty(len(given))

@@ -21,11 +21,10 @@ import decimal
 import math
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, EnclosedLaw, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits
@@ -33,6 +32,7 @@ from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.theory import concordance, pair_laws
 from rankdp.theory.permutations import increasing_subsequences
+from rankdp.types import Floats
 
 
 class Reinsertion(RankingMechanism):
@@ -61,10 +61,7 @@ class Reinsertion(RankingMechanism):
     @cached_property
     def _taken(self) -> CutTable:
         """The law of d, the number of items taken out."""
-        m, mode = (
-            self.items,
-            int(np.argmax(concordance.reinsertion_log_weights(self.items, self._log_weight))),
-        )
+        m, mode = self.items, int(np.argmax(concordance.reinsertion_log_weights(self.items, self._log_weight)))
 
         def weights(bits: int) -> Weights:
             scale = bits + 64 + 4 * m.bit_length() + max(0, (1 / self.epsilon).__ceil__().bit_length())
@@ -116,26 +113,19 @@ class Reinsertion(RankingMechanism):
             lows[d], highs[d] = Fraction(low), Fraction(high)
         law = []
         for s in self._permutations.tolist():
-            kept = increasing_subsequences(s)[::-1]
-            low_sum, high_sum = (
-                sum((side[d] * kept[d] * share[d] for d in range(m + 1)), Fraction(0)) for side in (lows, highs)
-            )
-            law.append((low_sum, high_sum))
+            chances = [count * part for count, part in zip(reversed(increasing_subsequences(s)), share, strict=True)]
+            law.append((sum(map(Fraction.__mul__, lows, chances)), sum(map(Fraction.__mul__, highs, chances))))
         return law
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         if self.items <= TABLE_UP_TO:
             self._draw_outputs(orders, out, bits)
             return
-        from rankdp.mechanisms.rankings.sampling_kernels import reinsert, reinsert_short
+        from rankdp.mechanisms.rankings.sampling_kernels import reinsert
 
-        taken = self._taken.sample(len(orders), bits)
-        if self.items <= 16:
-            rows_from_halves(reinsert_short, orders, taken, out, bits, self.items // 8 + 2, *_sequences(self.items))
-        else:
-            rows_from_halves(reinsert, orders, taken, out, bits, self.items // 2 + 1)
+        rows_from_halves(reinsert, orders, self._taken.sample(len(orders), bits), out, bits, self.items // 2 + 1)
 
-    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+    def _log_prob(self, relative: Orders) -> Floats:
         from rankdp.mechanisms.rankings.sampling_kernels import log_increasing_sum
 
         whole = self._log_sum_of_weights + self.items * self._log_weight
@@ -151,7 +141,7 @@ class Reinsertion(RankingMechanism):
         return concordance.log_sum(concordance.reinsertion_log_weights(self.items, self._log_weight))
 
     @cached_property
-    def _law(self) -> NDArray[np.float64]:
+    def _law(self) -> Floats:
         return np.exp(concordance.reinsertion_log_law(self.items, self._log_weight))
 
     def _keep(self, i: int, j: int) -> float:
@@ -164,11 +154,11 @@ class Reinsertion(RankingMechanism):
             self.items, lambda gaps: concordance.reinsertion_keep(gaps, self.items, self._law)
         )
 
-    def position_matrix(self) -> NDArray[np.float64]:
+    def position_matrix(self) -> Floats:
         """From the two hypergeometric laws of a kept item's place."""
         return concordance.reinsertion_position_matrix(self.items, self._law)
 
-    def top_block(self, k: int) -> NDArray[np.float64]:
+    def top_block(self, k: int) -> Floats:
         """The same for the first k positions alone, in O(m k^2)."""
         return concordance.reinsertion_position_matrix(self.items, self._law, first=k)
 
@@ -189,20 +179,6 @@ class Reinsertion(RankingMechanism):
         return pair_laws.reinsertion_ranks(self.items, self._law)
 
 
-@lru_cache(maxsize=16)
-def _sequences(items: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """For every set of items, small sets first, those outside and then those in it (4-bit digits), and their starts."""
-    sets = np.arange(1 << items, dtype=np.uint64)
-    inside = (sets[:, None] >> np.arange(items, dtype=np.uint64)) & np.uint64(1)
-    sizes = inside.sum(axis=1).astype(np.int64)
-    order = np.argsort(sizes, kind="stable")
-    listed = np.argsort(inside[order], axis=1, kind="stable").astype(np.uint64)
-    words = (listed << np.arange(0, 4 * items, 4, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
-    return words, np.searchsorted(sizes[order], np.arange(items + 2))
-
-
 def _geometric_rest(last: int, top: int, bottom: int) -> int:
     """An upper bound of last (q + q^2 + …) for q = top/bottom; 0 where nothing follows."""
-    if top == 0:
-        return 0
-    return -(-last * top // (bottom - top))
+    return -(-last * top // (bottom - top)) if top else 0

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.jit import kernel
+from rankdp.types import Floats, Ints, Longs
 
 _FOUR = np.uint64(4)
 _ONE = np.uint64(1)
@@ -26,11 +27,10 @@ _THIRTY_TWO = np.uint64(32)
 
 
 @kernel
-def insert_short(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+def insert_short(orders: Ints, behind: Ints, out: Ints) -> None:
     """Rebuild rows of at most 16 items; the t-th item leaves behind[t-1] of the earlier ones behind it.
 
-    The ranking under construction is one word of 4-bit digits, so an insertion is five operations without a
-    branch.
+    The ranking under construction is one word of 4-bit digits, so an insertion is five operations without a branch.
     """
     rows, items = orders.shape
     for u in range(rows):
@@ -57,7 +57,7 @@ def _select(word: Any, index: Any) -> Any:
 
 
 @kernel
-def insert_long(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+def insert_long(orders: Ints, behind: Ints, out: Ints) -> None:
     """The same for any length in O(m log m): from the last item to the first, each takes its place among those free.
 
     Words of free places are the leaves of a tree that counts them.
@@ -94,12 +94,7 @@ def insert_long(orders: NDArray[np.int32], behind: NDArray[np.int32], out: NDArr
 
 
 @kernel
-def permute(
-    orders: NDArray[np.int32],
-    permutations: NDArray[np.int32],
-    cells: NDArray[np.int64],
-    out: NDArray[np.int32],
-) -> None:
+def permute(orders: Ints, permutations: Ints, cells: Longs, out: Ints) -> None:
     """out[u, j] = orders[u, permutations[cells[u], j]]."""
     rows, items = orders.shape
     for u in range(rows):
@@ -111,8 +106,7 @@ def permute(
 def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, int]:
     """A uniform integer below ``bound`` and the next cursor; -1 where the halves are used up.
 
-    The upper half of half * bound, drawn again where the lower half lies below 2^32 mod bound (Lemire 2019):
-    exact.
+    The upper half of half * bound, drawn again where the lower half lies below 2^32 mod bound (Lemire 2019): exact.
     """
     wide = np.uint64(bound)
     while cursor < len(halves):
@@ -125,76 +119,12 @@ def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, 
 
 
 @kernel
-def _four_uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, int]:
-    """Uniform integers below bound, bound+1, bound+2 and bound+3 from one half, in four bytes; -1 where none are left.
+def reinsert(orders: Ints, taken: Longs, halves: NDArray[np.uint32], out: Ints) -> tuple[int, int]:
+    """Take ``taken[u]`` random items out of row u and put them back one by one at random places, in O(m).
 
-    With P the product of the bounds, the four are the mixed-radix digits of the upper half of half * P, and
-    the rejection is the one of ``_uniform`` with P for the bound (Brackett-Rozinsky and Lemire 2024): exact,
-    for bounds of up to about 200.
-    """
-    while cursor < len(halves):
-        rest, product, digits = np.uint64(halves[cursor]), _ONE, np.uint64(0)
-        cursor += 1
-        for i in range(4):
-            wide = np.uint64(bound + i)
-            rest *= wide
-            product *= wide
-            digits |= (rest >> _THIRTY_TWO) << np.uint64(8 * i)
-            rest &= _LOW
-        if rest >= product or rest >= (_RANGE - product) % product:
-            return np.int64(digits), cursor
-    return -1, cursor
-
-
-@kernel
-def reinsert_short(
-    orders: NDArray[np.int32],
-    taken: NDArray[np.int64],
-    halves: NDArray[np.uint32],
-    out: NDArray[np.int32],
-    sequences: NDArray[np.uint64],
-    starts: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Take ``taken[u]`` random items out of row u (at most 16 items) and put them back one by one at random places.
-
-    sequences[starts[d] : starts[d+1]] lists, for every set of d items, first the positions that stay and then
-    those that leave, as a word of 4-bit digits; what stays joins at the end and what leaves anywhere, as in
-    ``insert_short``. Returns the rows done and the halves they used: a row that runs out of halves is begun
-    again by the next call, with the same halves in front.
-    """
-    rows, items = orders.shape
-    cursor = 0
-    for u in range(rows):
-        begun = cursor
-        size = taken[u]
-        drawn, cursor = _uniform(halves, cursor, starts[size + 1] - starts[size])
-        if drawn < 0:
-            return u, begun
-        sequence = sequences[starts[size] + drawn]
-        built = np.uint64(0)
-        for start in range(0, items, 4):
-            digits, cursor = _four_uniform(halves, cursor, start + 1)
-            if digits < 0:
-                return u, begun
-            for t in range(start, min(start + 4, items)):
-                place = np.uint64(4 * (t if t < items - size else digits & 255))
-                before = built & ((_ONE << place) - _ONE)
-                built = before | ((sequence & _NIBBLE) << place) | ((built ^ before) << _FOUR)
-                sequence >>= _FOUR
-                digits >>= 8
-        for j in range(items):
-            out[u, j] = orders[u, built & _NIBBLE]
-            built >>= _FOUR
-    return rows, cursor
-
-
-@kernel
-def reinsert(
-    orders: NDArray[np.int32], taken: NDArray[np.int64], halves: NDArray[np.uint32], out: NDArray[np.int32]
-) -> tuple[int, int]:
-    """The same for any length in O(m): a random sequence of items leaves, a random set of places takes it up.
-
-    Who leaves and which places are given is random, so the loops over them choose by arithmetic and not by branches.
+    A random sequence of items leaves, a random set of places takes it up. Who leaves and which places are given is
+    random, so the loops over them choose by arithmetic and not by branches. Returns the rows done and the halves they
+    used: a row that runs out of halves is begun again by the next call, with the same halves in front.
     """
     rows, items = orders.shape
     leaving = np.empty(items + 1, dtype=np.int32)  # its first ``size`` entries leave, in this order
@@ -239,13 +169,7 @@ def reinsert(
 
 
 @kernel
-def _random_tableau(
-    shape: NDArray[np.int32],
-    halves: NDArray[np.uint32],
-    cursor: int,
-    rows: NDArray[np.int32],
-    tall: NDArray[np.int32],
-) -> int:
+def _random_tableau(shape: Ints, halves: NDArray[np.uint32], cursor: int, rows: Ints, tall: Ints) -> int:
     """A uniform standard Young tableau of ``shape`` by the hook walk (Greene, Nijenhuis, Wilf 1979).
 
     rows[k] becomes the row of entry k. Returns the next cursor, or -1 where the halves are used up. Uses
@@ -284,9 +208,7 @@ def _random_tableau(
 
 
 @kernel
-def permutations_of_shapes(
-    orders: NDArray[np.int32], shapes: NDArray[np.int32], halves: NDArray[np.uint32], out: NDArray[np.int32]
-) -> tuple[int, int]:
+def permutations_of_shapes(orders: Ints, shapes: Ints, halves: NDArray[np.uint32], out: Ints) -> tuple[int, int]:
     """Permute each row of ``orders`` by a uniform permutation whose Robinson-Schensted shape is that row of ``shapes``.
 
     Two uniform tableaux of the shape, then the correspondence backwards. Returns rows done and halves used,
@@ -327,7 +249,7 @@ def permutations_of_shapes(
 
 
 @kernel
-def count_inversions(relative: NDArray[np.int32]) -> NDArray[np.int64]:
+def count_inversions(relative: Ints) -> Longs:
     """Discordant pairs of each permutation, by a Fenwick tree."""
     rows, items = relative.shape
     counts = np.zeros(rows, dtype=np.int64)
@@ -350,7 +272,7 @@ def count_inversions(relative: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 @kernel
-def longest_increasing_lengths(relative: NDArray[np.int32]) -> NDArray[np.int64]:
+def longest_increasing_lengths(relative: Ints) -> Longs:
     """Length of the longest increasing subsequence of each permutation (patience sorting)."""
     rows, items = relative.shape
     lengths = np.zeros(rows, dtype=np.int64)
@@ -373,7 +295,7 @@ def longest_increasing_lengths(relative: NDArray[np.int32]) -> NDArray[np.int64]
 
 
 @kernel
-def log_increasing_sum(relative: NDArray[np.int32], log_weight: float) -> NDArray[np.float64]:
+def log_increasing_sum(relative: Ints, log_weight: float) -> Floats:
     """log of the sum of w^|S| over all increasing subsequences S (the empty one too) of each permutation.
 
     f[j] = w (1 + sum of f[i] over i < j with a smaller value) sums over those that end at j; kept in

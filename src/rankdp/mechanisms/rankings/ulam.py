@@ -23,7 +23,6 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, EnclosedLaw, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits, SeededBits
@@ -32,6 +31,7 @@ from rankdp.privacy.exact import exp_bounds
 from rankdp.theory import increasing
 from rankdp.theory.pair_laws import PairLaw, from_cells
 from rankdp.theory.permutations import longest_increasing, tableau_shape
+from rankdp.types import Floats, Ints
 
 EXACT_UP_TO = 10
 _SIMULATED_ROWS = 1 << 17
@@ -111,7 +111,7 @@ class Ulam(RankingMechanism):
             shapes[rows] = family.rows[family.table.sample(len(rows), bits)]
         rows_from_halves(permutations_of_shapes, orders, shapes, out, bits, 3 * self.items)
 
-    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
+    def _log_prob(self, relative: Orders) -> Floats:
         from rankdp.mechanisms.rankings.sampling_kernels import longest_increasing_lengths
 
         moved = self.items - longest_increasing_lengths(relative)
@@ -124,7 +124,7 @@ class Ulam(RankingMechanism):
         return -float(np.logaddexp.reduce(log_counts - float(self.epsilon) * moved))
 
     @cached_property
-    def _public(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _public(self) -> tuple[Floats, Floats]:
         """The position matrix and the matrix of keep probabilities (upper triangle)."""
         m = self.items
         if m > EXACT_UP_TO:
@@ -139,7 +139,7 @@ class Ulam(RankingMechanism):
         """Depends on both positions, not only on the gap."""
         return float(self._public[1][i, j])
 
-    def position_matrix(self) -> NDArray[np.float64]:
+    def position_matrix(self) -> Floats:
         """Exact up to 10 items, estimated above."""
         return self._public[0].copy()
 
@@ -169,7 +169,7 @@ class _Shapes:
         return cls(items, first)
 
     @cached_property
-    def rows(self) -> NDArray[np.int32]:
+    def rows(self) -> Ints:
         """One padded partition a row."""
         rows = np.zeros((len(self.parts), sum(self.parts[0])), dtype=np.int32)
         for row, part in zip(rows, self.parts, strict=True):
@@ -202,7 +202,7 @@ def _tableaux(shape: tuple[int, ...]) -> int:
     return math.factorial(sum(shape)) * spread // math.prod(map(math.factorial, ends))
 
 
-def _from_draws(draws: Orders) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _from_draws(draws: Orders) -> tuple[Floats, Floats]:
     """Relative frequencies of landing and keeping in rows of relative permutations."""
     rows, m = draws.shape
     landed = np.zeros((m, m))
