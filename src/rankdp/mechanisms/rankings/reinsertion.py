@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, EnclosedLaw, Orders, RankingMechanism, rows_from_halves
 from rankdp.privacy.bits import Bits
@@ -32,7 +33,6 @@ from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import exp_bounds, upwards
 from rankdp.theory import concordance, pair_laws
 from rankdp.theory.permutations import increasing_subsequences
-from rankdp.types import Floats
 
 
 class Reinsertion(RankingMechanism):
@@ -61,7 +61,10 @@ class Reinsertion(RankingMechanism):
     @cached_property
     def _taken(self) -> CutTable:
         """The law of d, the number of items taken out."""
-        m, mode = self.items, int(np.argmax(concordance.reinsertion_log_weights(self.items, self._log_weight)))
+        m, mode = (
+            self.items,
+            int(np.argmax(concordance.reinsertion_log_weights(self.items, self._log_weight))),
+        )
 
         def weights(bits: int) -> Weights:
             scale = bits + 64 + 4 * m.bit_length() + max(0, (1 / self.epsilon).__ceil__().bit_length())
@@ -113,8 +116,11 @@ class Reinsertion(RankingMechanism):
             lows[d], highs[d] = Fraction(low), Fraction(high)
         law = []
         for s in self._permutations.tolist():
-            chances = [count * part for count, part in zip(reversed(increasing_subsequences(s)), share, strict=True)]
-            law.append((sum(map(Fraction.__mul__, lows, chances)), sum(map(Fraction.__mul__, highs, chances))))
+            kept = increasing_subsequences(s)[::-1]
+            low_sum, high_sum = (
+                sum((side[d] * kept[d] * share[d] for d in range(m + 1)), Fraction(0)) for side in (lows, highs)
+            )
+            law.append((low_sum, high_sum))
         return law
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
@@ -125,7 +131,7 @@ class Reinsertion(RankingMechanism):
 
         rows_from_halves(reinsert, orders, self._taken.sample(len(orders), bits), out, bits, self.items // 2 + 1)
 
-    def _log_prob(self, relative: Orders) -> Floats:
+    def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.rankings.sampling_kernels import log_increasing_sum
 
         whole = self._log_sum_of_weights + self.items * self._log_weight
@@ -141,7 +147,7 @@ class Reinsertion(RankingMechanism):
         return concordance.log_sum(concordance.reinsertion_log_weights(self.items, self._log_weight))
 
     @cached_property
-    def _law(self) -> Floats:
+    def _law(self) -> NDArray[np.float64]:
         return np.exp(concordance.reinsertion_log_law(self.items, self._log_weight))
 
     def _keep(self, i: int, j: int) -> float:
@@ -154,11 +160,11 @@ class Reinsertion(RankingMechanism):
             self.items, lambda gaps: concordance.reinsertion_keep(gaps, self.items, self._law)
         )
 
-    def position_matrix(self) -> Floats:
+    def position_matrix(self) -> NDArray[np.float64]:
         """From the two hypergeometric laws of a kept item's place."""
         return concordance.reinsertion_position_matrix(self.items, self._law)
 
-    def top_block(self, k: int) -> Floats:
+    def top_block(self, k: int) -> NDArray[np.float64]:
         """The same for the first k positions alone, in O(m k^2)."""
         return concordance.reinsertion_position_matrix(self.items, self._law, first=k)
 
@@ -181,4 +187,6 @@ class Reinsertion(RankingMechanism):
 
 def _geometric_rest(last: int, top: int, bottom: int) -> int:
     """An upper bound of last (q + q^2 + …) for q = top/bottom; 0 where nothing follows."""
-    return -(-last * top // (bottom - top)) if top else 0
+    if top == 0:
+        return 0
+    return -(-last * top // (bottom - top))
