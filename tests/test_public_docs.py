@@ -34,7 +34,8 @@ def functions() -> Iterator[tuple[str, Callable[..., Any], str]]:
             own = value.__init__
             if inspect.isfunction(own):
                 yield name, own, inspect.getdoc(value) or ""
-            for method, member in vars(value).items():
+            ours = [base for base in reversed(value.__mro__) if base.__module__.startswith("rankdp")]
+            for method, member in {name: member for base in ours for name, member in vars(base).items()}.items():
                 function = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
                 if inspect.isfunction(function) and not method.startswith("_"):
                     yield f"{name}.{method}", function, inspect.getdoc(function) or ""

@@ -187,7 +187,17 @@ class VoteRules:
         return self.on_problem == "drop" or self.drops_both_bad
 
     def refusal(self, problem: int, cells: Mapping[str, Any], where: str) -> InputError:
-        """The sentence for a row that breaks a rule, from its cells."""
+        """The refusal of a row that breaks a rule.
+
+        Parameters
+        ----------
+        problem
+            The code of the rule, an index into ``PROBLEMS``.
+        cells
+            The row's cells by the names of their columns.
+        where
+            The file and the row, in words.
+        """
         columns = self.columns
         left, right = (text_of(cells[name]) for name in (columns.left, columns.right))
         match PROBLEMS[problem]:

@@ -53,7 +53,7 @@ except ImportError:  # the classes can be named without it, and say what is miss
 
 
 class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
-    """The part that does not depend on the model; a subclass has ``_train``, ``_scores`` and ``_learned``."""
+    """What both rankers share; a subclass has ``_train`` and ``_scores``, and lists what it learns in ``_arrays``."""
 
     #: what a subclass learns: names of arrays, saved and loaded
     _arrays: tuple[str, ...] = ()
@@ -71,12 +71,26 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         mechanism: str | Mapping[str, Any] | None = None,
         epsilon: Any = None,
     ) -> Self:
-        """Learn from n users' features, m items' features and n rankings: ``fit(users, items, rankings)``.
+        """Learn from features of users and items and a ranking of each user: ``fit(users, items, rankings)``.
 
-        Also ``fit(users, rankings)`` and ``fit(users, rankings, items=items)``. Row i of ``items`` describes item
-        number i (``rankings.items[i]``). ``mechanism`` and ``epsilon`` (one, or one per user; None for
-        ``rankings.epsilons``) are those that made the rankings; without them the rankings count as true. A release
-        knows its own, and its ``provenance.parameters`` may be given as the ``mechanism``.
+        Also ``fit(users, rankings)`` and, as scikit-learn calls it, ``fit(users, rankings, items=items)``.
+
+        Parameters
+        ----------
+        users
+            An n x d table of numbers: the features of each user.
+        y
+            The items' features, or the rankings if ``rankings`` is not given.
+        rankings
+            A ``Rankings``, a release of one, or an n x m array of orders; row u is of user u.
+        items
+            The items' features, if they are not given as the second argument: an m x e table whose row i describes
+            item number i (``rankings.items[i]``). Without them every item has a score of its own.
+        mechanism
+            The mechanism that made the rankings, by name or as the ``provenance.parameters`` of its release; without
+            it the rankings count as true. A release of rankings knows its own.
+        epsilon
+            The epsilon of the rankings: one number, one for each user, or None for ``rankings.epsilons``.
         """
         if rankings is None:
             y, rankings = None, y
@@ -161,12 +175,28 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------------------
 
     def predict(self, users: Any, items: Any = None) -> Floats:
-        """n x m scores for the items of ``fit``, or for others described by ``items``: higher is more preferred."""
+        """An n x m table of scores; a higher one is more preferred.
+
+        Parameters
+        ----------
+        users
+            An n x d table of the users' features.
+        items
+            The features of other items than those of ``fit``.
+        """
         self._check_fitted()
         return self._scores(self._checked_users(users, reset=False), self._described(items))
 
     def rank(self, users: Any, items: Any = None) -> Rankings:
-        """Each user's items, best first; equal scores in the order of the items."""
+        """Each user's items, best first; equal scores in the order of the items.
+
+        Parameters
+        ----------
+        users
+            An n x d table of the users' features.
+        items
+            The features of other items than those of ``fit``.
+        """
         orders = np.argsort(-self.predict(users, items), axis=1, kind="stable").astype(np.int32)
         return Rankings.from_orders(orders, self._names(items))
 
@@ -179,10 +209,19 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         mechanism: str | Mapping[str, Any] | None = None,
         epsilon: Any = None,
     ) -> float:
-        """The share of pairs in the order of the rankings ``y``: Xu's (11), times two so that 1 is perfect.
+        """The share of pairs that the scores order as the rankings do: Xu's (11), times two so that 1 is perfect.
 
-        With ``mechanism`` and ``epsilon`` the rankings are synthetic and the answer is an unbiased estimate of the
-        share on the true ones, which may leave [0, 1].
+        Parameters
+        ----------
+        users
+            An n x d table of the users' features.
+        y
+            The rankings, one for each user, in the forms that ``fit`` takes.
+        items
+            The features of other items than those of ``fit``.
+        mechanism, epsilon
+            What made synthetic rankings, as for ``fit``: the answer is then an unbiased estimate of the share on the
+            true ones, which may leave [0, 1].
         """
         scores = self.predict(users, items)
         names = self._names(items)
@@ -278,7 +317,13 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, all or nothing: NumPy arrays and a JSON text, no pickle."""
+        """Write the fitted model to one file, all or nothing: NumPy arrays and a JSON text, no pickle.
+
+        Parameters
+        ----------
+        path
+            The file; an existing one is replaced.
+        """
         self._check_fitted()
         facts = {
             "format": _FORMAT,
