@@ -17,10 +17,11 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from rankdp.checks import one_of, whole
 from rankdp.errors import InputError, system_problem
 from rankdp_papers.experiment import Cell
 
@@ -150,53 +151,43 @@ def read(path: Path, name: str | None = None) -> Specification:
         raise system_problem(str(path), problem, "read") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: it is not UTF-8 text") from None
+    where = name or str(path)
     paper = name.split("/")[0] if name else plain.pop("paper", None)
-    if paper not in PAPERS:
-        raise InputError(f"{path}: paper must be one of {', '.join(PAPERS)}, got {paper!r}")
-    where = str(path) if name is None else name
-    figure = plain.pop("figure", None)
-    parts = {
-        "name": name or f"{paper}/{path.stem}",
-        "paper": paper,
-        "claims": tuple(_claim(one, where) for one in plain.pop("claims", [])),
-        "figure": None if figure is None else _part(FigurePlan, figure, f"{where}, [figure]"),
-        **{size: _run(plain.pop(size, {}), f"{where}, [{size}]") for size in ("quick", "full")},
-    }
-    return _part(Specification, {**plain, **parts}, where)
+    try:
+        one_of("paper", paper, PAPERS)
+        figure = plain.pop("figure", None)
+        parts = {
+            "name": name or f"{paper}/{path.stem}",
+            "paper": paper,
+            "claims": tuple(map(_claim, plain.pop("claims", []))),
+            "figure": None if figure is None else _part(FigurePlan, figure, "[figure]"),
+            **{size: _run(plain.pop(size, {}), f"[{size}]") for size in ("quick", "full")},
+        }
+        return _part(Specification, {**plain, **parts}, "the file")
+    except InputError as problem:
+        raise InputError(f"{where}: {problem}") from None
 
 
 def _run(plain: Mapping[str, Any], where: str) -> Run:
     run = _part(Run, plain, where)
-    if isinstance(run.repetitions, bool) or not isinstance(run.repetitions, int) or run.repetitions < 1:
-        raise InputError(f"{where}: repetitions must be an integer of at least 1, got {run.repetitions!r}")
+    whole(f"{where} repetitions", run.repetitions, 1)
     for name, points in run.grid.items():
         if not isinstance(points, list) or not points:
-            raise InputError(f"{where}: grid.{name} must be a list of at least one value, got {points!r}")
+            raise InputError(f"{where} grid.{name} must be a list of at least one value, got {points!r}")
     return run
 
 
-def _claim(plain: Mapping[str, Any], where: str) -> Claim:
+def _claim(plain: Mapping[str, Any]) -> Claim:
     known = {part.name for part in fields(Claim)} - {"options"}
     options = {name: value for name, value in plain.items() if name not in known}
-    claim = _part(Claim, {**{k: v for k, v in plain.items() if k in known}, "options": options}, f"{where}, [[claims]]")
-    if claim.by not in ("paper", "rankdp"):
-        raise InputError(f"{where}, [[claims]]: by must be paper or rankdp, got {claim.by!r}")
+    claim = _part(Claim, {**{k: v for k, v in plain.items() if k in known}, "options": options}, "[[claims]]")
+    one_of("[[claims]] by", claim.by, ("paper", "rankdp"))
     return claim
 
 
 def _part(kind: type[Part], plain: Mapping[str, Any], where: str) -> Part:
-    """The dataclass ``kind`` of these values, once its names are seen to be known and complete."""
+    """The dataclass ``kind`` of these values, if their names are known and complete."""
     try:
         return kind(**plain)
-    except TypeError:
-        known = {part.name for part in fields(kind)}  # type: ignore[arg-type]
-        unknown = sorted(set(plain) - known)
-        if unknown:
-            raise InputError(f"{where}: {unknown[0]} is not known; known are {', '.join(sorted(known))}") from None
-        required = {
-            part.name
-            for part in fields(kind)  # type: ignore[arg-type]
-            if part.default is MISSING and part.default_factory is MISSING
-        }
-        missing = sorted(required - set(plain))
-        raise InputError(f"{where}: something is missing, of {', '.join(missing)}") from None
+    except TypeError as problem:
+        raise InputError(f"{where} {str(problem).partition('() ')[2]}") from None

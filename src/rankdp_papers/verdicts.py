@@ -21,11 +21,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import NormalDist
-from typing import Any, Literal
+from statistics import NormalDist, fmean
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from rankdp.checks import one_of
 from rankdp.errors import InputError
 from rankdp_papers.experiment import Row
 from rankdp_papers.specification import Claim
@@ -65,11 +66,10 @@ class Verdict:
         return f"{self.what} {_show(self.number)}{spread}{where}{mean}"
 
 
-@dataclass(frozen=True)
-class _Measured:
+class _Measured(NamedTuple):
     """A quantity that the claim says is at least 0: how far above it is, its standard error, and what to show of it.
 
-    ``sharp``: its error is small enough to see a departure of the size that the claim allows.
+    ``sharp``: it speaks for the claim by itself, its error being small enough to see a departure.
     """
 
     ahead: float
@@ -79,27 +79,41 @@ class _Measured:
     sharp: bool = True
 
 
+class _Checked(NamedTuple):
+    """What was measured; the claim is supported by the mean of all, or by every one being sharp."""
+
+    what: str
+    measured: list[_Measured]
+    by_mean: bool = False
+
+
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
-    """The verdict of a table."""
-    if claim.check not in _CHECKS:
-        raise InputError(f"check must be one of {', '.join(_CHECKS)}, got {claim.check!r}")
+    """The verdict of a table, with the place that is least in favour."""
+    one_of("check", claim.check, _CHECKS)
     chosen = select(rows, claim.select)
     if not chosen:
         raise InputError(f"the claim {claim.text!r} selects no rows")
     check = _CHECKS[claim.check]
     try:
-        inspect.signature(check).bind(claim, chosen, **claim.options)
+        inspect.signature(check).bind(chosen, **claim.options)
     except TypeError as problem:
         raise InputError(f"the claim {claim.text!r}, check {claim.check!r}: {problem}") from None
-    return check(claim, chosen, **claim.options)
+    what, measured, by_mean = check(chosen, **claim.options)
+    if not measured:
+        raise InputError(f"the claim {claim.text!r}: no rows have both sides of it")
+    against = _contradiction(measured)
+    worst = min(against or measured, key=lambda one: one.ahead)
+    supported = _significant(measured) if by_mean else all(one.sharp for one in measured)
+    mean = fmean(one.shown for one in measured) if by_mean and len(measured) > 1 else None
+    answer: Answer = "does not hold" if against else "holds" if supported else "undecided"
+    return Verdict(claim, answer, what, worst.shown, worst.error, worst.place, mean)
 
 
 def select(rows: Sequence[Row], wanted: Mapping[str, Any]) -> list[Row]:
     """The rows with these values: one, a list of them, or the "smallest" or "largest" of a column of numbers."""
     chosen = list(rows)
     for column, value in wanted.items():
-        if rows and column not in rows[0]:
-            raise InputError(f"there is no column {column!r}; there are {', '.join(rows[0])}")
+        _need_column(rows, column)
         if value in ("smallest", "largest"):
             value = (min if value == "smallest" else max)(row[column] for row in chosen)
         allowed = value if isinstance(value, list) else [value]
@@ -107,90 +121,69 @@ def select(rows: Sequence[Row], wanted: Mapping[str, Any]) -> list[Row]:
     return chosen
 
 
-def _above(claim: Claim, rows: list[Row], column: str, first: Any, second: Any, margin: float = 0.0) -> Verdict:
-    found = []
+def _above(rows: list[Row], column: str, first: Any, second: Any, margin: float = 0.0) -> _Checked:
+    measured = []
     for place, group in _groups(rows, column):
         by_name = {row[column]: row for row in group}
         if first in by_name and second in by_name:
-            one, other = by_name[first], by_name[second]
-            difference = one["value"] - other["value"]
-            found.append(_Measured(difference - margin, math.hypot(one["error"], other["error"]), difference, place))
-    if not found:
-        raise InputError(f"the claim {claim.text!r}: no rows have both {first!r} and {second!r} as {column}")
-    return _verdict(claim, "smallest difference", found, _significant(found), _mean(found))
+            difference, error = _difference(by_name[first], by_name[second])
+            measured.append(_Measured(difference - margin, error, difference, place))
+    return _Checked("smallest difference", measured, by_mean=True)
 
 
-def _trend(claim: Claim, rows: list[Row], along: str, direction: str, slack: float = 0.0) -> Verdict:
-    if direction not in ("up", "down"):
-        raise InputError(f"the claim {claim.text!r}: direction must be up or down, got {direction!r}")
+def _trend(rows: list[Row], along: str, direction: str, slack: float = 0.0) -> _Checked:
+    one_of("direction", direction, ("up", "down"))
     sign = 1.0 if direction == "up" else -1.0
     steps, ends = [], []
     for place, group in _groups(rows, along):
         ordered = sorted(group, key=lambda row: row[along])
         for a, b in itertools.combinations(ordered, 2):
-            change, error = b["value"] - a["value"], math.hypot(a["error"], b["error"])
-            at = _join(place, f"{along} {_show(a[along])} to {_show(b[along])}")
-            steps.append(_Measured(sign * change + slack, error, change, at))
-        a, b = ordered[0], ordered[-1]
-        change = b["value"] - a["value"]
-        ends.append(_Measured(sign * change, math.hypot(a["error"], b["error"]), change, place))
-    if not steps:
-        raise InputError(f"the claim {claim.text!r}: no group has two values of {along}")
-    if _contradiction(steps):
-        return _verdict(claim, "worst reversal", steps, supported=False)
-    return _verdict(claim, "smallest change from end to end", ends, _significant(ends), _mean(ends))
+            change, error = _difference(b, a)
+            at = f"{along} {_show(a[along])} to {_show(b[along])}"
+            steps.append(_Measured(sign * change + slack, error, change, f"{place}, {at}" if place else at))
+        change, error = _difference(ordered[-1], ordered[0])
+        ends.append(_Measured(sign * change, error, change, place))
+    if not steps or _contradiction(steps):
+        return _Checked("worst reversal", steps)
+    return _Checked("smallest change from end to end", ends, by_mean=True)
 
 
 def _equals(
-    claim: Claim,
-    rows: list[Row],
-    target: float | str,
-    tolerance: float | None = None,
-    relative: float | None = None,
-) -> Verdict:
-    found = []
+    rows: list[Row], target: float | str, tolerance: float | None = None, relative: float | None = None
+) -> _Checked:
+    measured = []
     for row in rows:
         aim = _aim(row, target)
         allowed = tolerance if tolerance is not None else (relative or 0.0) * abs(aim)
         off = row["value"] - aim
-        found.append(_Measured(allowed - abs(off), row["error"], off, _place(row, rows), row["error"] <= allowed))
-    return _verdict(claim, "largest deviation", found, supported=all(one.sharp for one in found))
+        measured.append(_Measured(allowed - abs(off), row["error"], off, _place(row, rows), row["error"] <= allowed))
+    return _Checked("largest deviation", measured)
 
 
-def _bounded(claim: Claim, rows: list[Row], bound: float | str, *, sign: float, what: str) -> Verdict:
-    found = [
-        _Measured(sign * (_aim(row, bound) - row["value"]), row["error"], row["value"], _place(row, rows))
-        for row in rows
-    ]
-    return _verdict(claim, what, found, supported=all(one.ahead >= -_ROUNDING for one in found))
+def _bounded(rows: list[Row], bound: float | str, *, sign: float, what: str) -> _Checked:
+    measured = []
+    for row in rows:
+        ahead = sign * (_aim(row, bound) - row["value"])
+        measured.append(_Measured(ahead, row["error"], row["value"], _place(row, rows), ahead >= -_ROUNDING))
+    return _Checked(what, measured)
 
 
-def _slope(claim: Claim, rows: list[Row], along: str, target: float | str, tolerance: float) -> Verdict:
-    found = []
-    for place, group in _groups(rows, along):
-        value, error = _log_slope([row for row in group if row["value"] > 0], along)
-        ahead = tolerance - abs(value - _aim(group[0], target))
-        found.append(_Measured(ahead, error, value, place, error <= tolerance))
-    return _verdict(claim, "slope", found, supported=all(one.sharp for one in found))
-
-
-def _aim(row: Row, target: float | str) -> float:
-    """A number, or what the row has in the column of that name."""
-    return float(row[target] if isinstance(target, str) else target)
-
-
-def _log_slope(rows: Sequence[Row], along: str) -> tuple[float, float]:
+def _slope(rows: list[Row], along: str, target: float | str, tolerance: float) -> _Checked:
     """Least squares in logarithms; the standard error follows from the errors of the values."""
-    if len(rows) < 2:
-        raise InputError(f"a slope along {along} needs at least two values above 0, got {len(rows)}")
-    x = np.log([row[along] for row in rows])
-    y = np.log([row["value"] for row in rows])
-    weight = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    spread = np.array([row["error"] / row["value"] for row in rows])
-    return float(weight @ y), float(np.sqrt(np.sum((weight * spread) ** 2)))
+    measured = []
+    for place, group in _groups(rows, along):
+        positive = [row for row in group if row["value"] > 0]
+        if len(positive) < 2:
+            raise InputError(f"a slope along {along} needs at least two values above 0, got {len(positive)}")
+        x, y = (np.log([row[name] for row in positive]) for name in (along, "value"))
+        weight = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+        value, error = float(weight @ y), math.hypot(*(weight * [row["error"] / row["value"] for row in positive]))
+        ahead = tolerance - abs(value - _aim(group[0], target))
+        measured.append(_Measured(ahead, error, value, place, error <= tolerance))
+    return _Checked("slope", measured)
 
 
-_CHECKS: dict[str, Callable[..., Verdict]] = {
+_CHECKS: dict[str, Callable[..., _Checked]] = {
     "above": _above,
     "trend": _trend,
     "equals": _equals,
@@ -200,37 +193,34 @@ _CHECKS: dict[str, Callable[..., Verdict]] = {
 }
 
 
-def _verdict(
-    claim: Claim, what: str, found: Sequence[_Measured], supported: bool, mean: float | None = None
-) -> Verdict:
-    """Decide, and report the place that is least in favour."""
-    contradicting = _contradiction(found)
-    worst = min(contradicting or found, key=lambda one: one.ahead)
-    answer: Answer = "does not hold" if contradicting else "holds" if supported else "undecided"
-    return Verdict(claim, answer, what, worst.shown, worst.error, worst.place, mean)
+def _aim(row: Row, target: float | str) -> float:
+    """A number, or what the row has in the column of that name."""
+    return float(row[target] if isinstance(target, str) else target)
 
 
-def _mean(found: Sequence[_Measured]) -> float | None:
-    """Of what is shown, where there are several."""
-    return sum(one.shown for one in found) / len(found) if len(found) > 1 else None
+def _difference(one: Row, other: Row) -> tuple[float, float]:
+    return one["value"] - other["value"], math.hypot(one["error"], other["error"])
 
 
-def _contradiction(found: Sequence[_Measured]) -> list[_Measured]:
-    z = NormalDist().inv_cdf(1 - _FALSE_ALARM / len(found))
-    return [one for one in found if one.ahead < -z * one.error - _ROUNDING]
+def _contradiction(measured: Sequence[_Measured]) -> list[_Measured]:
+    z = NormalDist().inv_cdf(1 - _FALSE_ALARM / len(measured))
+    return [one for one in measured if one.ahead < -z * one.error - _ROUNDING]
 
 
-def _significant(found: Sequence[_Measured]) -> bool:
+def _significant(measured: Sequence[_Measured]) -> bool:
     """Whether the mean of all is above 0 beyond its error."""
-    mean = sum(one.ahead for one in found) / len(found)
-    error = math.sqrt(sum(one.error**2 for one in found)) / len(found)
-    return mean > _SUPPORT * error + _ROUNDING
+    error = math.hypot(*(one.error for one in measured)) / len(measured)
+    return fmean(one.ahead for one in measured) > _SUPPORT * error + _ROUNDING
+
+
+def _need_column(rows: Sequence[Row], column: str) -> None:
+    if rows and column not in rows[0]:
+        raise InputError(f"there is no column {column!r}; there are {', '.join(rows[0])}")
 
 
 def _groups(rows: Sequence[Row], without: str) -> list[tuple[str, list[Row]]]:
     """Rows that agree in every column but ``without``, each group with its place in words."""
-    if without not in rows[0]:
-        raise InputError(f"there is no column {without!r}; there are {', '.join(rows[0])}")
+    _need_column(rows, without)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         key = tuple(value for name, value in row.items() if name not in ("value", "error", without))
@@ -241,15 +231,8 @@ def _groups(rows: Sequence[Row], without: str) -> list[tuple[str, list[Row]]]:
 def _place(row: Row, rows: Sequence[Row], without: str = "") -> str:
     """The columns in which ``rows`` differ, and their values here."""
     names = [name for name in row if name not in ("value", "error", without)]
-    return ", ".join(_at(name, row[name]) for name in names if any(other[name] != row[name] for other in rows))
-
-
-def _at(name: str, value: Any) -> str:
-    return str(value) if isinstance(value, str) else f"{name} {_show(value)}"
-
-
-def _join(*parts: str) -> str:
-    return ", ".join(part for part in parts if part)
+    different = [name for name in names if any(other[name] != row[name] for other in rows)]
+    return ", ".join(row[name] if isinstance(row[name], str) else f"{name} {_show(row[name])}" for name in different)
 
 
 def _show(value: Any) -> str:

@@ -138,9 +138,9 @@ def test_selection():
     ("wrong", "words"),
     [
         (claim("guess"), "check must be one of"),
-        (claim("above", **{**ABOVE, "first": "nobody"}), "no rows have both"),
+        (claim("above", **{**ABOVE, "first": "nobody"}), "no rows have both sides"),
         (claim("above", **ABOVE, selection=3), "unexpected keyword argument"),
-        (claim("trend", along="n", direction="sideways"), "direction must be up or down"),
+        (claim("trend", along="n", direction="sideways"), "direction must be one of up, down"),
         (claim("trend", along="m", direction="up"), "no column 'm'"),
         (claim("at most", {"method": "nobody"}, bound=1), "selects no rows"),
         (claim("at most", {"colour": "red"}, bound=1), "no column 'colour'"),
