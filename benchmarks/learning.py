@@ -160,7 +160,7 @@ def accuracy(repetitions: int = 4) -> Table:
     lines = []
     for name, repeated in settings.items():
         found = compare(repeated, make, ["kendall", "reinsertion"], [1, 2, 4])
-        cells = {(one.mechanism, one.epsilon, one.debias): f"{one.accuracy:.3f}" for one in found}
+        cells = {which: f"{share:.3f}" for which, share in found.items()}
         lines += [
             (
                 name,

@@ -57,6 +57,11 @@ def exact_row(method: str, measure: str, value: float, error: float = 0.0) -> Ro
     return {"method": method, "measure": measure, "value": float(value), "error": error}
 
 
+def exact_rows(table: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    """Numbers that were not simulated, by method and measure."""
+    return [exact_row(method, measure, value) for method, line in table.items() for measure, value in line.items()]
+
+
 class Repeated:
     """What repetitions measured, by method and measure and perhaps more columns."""
 

@@ -12,6 +12,7 @@ import pytest
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
@@ -188,7 +189,7 @@ def test_distances_shrink_with_endless_epsilon_and_a_student_costs_more_than_an_
         for unit in ("tight", "voter")
     )
     assert student > 2 * answer
-    assert algorithms.noisy_wins(1, Protection("voter", 6)).scale == 6 * algorithms.noisy_wins(1).scale
+    assert NoisyWins(Protection("voter", 6), 1).scale == 6 * NoisyWins(algorithms.COMPARISON, 1).scale
 
 
 # -- errata ------------------------------------------------------------------------------------------------------

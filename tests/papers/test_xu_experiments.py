@@ -144,10 +144,6 @@ def test_simulated_shares_agree_with_the_closed_forms():
     assert value(rows, measure="lead, number of pairs") == pytest.approx(28 * lead)
 
 
-def test_the_share_in_order_counts_pairs():
-    assert kept_pairs.share_in_order(np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 2, 3]])).tolist() == [1, 0, 5 / 6]
-
-
 def test_equation_8_errs_upwards_and_the_held_out_bound_does_not():
     values = {"items": 4, "epsilon": 1, "method": "kendall", "draws": 20_000, "draws_beside": 1}
     rows = kept_pairs.privacy(Cell(values, 1, 2))

@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 from rankdp.data.counts import PairCounts
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
 from rankdp.publish.leaderboard import information as fisher
 from rankdp.publish.vote_scores import choose_ridge, objective
 from rankdp.rankers.bradley_terry import fit, fit_wins
 from rankdp.rankers.links import LOGISTIC
+from rankdp.types import Floats, Longs
 
-FloatArray = NDArray[np.float64]
 COMPARISON = Protection("comparison")
 _SAME = 9  # decimals beyond which two scores differ by the solver's rounding alone
 
@@ -59,37 +58,32 @@ def tight(
     return objective(items, comparisons, protection, positive(epsilon), ridge)
 
 
-def perturbed(mechanism: ObjectivePerturbation, counts: PairCounts, bits: Bits) -> FloatArray:
+def perturbed(mechanism: ObjectivePerturbation, counts: PairCounts, bits: Bits) -> Floats:
     """Centred scores from objective perturbation."""
     return centred(mechanism.sample(counts, bits))
 
 
-def from_wins(counts: PairCounts, half_wins: NDArray[np.int64], noise_variance: float = 0.0) -> FloatArray:
+def from_wins(counts: PairCounts, half_wins: Longs, noise_variance: float = 0.0) -> Floats:
     """Centred scores fitted to wins, with the ridge that ``rank`` takes for noise of this variance on them."""
     degree = float(counts.halves.sum()) / len(counts.items)
     return centred(fit_wins(counts, half_wins, ridge=choose_ridge(degree, noise_variance)).theta)
 
 
-def penalized(counts: PairCounts, ridge: float) -> FloatArray:
+def penalized(counts: PairCounts, ridge: float) -> Floats:
     """Centred scores by maximum likelihood with a ridge, without noise."""
     return centred(fit(counts, ridge=ridge).theta)
 
 
-def noisy_wins(epsilon: Real, protection: Protection = COMPARISON) -> NoisyWins:
-    """Algorithm 2's noise."""
-    return NoisyWins(protection, epsilon)
-
-
-def centred(scores: FloatArray) -> FloatArray:
+def centred(scores: Floats) -> Floats:
     """Scores that sum to 0."""
     return np.asarray(scores - scores.mean())
 
 
-def information(counts: PairCounts, curvature: FloatArray) -> FloatArray:
+def information(counts: PairCounts, curvature: Floats) -> Floats:
     """The Hessian of the likelihood, given the link's curvature at each pair's gap."""
     return fisher(counts.first, counts.second, counts.comparisons * curvature, len(counts.items))
 
 
-def best_first(scores: NDArray[Any], lots: NDArray[np.int64]) -> NDArray[np.int64]:
+def best_first(scores: NDArray[Any], lots: Longs) -> Longs:
     """The items from the highest score to the lowest; equal ones in the order of their ``lots``."""
     return np.lexsort((lots, -np.round(scores, _SAME)))

@@ -37,9 +37,9 @@ from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.rankers.links import LINKS, LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
+from rankdp.types import Floats
 from rankdp_papers.cai import algorithms, drawn_votes
-from rankdp_papers.cai.algorithms import FloatArray
-from rankdp_papers.experiment import Cell, Repeated, Row, exact_row
+from rankdp_papers.experiment import Cell, Repeated, Row, exact_row, exact_rows
 
 OUTCOME, PAPER = "only outcomes secret", "the paper's noise, ridge sqrt(np log n)"
 TRUTH = "the truth, ties by lot"
@@ -60,7 +60,7 @@ def worth(cell: Cell) -> list[Row]:
         "the proof's noise, ridge sqrt(np log n)": algorithms.tight(items, comparisons, epsilon, rates),
         "the proof's noise, our ridge": algorithms.tight(items, comparisons, epsilon),
     }
-    noise = algorithms.noisy_wins(epsilon)
+    noise = NoisyWins(algorithms.COMPARISON, epsilon)
     scales = {name: float(one.scale) for name, one in mechanisms.items()} | {OUTCOME: float(noise.scale) / 2}
     shares = [exact_row(name, "noise", scale * epsilon / 8) for name, scale in scales.items()]
     return _errors(cell, mechanisms, noise) + shares
@@ -71,9 +71,8 @@ def one_constant(cell: Cell) -> list[Row]:
     items, comparisons, epsilon = cell["items"], drawn_votes.expected_comparisons(cell), cell["epsilon"]
     constants = dict(zip(("for privacy alone", "for all of (2.4)"), curvatures(known_link("logistic")), strict=True))
     mechanisms = {name: algorithms.paper(items, comparisons, epsilon, kappa_2=one) for name, one in constants.items()}
-    exact = [exact_row(name, "kappa_2", value) for name, value in constants.items()]
-    exact += [exact_row(name, "least ridge", 4 * value / epsilon) for name, value in constants.items()]
-    return _errors(cell, mechanisms) + exact
+    exact = {name: {"kappa_2": value, "least ridge": 4 * value / epsilon} for name, value in constants.items()}
+    return _errors(cell, mechanisms) + exact_rows(exact)
 
 
 def curvatures(link: Link) -> tuple[float, float]:
@@ -86,12 +85,7 @@ def curvatures(link: Link) -> tuple[float, float]:
 def _errors(cell: Cell, mechanisms: dict[str, ObjectivePerturbation], noise: NoisyWins | None = None) -> list[Row]:
     """The errors of each mechanism, and of a fit to noisy wins."""
     repeated = Repeated()
-    for repetition in range(cell.repetitions):
-        votes = drawn_votes.poll(cell, repetition)
-        streams = (cell["items"], cell["p"], cell["epsilon"], repetition)
-        for name, mechanism in mechanisms.items():
-            scores = algorithms.perturbed(mechanism, votes.counts, cell.bits(name, *streams))
-            repeated.add(votes.relative_errors(scores), method=name)
+    for votes, streams in drawn_votes.perturbed_polls(cell, mechanisms, repeated):
         if noise is not None:
             wins = noise.sample(votes.counts.half_wins, cell.bits(OUTCOME, *streams))
             fitted = algorithms.from_wins(votes.counts, wins, noise.noise_variance)
@@ -115,7 +109,7 @@ def overlap(cell: Cell) -> list[Row]:
     return [*repeated.rows(), exact_row(TRUTH, "overlap", best)]
 
 
-def as_printed(items: int, generator: np.random.Generator) -> FloatArray:
+def as_printed(items: int, generator: np.random.Generator) -> Floats:
     """Centred scores with those of the n - k + 1 items that tie in front."""
     low = items // 4 - 1
     return algorithms.centred(np.log(np.concatenate([np.ones(items - low), generator.uniform(0.2, 0.7, low)])))
@@ -130,12 +124,12 @@ def influence(cell: Cell) -> list[Row]:
     return rows + [{"link": name, "measure": "refused", "value": refused(name), "error": 0.0} for name in largest]
 
 
-def of_link(link: Link, x: FloatArray) -> FloatArray:
+def of_link(link: Link, x: Floats) -> Floats:
     """F'/(F (1 - F)) = -(-log F)'(x)/(1 - F(x)), and 1 - F(x) = F(-x)."""
     return np.asarray(-link.slope(x) / link.cdf(-x))
 
 
-def of_probit(x: FloatArray) -> FloatArray:
+def of_probit(x: Floats) -> Floats:
     """phi/(Phi (1 - Phi)) from logarithms, so that no tail is lost."""
     from scipy.special import log_ndtr
 
@@ -160,12 +154,15 @@ def spent(cell: Cell) -> list[Row]:
         "bradley-terry + paper": 8 * LOGISTIC.kappa_1 / epsilon,
         "bradley-terry + tight": float(algorithms.tight(_ITEMS, 10, cell["epsilon"], ridge).scale),
     }
-    rows = []
-    for method, scale in scales.items():
-        rows.append(exact_row(method, "proof", proof(scale, ridge) / epsilon))
-        rows.append(exact_row(method, "found", worst_ratio(scale, ridge) / epsilon))
-        rows.append(exact_row(method, "noise", scale * epsilon / 8))
-    return rows
+    spending = {
+        method: {
+            "proof": proof(scale, ridge) / epsilon,
+            "found": worst_ratio(scale, ridge) / epsilon,
+            "noise": scale * epsilon / 8,
+        }
+        for method, scale in scales.items()
+    }
+    return exact_rows(spending)
 
 
 def proof(scale: float, ridge: float, link: Link = LOGISTIC) -> float:
@@ -182,7 +179,7 @@ def worst_ratio(scale: float, ridge: float, reach: float = 12.0) -> float:
     return log_density(point, likely, scale, ridge) - log_density(point, unlikely, scale, ridge)
 
 
-def log_density(point: FloatArray, wins: Wins, scale: float, ridge: float, link: Link = LOGISTIC) -> float:
+def log_density(point: Floats, wins: Wins, scale: float, ridge: float, link: Link = LOGISTIC) -> float:
     """The log-density of the exact minimiser at a point, up to a constant that no data set changes."""
     gradient = ridge * point
     hessian = ridge * np.eye(len(point))

@@ -12,17 +12,19 @@ The same votes serve every epsilon and method, and the votes at a small p are so
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.rankers.links import LOGISTIC
+from rankdp.types import Floats, Longs
 from rankdp_papers.cai import algorithms
-from rankdp_papers.cai.algorithms import FloatArray
 from rankdp_papers.experiment import Cell, Repeated, Row
 
 NOT_PRIVATE = "bradley-terry + not private"
@@ -33,12 +35,12 @@ WINS_NOT_PRIVATE = "copeland + not private"
 class Poll:
     """True scores, of which the first ``top`` are the best, votes drawn with them, and lots for ties."""
 
-    truth: FloatArray
+    truth: Floats
     counts: PairCounts
     top: int
-    lots: NDArray[np.int64]
+    lots: Longs
 
-    def relative_errors(self, scores: FloatArray) -> dict[str, float]:
+    def relative_errors(self, scores: Floats) -> dict[str, float]:
         """The errors in both norms and the overlap."""
         off = scores - self.truth
         return {
@@ -52,21 +54,15 @@ class Poll:
         return float((algorithms.best_first(scores, self.lots)[: self.top] < self.top).mean())
 
 
-@cache
-def _pairs(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    left, right = np.triu_indices(items, 1)
-    return left, right
-
-
-def strengths(items: int, generator: np.random.Generator) -> FloatArray:
+def strengths(items: int, generator: np.random.Generator) -> Floats:
     """Centred scores, the k = n/4 best first."""
     top = items // 4
     return algorithms.centred(np.log(np.concatenate([np.ones(top), generator.uniform(0.2, 0.7, items - top)])))
 
 
-def vote(truth: FloatArray, p: float, top: int, generator: np.random.Generator) -> Poll:
+def vote(truth: Floats, p: float, top: int, generator: np.random.Generator) -> Poll:
     """Each pair compared once with probability p."""
-    left, right = _pairs(len(truth))
+    left, right = np.triu_indices(len(truth), 1)
     met, luck = generator.random((2, len(left)))
     won = luck < LOGISTIC.cdf(truth[left] - truth[right])
     here = met < p
@@ -86,6 +82,18 @@ def expected_comparisons(cell: Cell) -> int:
     return round(p * items * (items - 1) / 2)
 
 
+def perturbed_polls(
+    cell: Cell, mechanisms: Mapping[str, ObjectivePerturbation], repeated: Repeated
+) -> Iterator[tuple[Poll, tuple[Any, ...]]]:
+    """The votes of each repetition, once the mechanisms' errors on them are added, and the names of its streams."""
+    for repetition in range(cell.repetitions):
+        votes, streams = poll(cell, repetition), (cell["items"], cell["p"], cell["epsilon"], repetition)
+        for name, mechanism in mechanisms.items():
+            scores = algorithms.perturbed(mechanism, votes.counts, cell.bits(name, *streams))
+            repeated.add(votes.relative_errors(scores), method=name)
+        yield votes, streams
+
+
 def errors(cell: Cell) -> list[Row]:
     """Every method's errors at one n, p and epsilon."""
     size, epsilon = (cell["items"], expected_comparisons(cell)), cell["epsilon"]
@@ -93,12 +101,8 @@ def errors(cell: Cell) -> list[Row]:
         "bradley-terry + paper": algorithms.paper(*size, epsilon),
         "bradley-terry + tight": algorithms.tight(*size, epsilon),
     }
-    noise, repeated = algorithms.noisy_wins(epsilon), Repeated()
-    for repetition in range(cell.repetitions):
-        votes, streams = poll(cell, repetition), (cell["items"], cell["p"], epsilon, repetition)
-        for name, mechanism in mechanisms.items():
-            scores = algorithms.perturbed(mechanism, votes.counts, cell.bits(name, *streams))
-            repeated.add(votes.relative_errors(scores), method=name)
+    noise, repeated = NoisyWins(algorithms.COMPARISON, epsilon), Repeated()
+    for votes, streams in perturbed_polls(cell, mechanisms, repeated):
         exact = votes.counts.half_wins
         noisy = noise.sample(exact, cell.bits("wins", *streams))
         for names, wins, variance in (

@@ -19,8 +19,8 @@ from rankdp.data.counts import PairCounts
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
+from rankdp.types import Floats
 from rankdp_papers.cai import algorithms, drawn_votes
-from rankdp_papers.cai.algorithms import FloatArray
 from rankdp_papers.experiment import Cell, Repeated, Row, exact_row
 
 NAIVE, OURS = "bradley-terry + single precision", "bradley-terry + tight"
@@ -78,7 +78,7 @@ class _Case:
 
         return cls((table(0), table(2)), int(generator.integers(2)), mechanism)
 
-    def releases(self, cell: Cell, repetition: int) -> dict[str, FloatArray]:
+    def releases(self, cell: Cell, repetition: int) -> dict[str, Floats]:
         """Scores with single precision noise and an exact fit, and the library's."""
         counts, streams = self.neighbours[self.secret], (cell["items"], cell["epsilon"], repetition)
         generator = cell.generator(NAIVE, *streams)
@@ -88,11 +88,11 @@ class _Case:
         naive = fit(counts, ridge=float(self.mechanism.ridge), linear=drawn, tolerance=_TOLERANCE)
         return {NAIVE: naive.theta, OURS: self.mechanism.sample(counts, cell.bits(OURS, *streams))}
 
-    def by_digits(self, scores: FloatArray) -> int:
+    def by_digits(self, scores: Floats) -> int:
         """The neighbour whose noise looks more like numbers of 24 binary digits."""
         return int(np.argmin([_digits(self._noise(counts, scores)) for counts in self.neighbours]))
 
-    def by_likelihood(self, scores: FloatArray) -> int:
+    def by_likelihood(self, scores: Floats) -> int:
         """The neighbour under which the scores have the higher density, as if they were the exact minimiser."""
         likelihoods = []
         for counts in self.neighbours:
@@ -103,7 +103,7 @@ class _Case:
             likelihoods.append(np.linalg.slogdet(hessian)[1] - noise)
         return int(np.argmax(likelihoods))
 
-    def _noise(self, counts: PairCounts, scores: FloatArray) -> FloatArray:
+    def _noise(self, counts: PairCounts, scores: Floats) -> Floats:
         """w = -grad of the likelihood and the ridge."""
         gap = scores[counts.first] - scores[counts.second]
         share, items = LOGISTIC.cdf(gap), len(scores)
@@ -111,7 +111,7 @@ class _Case:
         return np.asarray(counts.half_wins / 2 - expected - float(self.mechanism.ridge) * scores)
 
 
-def _digits(noise: FloatArray) -> float:
+def _digits(noise: Floats) -> float:
     """How far the touched entries are from single precision numbers, in units of these numbers' last digit."""
     touched = noise[:_TOUCHED]
     nearest = touched.astype(np.float32)

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from rankdp.data.counts import PairCounts, count_pairs
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
+from rankdp.types import Floats, Longs
 from rankdp_papers.cai import algorithms
-from rankdp_papers.cai.algorithms import FloatArray
 from rankdp_papers.experiment import Cell, Repeated, Row, data_home
 
 
@@ -38,11 +39,11 @@ class Answers:
     """One answer a row: two items, and 2 if the first was preferred, 1 for a tie, 0 if the second was."""
 
     items: tuple[str, ...]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    halves: NDArray[np.int64]
+    first: Longs
+    second: Longs
+    halves: Longs
 
-    def some(self, p: float, order: NDArray[np.int64]) -> PairCounts:
+    def some(self, p: float, order: Longs) -> PairCounts:
         """The counts of a share p of the answers: the first in this order."""
         kept = order[: round(p * len(order))]
         return count_pairs(self.first[kept], self.second[kept], self.halves[kept], self.items)
@@ -76,7 +77,8 @@ def distances(cell: Cell) -> list[Row]:
         "bradley-terry + tight": algorithms.tight(items, comparisons, epsilon),
         "bradley-terry + voter": algorithms.tight(items, comparisons, epsilon, protection=voter),
     }
-    noise, voters_noise, repeated = algorithms.noisy_wins(epsilon), algorithms.noisy_wins(epsilon, voter), Repeated()
+    noise, voters_noise = NoisyWins(algorithms.COMPARISON, epsilon), NoisyWins(voter, epsilon)
+    repeated = Repeated()
     for repetition in range(cell.repetitions):
         generator, streams = cell.generator("answers", repetition), (cell["p"], epsilon, repetition)
         counts = answers.some(cell["p"], generator.permutation(len(answers.halves)))
@@ -90,8 +92,9 @@ def distances(cell: Cell) -> list[Row]:
         reference.add_scores("bradley-terry + outcome", fitted, algorithms.penalized(counts, ridge))
         reference.add_wins("copeland", wins)
         reference.add_wins("copeland + not private", counts.half_wins)
-        voters_wins = voters_noise.sample(counts.half_wins, cell.bits("voters' wins", *streams))
-        reference.add_wins("copeland + voter", voters_wins)
+        reference.add_wins(
+            "copeland + voter", voters_noise.sample(counts.half_wins, cell.bits("voters' wins", *streams))
+        )
     return repeated.rows()
 
 
@@ -100,17 +103,17 @@ class _Reference:
     """Maximum likelihood scores, their sampling error, lots for ties, and where distances from them go."""
 
     counts: PairCounts
-    scores: FloatArray
+    scores: Floats
     sampling_error: float
-    lots: NDArray[np.int64]
+    lots: Longs
     repeated: Repeated
 
     @classmethod
-    def of(cls, counts: PairCounts, lots: NDArray[np.int64], repeated: Repeated) -> _Reference:
+    def of(cls, counts: PairCounts, lots: Longs, repeated: Repeated) -> _Reference:
         scores = fit(counts).theta
         return cls(counts, scores, sampling_error(counts, scores), lots, repeated)
 
-    def add_scores(self, method: str, private: FloatArray, own: FloatArray) -> None:
+    def add_scores(self, method: str, private: Floats, own: Floats) -> None:
         """All measures, to both references."""
         for name, scores in (("own", own), ("likelihood", self.scores)):
             off = private - scores
@@ -123,7 +126,7 @@ class _Reference:
             }
             self.repeated.add(measured, method=method, reference=name)
 
-    def add_wins(self, method: str, private: NDArray[np.int64]) -> None:
+    def add_wins(self, method: str, private: Longs) -> None:
         """The ranks' distance only: wins are no scores."""
         for name, values in (("own", self.counts.half_wins), ("likelihood", self.scores)):
             self.repeated.add({"hamming": self._hamming(private, values)}, method=method, reference=name)
@@ -132,7 +135,7 @@ class _Reference:
         return float((algorithms.best_first(private, self.lots) != algorithms.best_first(other, self.lots)).mean())
 
 
-def sampling_error(counts: PairCounts, scores: FloatArray) -> float:
+def sampling_error(counts: PairCounts, scores: Floats) -> float:
     """The root of the expected squared l2 error of centred maximum likelihood scores."""
     gap = scores[counts.first] - scores[counts.second]
     matrix = algorithms.information(counts, LOGISTIC.curvature(gap))

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, rdp_inverse
 from rankdp.theory.recovery import first_order
-from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows
 from rankdp_papers.jeong.sorting_error import LAWS, integrated_error, noise_of
 
 LOW_NOISE = 0.05  # first-order errors up to it count as the low-noise regime
@@ -113,11 +113,13 @@ def best_power(cell: Cell) -> list[Row]:
     for method, choose in CHOICES.items():
         p = choose(epsilon)
         first = tradeoff(GeneralizedNormal(p), epsilon)
-        rows.append(exact_row(method, "p", p))
-        rows.append(exact_row(method, "first-order error over Laplace's", first / laplace))
-        rows.append(exact_row(method, "first-order error over the least", first / least))
-        error = errors(cell["items"], GeneralizedNormal(p), math.inf, epsilon)[1]
-        rows.append(exact_row(method, "error probability", error))
+        chosen = {
+            "p": p,
+            "first-order error over Laplace's": first / laplace,
+            "first-order error over the least": first / least,
+            "error probability": errors(cell["items"], GeneralizedNormal(p), math.inf, epsilon)[1],
+        }
+        rows += exact_rows({method: chosen})
     return rows
 
 

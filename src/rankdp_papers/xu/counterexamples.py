@@ -10,17 +10,14 @@ import itertools
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.theory.estimators import pair_estimator
 from rankdp.theory.kendall import preference_bounds, reversal_tail
-from rankdp.theory.permutations import all_permutations, moves
-from rankdp_papers.experiment import Cell, Row, exact_row, mean_row
-from rankdp_papers.xu.kept_pairs import share_in_order
-from rankdp_papers.xu.rivals import built, realised_epsilon
+from rankdp.theory.permutations import all_permutations, concordance
+from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows, mean_row
+from rankdp_papers.xu.rivals import built, worst_ratio
 
-Floats = NDArray[np.float64]
 _MAJORITY = 0.7
 _TIE = 1e-9  # log-likelihoods closer than this are equal
 
@@ -32,12 +29,9 @@ def majority(cell: Cell) -> list[Row]:
     for method in ("kendall", "ulam", "reinsertion"):
         one = built(method, items, epsilon)
         raw, debiased, variance = _first_above_second(one)
-        rows += [
-            exact_row(method, "share", raw),
-            exact_row(f"{method} + debiased", "share", debiased),
-            exact_row(f"{method} + debiased", "variance of one respondent", variance),
-            exact_row(f"{method} + debiased", "largest variance", pair_estimator(one).largest_variance),
-        ]
+        worst = pair_estimator(one).largest_variance
+        repaired = {"share": debiased, "variance of one respondent": variance, "largest variance": worst}
+        rows += exact_rows({method: {"share": raw}, f"{method} + debiased": repaired})
         if method == "kendall":
             rows += _theorem_1(one, raw)
     return rows
@@ -67,11 +61,8 @@ def _theorem_1(one: RankingMechanism, raw: float) -> list[Row]:
         "ratio of leads, fixed ranking, largest": 2 * max(kept) - 1,
     }
     for measure, value in leads.items():
-        rows += [
-            exact_row("kendall", measure, value),
-            exact_row("kendall + lower bound", measure, low),
-            exact_row("kendall + upper bound", measure, high),
-        ]
+        methods = {"kendall": value, "kendall + lower bound": low, "kendall + upper bound": high}
+        rows += [exact_row(method, measure, number) for method, number in methods.items()]
     return rows
 
 
@@ -83,26 +74,25 @@ def worst_case(cell: Cell) -> list[Row]:
         one = built(method, items, epsilon)
         logs = one.log_prob(all_permutations(items), np.arange(items))
         farthest = float(logs.max() - logs.min())
-        rows += [
-            exact_row(method, "worst log-ratio over neighbours", realised_epsilon(one)),
-            exact_row(method, "worst log-ratio over any two rankings", farthest),
-            exact_row(method, "the same divided by m epsilon / 2", farthest / (epsilon * items / 2)),
-        ]
+        ratios = {
+            "worst log-ratio over neighbours": worst_ratio(logs, items),
+            "worst log-ratio over any two rankings": farthest,
+            "the same divided by m epsilon / 2": farthest / (epsilon * items / 2),
+        }
+        rows += exact_rows({method: ratios})
     some, only = _neighbours_of_definition_2(items)
-    rows += [
-        exact_row("some item", "neighbours divided by (m-1)^2", some / (items - 1) ** 2),
-        exact_row("only one item", "neighbours divided by (m-1)(m-2)", only / ((items - 1) * (items - 2))),
-    ]
     kept = built("kendall", items, epsilon).keep_probability(0, items - 1)
     theorem = preference_bounds(items, epsilon)[1]
     quoted = math.tanh(epsilon / 2)  # (e^eps - 1)/(e^eps + 1)
-    return [
-        *rows,
-        exact_row("kendall", "largest ratio of leads", 2 * kept - 1),
-        exact_row("kendall + Theorem 1(2)", "largest ratio of leads", theorem),
-        exact_row("kendall + proof of Lemma 7", "largest ratio of leads", quoted),
-        exact_row("kendall + proof of Lemma 7", "divided by Theorem 1(2)", quoted / theorem),
-    ]
+    lead = "largest ratio of leads"
+    others: dict[str, dict[str, float]] = {
+        "some item": {"neighbours divided by (m-1)^2": some / (items - 1) ** 2},
+        "only one item": {"neighbours divided by (m-1)(m-2)": only / ((items - 1) * (items - 2))},
+        "kendall": {lead: 2 * kept - 1},
+        "kendall + Theorem 1(2)": {lead: theorem},
+        "kendall + proof of Lemma 7": {lead: quoted, "divided by Theorem 1(2)": quoted / theorem},
+    }
+    return rows + exact_rows(others)
 
 
 def _neighbours_of_definition_2(items: int) -> tuple[int, int]:
@@ -122,20 +112,12 @@ def notation(cell: Cell) -> list[Row]:
 def _plain_sum(cell: Cell) -> list[Row]:
     """Lemma 1: weights exp(T eps m/2), T the plain sum of Section 2.2 or, as in the proofs, divided by m(m-1)."""
     items, epsilon = cell["items"], cell["epsilon"]
-    concordant = share_in_order(all_permutations(items)) * items * (items - 1)  # (i, j) and (j, i) both count
+    concordant = concordance(all_permutations(items)) * items * (items - 1)  # (i, j) and (j, i) both count
     rows = []
     for method, scale in (("T a sum, as printed", 1), ("T a share", items * (items - 1))):
         logs = epsilon * items / 2 * concordant / scale
-        rows.append(exact_row(method, "worst log-ratio divided by epsilon", _worst(logs, items) / epsilon))
+        rows.append(exact_row(method, "worst log-ratio divided by epsilon", worst_ratio(logs, items) / epsilon))
     return rows
-
-
-def _worst(logs: Floats, items: int) -> float:
-    """The largest log-ratio over neighbours of a law of relative orders, whatever its normaliser."""
-    at = {tuple(order): place for place, order in enumerate(all_permutations(items).tolist())}
-    steps = moves(items).tolist()
-    ratios = [logs[place] - logs[at[tuple(step[item] for item in s)]] for s, place in at.items() for step in steps]
-    return float(max(ratios))
 
 
 def _argmin(cell: Cell) -> list[Row]:

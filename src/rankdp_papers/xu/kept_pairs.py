@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
+from rankdp.theory.permutations import concordance as shares_in_order
 from rankdp.theory.permutations import moves
+from rankdp.types import Longs
 from rankdp_papers.experiment import Cell, Row, mean_row
 from rankdp_papers.xu.rivals import built, realised_epsilon, rivals
 
@@ -33,7 +34,7 @@ def concordance(cell: Cell) -> list[Row]:
     rows, found = [], {}
     for method in rivals(items):
         one = built(method, items, epsilon)
-        kept = share_in_order(one.sample(identity, cell.bits(items, epsilon, method), workers=1))
+        kept = shares_in_order(one.sample(identity, cell.bits(items, epsilon, method), workers=1))
         found[method] = row = mean_row(kept.tolist(), method=method, measure="simulated")
         exact = one.expected_concordance()
         rows += [row, {**row, "measure": "simulated minus exact", "value": row["value"] - exact}]
@@ -43,15 +44,6 @@ def concordance(cell: Cell) -> list[Row]:
     for measure, pairs in (("lead, share of pairs", 1), ("lead, number of pairs", math.comb(items, 2))):
         rows.append({"method": "kendall - laplace", "measure": measure, "value": lead * pairs, "error": error * pairs})
     return rows
-
-
-def share_in_order(orders: Orders) -> NDArray[np.float64]:
-    """The share of pairs of each row, an order of 0, …, m-1, in which the smaller stands first."""
-    rows, items = orders.shape
-    kept = np.zeros(rows, dtype=np.int64)
-    for place in range(items - 1):
-        kept += (orders[:, place + 1 :] > orders[:, place : place + 1]).sum(axis=1)
-    return np.asarray(kept / math.comb(items, 2))
 
 
 def privacy(cell: Cell) -> list[Row]:
@@ -96,7 +88,7 @@ def _equation_8(one: RankingMechanism, draws: int, bits: Bits) -> tuple[float, f
     return best
 
 
-def _counts(one: RankingMechanism, order: Orders, draws: int, bits: Bits) -> NDArray[np.int64]:
+def _counts(one: RankingMechanism, order: Orders, draws: int, bits: Bits) -> Longs:
     """How often each of the m! outputs came, in lexicographic order."""
     from rankdp.audit.views import count_rankings
 

@@ -11,13 +11,13 @@ who were not trained on. Draws are rehearsals (seeded): nothing here is a releas
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
@@ -26,9 +26,7 @@ from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, read_feature
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import SeededBits
-
-Floats = NDArray[np.float64]
-Orders = NDArray[np.int32]
+from rankdp.types import Floats, Ints
 
 SUSHI_FIVE = ("maguro", "ikura", "tamago", "toro", "kappa_maki")
 _USER_FEATURES = ("gender", "age_band", "eastwest_childhood", "eastwest_now", "moved")
@@ -41,20 +39,9 @@ class Setting:
 
     items: Floats
     users: Floats
-    orders: Orders
+    orders: Ints
     test_users: Floats
-    test_orders: Orders
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The mean accuracy on held-out true rankings over repetitions, and its standard error."""
-
-    mechanism: str
-    epsilon: float
-    debias: bool
-    accuracy: float
-    standard_error: float
+    test_orders: Ints
 
 
 def simulated(
@@ -96,22 +83,15 @@ def compare(
     make: Callable[[bool], PairwiseRanker],
     mechanisms: Iterable[str],
     epsilons: Iterable[float],
-    *,
-    item_features: bool = True,
-) -> list[Outcome]:
-    """Held-out accuracy of naive and debiased training for every mechanism and epsilon; one repetition per setting."""
-    repetitions, outcomes = list(settings), []
-    for name in mechanisms:
-        for epsilon in epsilons:
-            for debias in (False, True):
-                found = []
-                for seed, one in enumerate(repetitions):
-                    noisy = cast(RankingMechanism, build(name, len(one.items), epsilon))
-                    synthetic = noisy.sample(one.orders, SeededBits(seed))
-                    ranker = make(debias)
-                    described = one.items if item_features else None
-                    ranker.fit(one.users, synthetic, items=described, mechanism=name, epsilon=epsilon)
-                    found.append(ranker.score(one.test_users, one.test_orders))
-                error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
-                outcomes.append(Outcome(name, epsilon, debias, float(np.mean(found)), error))
-    return outcomes
+) -> dict[tuple[str, float, bool], float]:
+    """Mean held-out accuracy by mechanism, epsilon and whether training is debiased; one repetition per setting."""
+    repetitions, accuracies = list(settings), {}
+    for name, epsilon, debias in itertools.product(mechanisms, epsilons, (False, True)):
+        total = 0.0
+        for seed, one in enumerate(repetitions):
+            noisy = cast(RankingMechanism, build(name, len(one.items), epsilon))
+            synthetic = noisy.sample(one.orders, SeededBits(seed))
+            ranker = make(debias).fit(one.users, synthetic, items=one.items, mechanism=name, epsilon=epsilon)
+            total += ranker.score(one.test_users, one.test_orders)
+        accuracies[name, epsilon, debias] = total / len(repetitions)
+    return accuracies

@@ -28,6 +28,7 @@ from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO
 from rankdp.mechanisms.registry import mechanism
 from rankdp.theory.estimators import pair_estimator
 from rankdp.theory.permutations import all_permutations, neighbour_places
+from rankdp.types import Floats
 from rankdp_papers.experiment import Cell, Row, exact_row
 
 ENUMERATED_UP_TO = 7
@@ -55,8 +56,12 @@ def rivals(items: int) -> list[str]:
 
 def realised_epsilon(one: RankingMechanism) -> float:
     """The largest log-ratio over every output and every neighbour, for short rankings."""
-    logs = one.log_prob(all_permutations(one.items), np.arange(one.items))
-    return float((logs[:, None] - logs[neighbour_places(one.items)]).max())
+    return worst_ratio(one.log_prob(all_permutations(one.items), np.arange(one.items)), one.items)
+
+
+def worst_ratio(logs: Floats, items: int) -> float:
+    """The same for a law of relative orders, whatever its normaliser."""
+    return float((logs[:, None] - logs[neighbour_places(items)]).max())
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.rankings import Rankings
 from rankdp.learn.labels import Labels, labels_of
@@ -24,12 +23,10 @@ from rankdp.learn.objectives import Objective, Pooled
 from rankdp.learn.towers import TwoTowerRanker
 from rankdp.learn.training import Settings, fit_linear
 from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.types import Floats, Ints
 from rankdp_papers.experiment import Cell, Row, data_home, mean_row
 from rankdp_papers.xu.populations import Setting, simulated, sushi
 from rankdp_papers.xu.rivals import built
-
-Floats = NDArray[np.float64]
-Orders = NDArray[np.int32]
 
 NOT_PRIVATE = "not private"
 DEBIASED = " + debiased"
@@ -101,14 +98,14 @@ def sushi_utility(cell: Cell) -> list[Row]:
 
 
 @lru_cache(maxsize=2)
-def _plates(home: str) -> tuple[Floats, Orders]:
+def _plates(home: str) -> tuple[Floats, Ints]:
     """The five kinds of sushi of Section 6.4: their features, scaled, and everybody's order of them."""
     everyone = sushi(home, seed=0, train=5000)
     spread = everyone.items.std(axis=0)
     return (everyone.items - everyone.items.mean(axis=0)) / np.where(spread > 0, spread, 1.0), everyone.orders
 
 
-def _labels(orders: Orders, mechanism: RankingMechanism | None = None) -> Labels:
+def _labels(orders: Ints, mechanism: RankingMechanism | None = None) -> Labels:
     """What the orders say of each pair; without the noise of the mechanism, if it is given."""
     table = Rankings.from_orders(orders)
     if mechanism is None:
