@@ -38,10 +38,10 @@ def data(rows: int) -> tuple[Any, Any, Any]:
 
 
 def ours(rows: int, _: float) -> dict[str, float]:
+    from rankdp import Rankings
     from rankdp.learn import LinearPairwiseRanker
     from rankdp.learn.labels import labels_of
-    from rankdp.learn.losses import LOSSES
-    from rankdp.learn.objectives import PerUser
+    from rankdp.learn.linear import Objective
 
     users, items, orders = data(rows)
     model = LinearPairwiseRanker(l2=0.0)
@@ -50,11 +50,10 @@ def ours(rows: int, _: float) -> dict[str, float]:
     start = time.perf_counter()
     model.fit(users, items, orders)
     seconds = time.perf_counter() - start
-    table = model._checked_rankings(orders, _ITEMS)
-    one = PerUser(labels_of(table), users, items, LOSSES["logistic"])
+    objective = Objective(labels_of(Rankings.from_orders(orders)), users, items)
     at = np.concatenate([model.coef_, model.interaction_], axis=None)
     start = time.perf_counter()
-    loss, _ = one.value_and_gradient(at)
+    loss, _ = objective.value_and_gradient(at, "logistic")
     return {
         "pass": time.perf_counter() - start,
         "seconds": seconds,

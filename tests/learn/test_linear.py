@@ -17,7 +17,7 @@ pytest.importorskip("sklearn", reason="learning needs scikit-learn")
 
 from rankdp.learn import LinearPairwiseRanker, load, train_report
 from rankdp.learn.labels import labels_of
-from rankdp.learn.objectives import score_accuracy
+from rankdp.learn.losses import score_accuracy
 
 pytestmark = pytest.mark.slow
 

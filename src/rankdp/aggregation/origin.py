@@ -1,4 +1,4 @@
-"""What made a table of synthetic rankings, and what is promised about it, as its release states both.
+"""What made a table of synthetic rankings, and what is promised about it, as its release or the caller states both.
 
 Everything that is computed from privatized rankings alone carries their guarantee (post-processing), so a function
 that reads such a file reads PATH.release.json through `Origin.beside`. What the caller says about the file must
@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
 
+import numpy as np
+
 from rankdp.data.atomic import SIDECAR, read_sidecar
-from rankdp.errors import InputError
+from rankdp.data.rankings import Rankings
+from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Provenance, Release
+from rankdp.types import Longs
 
+_MOST_GROUPS = 1000
 _OWN = "each voter's own"
 
 
@@ -33,7 +38,8 @@ class Origin:
     asked_for
         The mechanism that was asked for, perhaps "auto".
     choices
-        The mechanism and the exact epsilon that rankings of (items, epsilon) went through.
+        The mechanism and the exact epsilon that rankings of (items, epsilon) went through; None where only the caller
+        says what made them, so that it is ``asked_for`` for all.
     epsilon
         The one epsilon of all rankings; None where every voter had their own.
     epsilon_column
@@ -43,10 +49,22 @@ class Origin:
     """
 
     asked_for: str
-    choices: Mapping[tuple[int, float], tuple[str, Fraction]]
+    choices: Mapping[tuple[int, float], tuple[str, Fraction]] | None
     epsilon: Fraction | None
     epsilon_column: str | None
     where: str
+
+    @classmethod
+    def said(cls, mechanism: str, epsilon: Fraction | None, epsilon_column: str | None = None) -> Origin:
+        """The origin that a caller states; an unknown mechanism is refused.
+
+        Parameters
+        ----------
+        mechanism, epsilon, epsilon_column
+            What made the rankings.
+        """
+        build(mechanism, 2, 1)
+        return cls(mechanism, None, epsilon, epsilon_column, "the caller")
 
     @classmethod
     def stated(cls, parameters: Any, where: str = "the release") -> Origin:
@@ -109,6 +127,8 @@ class Origin:
         epsilon
             The voter's epsilon.
         """
+        if self.choices is None:
+            return cast(RankingMechanism, build(self.asked_for, length, epsilon))
         if (length, float(epsilon)) not in self.choices:
             raise InputError(f"{self.where} names no mechanism for {length} items at epsilon {float(epsilon):g}")
         name, exact = self.choices[length, float(epsilon)]
@@ -122,7 +142,7 @@ class Origin:
         mechanism, epsilon, epsilon_column
             What the caller says; None for nothing.
         """
-        names = sorted({name for name, _ in self.choices.values()})
+        names = sorted({name for name, _ in (self.choices or {}).values()})
         if mechanism is not None and mechanism != self.asked_for and [mechanism] != names:
             raise InputError(f"{self.where} says that {' and '.join(names)} made the rankings, got {mechanism!r}")
         said = _OWN if self.epsilon is None else str(self.epsilon)
@@ -134,3 +154,79 @@ class Origin:
                 + (f", in column {self.epsilon_column!r}" if self.epsilon is None else "")
                 + f", got epsilon_column {epsilon_column!r}"
             )
+
+
+def known_origin(rankings: Any, mechanism: Any, epsilon: Any) -> tuple[Rankings, Origin | None]:
+    """A table of rankings and what made it; None where nothing is said about that.
+
+    Parameters
+    ----------
+    rankings
+        A release of rankings, which knows its origin, or rankings.
+    mechanism
+        The name of what made the rankings, or the parameters of the release that they come from.
+    epsilon
+        At which epsilon, one for all or one per row; None stands for ``rankings.epsilons``.
+    """
+    if isinstance(rankings, Release):
+        if mechanism is not None or epsilon is not None:
+            raise InputError("a release knows its mechanism and epsilon: give neither")
+        rankings, mechanism = rankings.value, rankings.provenance.parameters
+        if not isinstance(rankings, Rankings):
+            raise InputError(f"the release must hold a rankdp.Rankings, got {type(rankings).__name__}")
+    if not isinstance(rankings, Rankings):
+        raise InputError(f"rankings must be a rankdp.Rankings or a release of one, got {type(rankings).__name__}")
+    if isinstance(mechanism, Mapping):
+        if epsilon is not None:
+            raise InputError("the parameters of a release know its epsilon: give none")
+        return rankings, Origin.stated(mechanism)
+    if mechanism is None:
+        if epsilon is not None:
+            raise InputError("mechanism must be given with epsilon: which mechanism made the rankings?")
+        return rankings, None
+    if one_each(epsilon):
+        if not isinstance(epsilon, np.ndarray):
+            epsilon = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
+        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, epsilon)
+        epsilon = None
+    return rankings, Origin.said(mechanism, None if epsilon is None else positive(epsilon))
+
+
+def groups_of(
+    rankings: Rankings, epsilon: Fraction | None, codes: Longs | None = None
+) -> tuple[list[tuple[int, Fraction, int]], Longs]:
+    """The different (length, epsilon, code) among rankings, and which of these each row has.
+
+    Parameters
+    ----------
+    rankings
+        The rankings.
+    epsilon
+        The one epsilon of all of them; None where each row has its own.
+    codes
+        A number from 0 for each row, by which to tell rows apart further.
+    """
+    column = rankings.epsilons if epsilon is None else np.zeros(len(rankings))
+    if column is None:
+        raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
+    own, own_codes = np.unique(column, return_inverse=True)
+    width = rankings.orders.shape[1] + 1
+    key = ((0 if codes is None else codes) * len(own) + own_codes) * width + rankings.lengths
+    kinds, rows = np.unique(key, return_inverse=True)
+    splits = [(*divmod(kind // width, len(own)), kind % width) for kind in kinds.tolist()]
+    return [(length, epsilon or positive(float(own[which])), code) for code, which, length in splits], rows
+
+
+def check_groups(count: int) -> None:
+    """Refuse more groups than can be told apart in reasonable time.
+
+    Parameters
+    ----------
+    count
+        How many different lengths, epsilons and mechanisms there are.
+    """
+    if count > _MOST_GROUPS:
+        raise Unsupported(
+            f"voters must share at most {_MOST_GROUPS:,} different lengths and epsilons, got more: "
+            "let them choose from a few"
+        )

@@ -18,26 +18,27 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
 
-from rankdp.checks import number, share, whole
+from rankdp.checks import number, one_of, share, whole
 from rankdp.data.atomic import write_whole
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported, system_problem
 from rankdp.learn.labels import Labels, labels_of
-from rankdp.learn.losses import loss_named
-from rankdp.learn.objectives import score_accuracy
-from rankdp.learn.training import History
+from rankdp.learn.losses import LOSSES, score_accuracy
 from rankdp.privacy.release import Release
 from rankdp.types import Floats, Longs
 from rankdp.version import __version__
 
-NEEDED = "learning needs scikit-learn: install rankdp[learn]"
+Part = tuple[Floats, Labels]
+"""Some users: their features and what their rankings say."""
+
+CURVE_USERS = 20_000  # whose accuracy is looked at after every epoch
 _FORMAT = "rankdp model 1"
-_DAMAGED = "{}: this is not a whole model saved by rankdp"
 _SCALES = ("user_mean_", "user_scale_", "item_mean_", "item_scale_", "item_table_")
 
 try:
@@ -49,7 +50,48 @@ except ImportError:  # the classes can be named without it, and say what is miss
 
         def __new__(cls, *_: object, **__: object) -> Self:
             """Say what is missing."""
-            raise Unsupported(NEEDED)
+            raise Unsupported("learning needs scikit-learn: install rankdp[learn]")
+
+
+@dataclass(slots=True)
+class History:
+    """Learning curves as plain data: one entry per epoch.
+
+    With validation users the parameters of the epoch with their smallest loss are kept. Debiased labels make that loss
+    an unbiased estimate of the loss on the validation users' *true* rankings, which are not seen.
+    """
+
+    train_loss: list[float] = field(default_factory=list)
+    train_accuracy: list[float] = field(default_factory=list)
+    validation_loss: list[float] = field(default_factory=list)
+    validation_accuracy: list[float] = field(default_factory=list)
+    best_epoch: int = 0
+    """Counted from 0: the epoch whose parameters were kept."""
+    stopped: str = ""
+    """Why training ended."""
+    first_epoch: int = 0
+    """Where the loss that was asked for begins; before it stands the start with the logistic loss, for psi."""
+
+    def __len__(self) -> int:
+        return len(self.train_loss)
+
+    def add(self, train: tuple[float, float], validation: tuple[float, float] | None, patience: int) -> None:
+        """One epoch: loss and accuracy of both. Says in ``stopped`` when ``patience`` epochs brought nothing better."""
+        last = len(self)
+        self.train_loss.append(train[0])
+        self.train_accuracy.append(train[1])
+        if validation is not None:
+            self.validation_loss.append(validation[0])
+            self.validation_accuracy.append(validation[1])
+        if validation is None or last <= self.first_epoch or validation[0] < self.validation_loss[self.best_epoch]:
+            self.best_epoch = last
+        gone = last - self.best_epoch >= patience
+        self.stopped = f"no better validation loss in {patience} epochs" if gone else ""
+
+    @property
+    def improved(self) -> bool:
+        """Whether the last epoch is the best so far."""
+        return self.best_epoch == len(self) - 1
 
 
 class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
@@ -98,15 +140,15 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             if items is not None:
                 raise InputError("items were given twice: as the second argument and by name")
             items = y
-        loss = loss_named(self.loss)
+        one_of("loss", self.loss, LOSSES)
         self._check_settings()
         features = self._checked_users(users, reset=True)
-        table = self._checked_rankings(rankings, None if items is None else len(items))
-        described = self._checked_items(items, len(_value(table).items))
-        if len(_value(table)) != len(features):
-            raise InputError(
-                f"rankings must have one row for each of the {len(features)} users, got {len(_value(table))}"
-            )
+        table = self._checked_rankings(rankings, None if items is None else len(items), len(features))
+        names = _value(table).items
+        self.item_features_ = items is not None
+        self.item_table_ = np.eye(len(names)) if items is None else _matrix(items)
+        if len(self.item_table_) != len(names):
+            raise InputError(f"items must have one row for each of the {len(names)} ranked items, got {len(items)}")
         labels = labels_of(
             table,
             mechanism,
@@ -114,40 +156,35 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             debias=self.debias,
             bias=self.bias,
             combine=self.combine,
-            pairs=loss.name != "logistic",
+            pairs=self.loss != "logistic",
         )
-        self._debiased = self.debias and (mechanism is not None or isinstance(table, Release))
-        if self._debiased and self.l2 <= 0:
+        if self.debias and (mechanism is not None or isinstance(table, Release)) and self.l2 <= 0:
             raise InputError(
                 f"l2 must be above 0 with debiased labels, without it the loss may have no minimum, got {self.l2!r}"
             )
-        self.items_ = _value(table).items
-        self._learn(features, described, labels)
+        self.items_ = names
+        self._learn(features, labels)
         return self
 
-    def _learn(self, users: Floats, items: Floats, labels: Labels) -> None:
+    def _learn(self, users: Floats, labels: Labels) -> None:
         """Scale the features to mean 0 and standard deviation 1, split off the validation users, train."""
+        count = len(self.item_table_)
         self.user_mean_, self.user_scale_ = _scaling(users)
         self.item_mean_, self.item_scale_ = (
-            _scaling(items) if self.item_features_ else (np.zeros(len(items)), np.ones(len(items)))
+            _scaling(self.item_table_) if self.item_features_ else (np.zeros(count), np.ones(count))
         )
         generator = self._generator()
-        users, items = (users - self.user_mean_) / self.user_scale_, (items - self.item_mean_) / self.item_scale_
+        users = (users - self.user_mean_) / self.user_scale_
         kept, held = self._split(len(users), generator)
         train = (users, labels) if held is None else (users[kept], labels.rows(kept))
         validation = None if held is None else (users[held], labels.rows(held))
         if train[1].total <= 0 or (validation and validation[1].total <= 0):
             raise InputError("rankings must list two items or more, among training and validation users alike")
+        items = (self.item_table_ - self.item_mean_) / self.item_scale_
         self.history_ = self._train(items, train, validation, generator)
         self.n_iter_ = len(self.history_)
 
-    def _train(
-        self,
-        items: Floats,
-        train: tuple[Floats, Labels],
-        validation: tuple[Floats, Labels] | None,
-        generator: Any,
-    ) -> History:
+    def _train(self, items: Floats, train: Part, validation: Part | None, generator: Any) -> History:
         raise NotImplementedError
 
     def _scores(self, users: Floats, items: Floats) -> Floats:
@@ -225,24 +262,20 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         """
         scores = self.predict(users, items)
         names = self._names(items)
-        table = self._renumbered(self._checked_rankings(y, len(names)), names)
-        if len(_value(table)) != len(scores):
-            raise InputError(
-                f"rankings must have one row for each of the {len(scores)} users, got {len(_value(table))}"
-            )
+        table = self._renumbered(self._checked_rankings(y, len(names), len(scores)), names)
         return score_accuracy(scores, labels_of(table, mechanism, epsilon, bias=self.bias, combine=self.combine))
 
     def _names(self, items: Any) -> tuple[str, ...]:
         if items is None:
             return self.items_
-        return tuple(str(number) for number in range(len(self._described(items))))
+        return tuple(map(str, range(len(self._described(items)))))
 
     def _described(self, items: Any) -> Floats:
         if items is None:
             return self.item_table_
         if not self.item_features_:
             raise InputError("items must not be given: the model was fitted without features of items")
-        table = _matrix(items, "items")
+        table = _matrix(items)
         if table.shape[1] != self.item_table_.shape[1]:
             raise InputError(f"items must have {self.item_table_.shape[1]} features, got {table.shape[1]}")
         return table
@@ -272,28 +305,24 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             advice = " Reshape your data to one row for each user" if first.startswith("Expected 2D array") else ""
             raise InputError(f"users: {first}{advice}") from None
 
-    def _checked_items(self, items: Any, count: int) -> Floats:
-        """The item features, or one for each item."""
-        self.item_features_ = items is not None
-        self.item_table_ = np.eye(count) if items is None else _matrix(items, "items")
-        if len(self.item_table_) != count:
-            raise InputError(f"items must have one row for each of the {count} ranked items, got {len(items)}")
-        return self.item_table_
-
-    def _checked_rankings(self, rankings: Any, count: int | None) -> Rankings | Release[Any]:
-        if isinstance(rankings, (Rankings, Release)):
-            return rankings
+    def _checked_rankings(self, rankings: Any, items: int | None, rows: int) -> Rankings | Release[Any]:
+        """Rankings of this many items, or of those that they name, for this many users."""
         if rankings is None:
             name = type(self).__name__
             raise InputError(f"rankings must be given: {name} requires y to be passed, but the target y is None")
-        array = np.asarray(rankings)
-        if array.ndim != 2 or array.dtype.kind not in "iu" or not array.size:
-            shape = " x ".join(map(str, array.shape))
-            raise InputError(
-                "rankings must be a rankdp.Rankings or an n x m array of orders (item numbers from 0, best first), "
-                f"got {shape or 'a scalar'} of {array.dtype}"
-            )
-        return Rankings.from_orders(array, None if count is None else [str(number) for number in range(count)])
+        table: Rankings | Release[Any] = rankings
+        if not isinstance(rankings, (Rankings, Release)):
+            array = np.asarray(rankings)
+            if array.ndim != 2 or array.dtype.kind not in "iu" or not array.size:
+                shape = " x ".join(map(str, array.shape))
+                raise InputError(
+                    "rankings must be a rankdp.Rankings or an n x m array of orders (item numbers from 0, best first), "
+                    f"got {shape or 'a scalar'} of {array.dtype}"
+                )
+            table = Rankings.from_orders(array, None if items is None else map(str, range(items)))
+        if len(_value(table)) != rows:
+            raise InputError(f"rankings must have one row for each of the {rows} users, got {len(_value(table))}")
+        return table
 
     def _renumbered(self, table: Rankings | Release[Any], names: tuple[str, ...]) -> Rankings | Release[Any]:
         """The rankings with the model's item numbers."""
@@ -333,7 +362,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             "items": list(self.items_),
             "item_features": self.item_features_,
             "features": list(map(str, getattr(self, "feature_names_in_", ()))),
-            "history": self.history_.to_dict(),
+            "history": asdict(self.history_),
         }
         arrays = {name: np.asarray(getattr(self, name)) for name in (*_SCALES, *self._arrays)}
         arrays["about"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
@@ -343,20 +372,27 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A model as it was saved.
+        """A model as it was saved; ``rankdp.learn.load`` takes a model of any class.
 
         Parameters
         ----------
         path : path
             A file that ``save`` wrote.
         """
-        facts, arrays = read_saved(path)
-        if facts["class"] != cls.__name__:
-            raise InputError(f"{os.fspath(path)}: this is a {facts['class']}, not a {cls.__name__}")
+        name = os.fspath(path)
+        kinds = {kind.__name__: kind for kind in (cls, *cls.__subclasses__())}
         try:
-            return cls(**facts["parameters"])._restored(facts, arrays)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise InputError(_DAMAGED.format(os.fspath(path))) from None
+            with np.load(io.BytesIO(Path(name).read_bytes()), allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+            facts = dict(json.loads(arrays.pop("about").tobytes()))
+            if facts["format"] == _FORMAT and facts["class"] in kinds:
+                return kinds[facts["class"]](**facts["parameters"])._restored(facts, arrays)
+            problem = f"this is a {facts['class']}, not a {cls.__name__}"
+        except OSError as refusal:
+            raise system_problem(name, refusal, "read") from None
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
+            problem = "this is not a whole model saved by rankdp"
+        raise InputError(f"{name}: {problem}")
 
     def _restored(self, facts: dict[str, Any], arrays: dict[str, Any]) -> Self:
         for key in (*_SCALES, *self._arrays):
@@ -371,22 +407,6 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         return self
 
 
-def read_saved(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a saved model says about itself, and its arrays."""
-    name = os.fspath(path)
-    try:
-        with np.load(io.BytesIO(Path(name).read_bytes()), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        facts = dict(json.loads(arrays.pop("about").tobytes()))
-        if facts["format"] != _FORMAT or not isinstance(facts["class"], str):
-            raise KeyError  # noqa: TRY301
-    except OSError as problem:
-        raise system_problem(name, problem, "read") from None
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
-        raise InputError(_DAMAGED.format(name)) from None
-    return facts, arrays
-
-
 def _value(table: Rankings | Release[Any]) -> Rankings:
     return table.value if isinstance(table, Release) else table
 
@@ -398,16 +418,16 @@ def _scaling(table: Floats) -> tuple[Floats, Floats]:
     return table.mean(axis=0), scale
 
 
-def _matrix(table: Any, name: str) -> Floats:
+def _matrix(items: Any) -> Floats:
     try:
-        matrix = np.array(table, dtype=np.float64)
+        matrix = np.array(items, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a table of numbers, one row each") from None
+        raise InputError("items must be a table of numbers, one row each") from None
     if matrix.ndim != 2 or not matrix.size:
-        raise InputError(f"{name} must be a table of numbers, one row each, got shape {matrix.shape}")
+        raise InputError(f"items must be a table of numbers, one row each, got shape {matrix.shape}")
     if not np.isfinite(matrix).all():
         row, column = np.argwhere(~np.isfinite(matrix))[0]
-        raise InputError(f"{name} must hold finite numbers, got {matrix[row, column]} in row {row + 1}")
+        raise InputError(f"items must hold finite numbers, got {matrix[row, column]} in row {row + 1}")
     return matrix
 
 
@@ -416,5 +436,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (tuple, list)):
-        return [_plain(element) for element in value]
+        return [_plain(member) for member in value]
     return value if isinstance(value, (bool, int, float, str, type(None))) else None

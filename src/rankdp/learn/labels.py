@@ -21,29 +21,23 @@ count as many as they are; that supposes that a user's epsilon says nothing abou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from rankdp.aggregation.origin import Origin
+from rankdp.aggregation.origin import check_groups, groups_of, known_origin
+from rankdp.checks import one_of
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import check_epsilons
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import mechanism as build
-from rankdp.privacy.exact import one_each, positive
 from rankdp.privacy.release import Release
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 from rankdp.types import Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
-Choose = Callable[[int, Fraction], RankingMechanism]
-"""The mechanism that a ranking of this length at this epsilon went through."""
-
-_MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +56,7 @@ class Labels:
     tables: Floats | None
     """Group x position x position: h; None where only ranks are known."""
 
-    def rows(self, chosen: Longs) -> Labels:
+    def rows(self, chosen: Longs | slice) -> Labels:
         """Some of the users."""
         return replace(self, orders=np.ascontiguousarray(self.orders[chosen]), groups=self.groups[chosen])
 
@@ -76,13 +70,12 @@ class Labels:
         return float(np.bincount(self.groups, minlength=len(pairs)) @ pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    length: int
+class _Group(NamedTuple):
+    """What positions say: w, h where it is known, and the variance of the noise over that of a true label."""
+
     wins: Floats
     table: Floats | None
     noise: float
-    """The variance of the noise over that of a true label."""
 
 
 def labels_of(
@@ -101,108 +94,50 @@ def labels_of(
     epsilon; its ``provenance.parameters`` may stand for it as the ``mechanism`` of a bare table. ``pairs=False`` does
     without h where it is out of reach.
     """
-    if combine not in get_args(Combine):
-        raise InputError(f"combine must be one of {', '.join(get_args(Combine))}, got {combine!r}")
-    table, choose, own = _known(rankings, mechanism, epsilon)
-    orders, lengths = np.ascontiguousarray(table.orders), table.lengths.astype(np.int64)
-    if lengths.max() < 2:
+    one_of("combine", combine, get_args(Combine))
+    table, origin = known_origin(rankings, mechanism, epsilon)
+    if table.lengths.max() < 2:
         raise InputError("rankings must list two items or more in some row: there is no pair to learn from")
-    if choose is None or not debias:
-        kinds, codes = np.unique(lengths, return_inverse=True)
-        groups = [_plain(int(length)) for length in kinds]
+    if origin is None or not debias:
+        kinds, groups = groups_of(table, Fraction(1))
+        known = [_as_it_stands(length) for length, *_ in kinds]
     else:
-        groups, codes = _debiased(choose, own, lengths, bias, pairs)
-    return _assembled(orders, codes.astype(np.int32), groups, combine)
-
-
-def _known(
-    rankings: Rankings | Release[Any], mechanism: str | Mapping[str, Any] | None, epsilon: Any
-) -> tuple[Rankings, Choose | None, Floats]:
-    """The table, the mechanism of each (length, epsilon), and each row's epsilon."""
-    if isinstance(rankings, Release):
-        if mechanism is not None or epsilon is not None:
-            raise InputError("a release knows its mechanism and epsilon: give neither")
-        if not isinstance(rankings.value, Rankings):
-            raise InputError(f"the release must hold a rankdp.Rankings, got {type(rankings.value).__name__}")
-        mechanism, rankings = rankings.provenance.parameters, rankings.value
-    if isinstance(mechanism, Mapping):
-        if epsilon is not None:
-            raise InputError("the parameters of a release know its epsilon: give none")
-        origin = Origin.stated(mechanism)
-        return rankings, origin.choose, _epsilons(rankings, origin.epsilon)
-    if mechanism is None:
-        if epsilon is not None:
-            raise InputError("mechanism must be given with epsilon: which mechanism made the rankings?")
-        return rankings, None, np.zeros(len(rankings))
-    build(mechanism, 2, 1)  # refuses an unknown name
-
-    def choose_named(length: int, value: Fraction) -> RankingMechanism:
-        return cast(RankingMechanism, build(mechanism, length, value))
-
-    if epsilon is not None and not one_each(epsilon):
-        return rankings, choose_named, _epsilons(rankings, positive(epsilon))
-    if epsilon is not None:
-        return rankings, choose_named, check_epsilons(epsilon, len(rankings))
-    return rankings, choose_named, _epsilons(rankings, None)
-
-
-def _epsilons(table: Rankings, common: Fraction | None) -> Floats:
-    if common is not None:
-        return np.full(len(table), float(common))
-    if table.epsilons is None:
-        raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
-    return table.epsilons
-
-
-def _plain(length: int) -> _Group:
-    positions = np.arange(length)
-    table = np.where(positions[:, None] < positions, 1.0, 0.0) + 0.5 * np.eye(length)
-    return _Group(length, (length - 1 - positions).astype(np.float64), table, 0.0)
-
-
-def _debiased(choose: Choose, own: Floats, lengths: Longs, bias: float, pairs: bool) -> tuple[list[_Group], Longs]:
-    kinds, epsilon_codes = np.unique(own, return_inverse=True)
-    key = epsilon_codes * (int(lengths.max()) + 1) + lengths
-    keys, codes = np.unique(key, return_inverse=True)
-    if len(keys) > _MOST_GROUPS:
-        raise Unsupported(
-            f"users must share at most {_MOST_GROUPS:,} different lengths and epsilons, got {len(keys):,}: "
-            "let them choose from a few"
-        )
-    groups = []
-    for combined in keys.tolist():
-        which, length = divmod(combined, int(lengths.max()) + 1)
-        groups.append(
-            _unbiased(choose, length, positive(float(kinds[which])), bias, pairs) if length > 1 else _plain(1)
-        )
-    return groups, codes.astype(np.int64)
-
-
-def _unbiased(choose: Choose, length: int, epsilon: Fraction, bias: float, pairs: bool) -> _Group:
-    mechanism = choose(length, epsilon)
-    if pairs:
-        exact = pair_estimator(mechanism, bias)
-        table = exact.values
-        return _Group(length, np.asarray(table.sum(axis=1) - 0.5), table, 4 * exact.mean_variance)
-    ranks = rank_estimator(mechanism, bias)
-    try:
-        known: Floats | None = pair_estimator(mechanism, bias).values
-    except Unsupported:
-        known = None
-    return _Group(length, length - ranks.values, known, 12 * ranks.mean_variance / (length**2 - 1))
-
-
-def _assembled(orders: Ints, codes: Ints, groups: list[_Group], combine: Combine) -> Labels:
-    width = max(group.length for group in groups)
-    wins, lengths = np.zeros((len(groups), width)), np.array([group.length for group in groups])
-    tables = None if any(group.table is None for group in groups) else np.full((len(groups), width, width), 0.5)
-    for g, group in enumerate(groups):
-        wins[g, : group.length] = group.wins
+        kinds, groups = groups_of(table, origin.epsilon)
+        check_groups(len(kinds))
+        known = [
+            _unbiased(origin.choose(length, own), bias, pairs) if length > 1 else _as_it_stands(1)
+            for length, own, _ in kinds
+        ]
+    lengths = np.array([length for length, *_ in kinds])
+    width = int(lengths.max())
+    wins = np.zeros((len(kinds), width))
+    tables = None if any(group.table is None for group in known) else np.full((len(kinds), width, width), 0.5)
+    for number, (length, group) in enumerate(zip(lengths, known, strict=True)):
+        wins[number, :length] = group.wins
         if tables is not None and group.table is not None:
-            tables[g, : group.length, : group.length] = group.table
-    weights = np.array([1 / (1 + group.noise) if combine == "precision" else 1.0 for group in groups])
-    counts = np.bincount(codes, minlength=len(groups))
+            tables[number, :length, :length] = group.table
+    weights = np.array([1 / (1 + group.noise) if combine == "precision" else 1.0 for group in known])
+    counts = np.bincount(groups, minlength=len(kinds))
     for length in np.unique(lengths):
         same = lengths == length
         weights[same] *= counts[same].sum() / (counts[same] @ weights[same])
-    return Labels(np.ascontiguousarray(orders[:, :width]), codes, lengths, weights, wins, tables)
+    orders = np.ascontiguousarray(table.orders[:, :width])
+    return Labels(orders, groups.astype(np.int32), lengths, weights, wins, tables)
+
+
+def _as_it_stands(length: int) -> _Group:
+    table = np.triu(np.ones((length, length)), 1) + 0.5 * np.eye(length)
+    return _Group(np.arange(length - 1.0, -1, -1), table, 0.0)
+
+
+def _unbiased(mechanism: RankingMechanism, bias: float, pairs: bool) -> _Group:
+    length = mechanism.items
+    if pairs:
+        exact = pair_estimator(mechanism, bias)
+        return _Group(np.asarray(exact.values.sum(axis=1) - 0.5), exact.values, 4 * exact.mean_variance)
+    ranks = rank_estimator(mechanism, bias)
+    try:
+        table = pair_estimator(mechanism, bias).values
+    except Unsupported:
+        table = None
+    return _Group(length - ranks.values, table, 12 * ranks.mean_variance / (length**2 - 1))

@@ -1,4 +1,4 @@
-"""Surrogate losses v(d) of a score difference d = f(preferred) - f(other), as in Xu, Section 5.1.
+"""Surrogate losses v(d) of a score difference d = f(preferred) - f(other), as in Xu, Section 5.1, and their sums.
 
     logistic      v(d) = log(1 + e^-d)          convex
     exponential   v(d) = e^-d                   convex
@@ -9,76 +9,135 @@ A pair with a label y, the share of users (or the unbiased estimate of 0 or 1) f
     y v(d) + (1 - y) v(-d).
 
 For the logistic loss this is log(1 + e^-d) + (1 - y) d: linear in y, so that its curvature does not depend on y, and it
-stays *convex for every real y*, also for the labels far outside of [0, 1] that undo a mechanism's noise. For the other
-two this fails: where y leaves [0, 1] one of the two terms has a negative weight and the sum need not be convex; the
+stays *convex for every real y*, also for the labels far outside of [0, 1] that undo a mechanism's noise. The other two
+are not so lucky: where y leaves [0, 1] one of the two terms has a negative weight and the sum need not be convex; the
 exponential one need not even be bounded from below.
+
+A share of pairs in order is the same sum with v(d) = 1{d > 0}: unbiased where the labels are; ties are errors.
+The sums over pairs are weighted by user, and no pair is ever written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
 
 import numpy as np
 
-from rankdp.errors import InputError
-from rankdp.types import Floats
+from rankdp.errors import Unsupported
+from rankdp.jit import kernel
+from rankdp.learn.labels import Labels
+from rankdp.types import Floats, Ints, Longs
 
+LOSSES = ("logistic", "exponential", "psi")
 STEEPEST = 30.0
-"""Beyond d = -30 the exponential loss is continued as a straight line, so that no step overflows."""
+"""Beyond d = -30 the exponential loss goes on as a straight line, so that no step overflows."""
+
+_IN_ORDER = len(LOSSES)
+_SPREAD = 300.0  # scores this close together have exponentials that are numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """v and its derivative, and the number by which the kernels know it."""
-
-    name: str
-    code: int
-    value: Callable[[Floats], Floats]
-    slope: Callable[[Floats], Floats]
-    convex: bool
-    alpha: float
-    """The exponent of Assumption 1: what an excess of v says about an excess of mistakes."""
-
-    def pair(self, gaps: Floats, labels: Floats) -> Floats:
-        """y v(d) + (1 - y) v(-d)."""
-        return np.asarray(labels * self.value(gaps) + (1 - labels) * self.value(-gaps))
+def score_pass(scores: Floats, labels: Labels, loss: str) -> tuple[float, Floats]:
+    """The sum of the loss over the pairs of these users, and its derivative by every score."""
+    gradient = np.zeros_like(scores)
+    users = scores, labels.orders, labels.groups, labels.lengths, labels.weights
+    if loss == "logistic":
+        return _logistic_pass(*users, labels.wins, gradient), gradient
+    if labels.tables is None:
+        raise Unsupported(f"the {loss} loss needs labels of pairs, which are out of reach here: use logistic")
+    return _labelled_pass(LOSSES.index(loss), *users, labels.tables, gradient), gradient
 
 
-def _logistic(d: Floats) -> Floats:
-    return np.asarray(np.logaddexp(0, -d))
+def score_accuracy(scores: Floats, labels: Labels) -> float:
+    """The share of pairs in order by the labels; NaN where labels of pairs are out of reach."""
+    if labels.tables is None:
+        return float("nan")
+    users = scores, labels.orders, labels.groups, labels.lengths, labels.weights
+    return _labelled_pass(_IN_ORDER, *users, labels.tables, np.zeros_like(scores)) / labels.total
 
 
-def _logistic_slope(d: Floats) -> Floats:
-    half = np.tanh(d / 2)
-    return np.asarray((half - 1) / 2)
+@kernel
+def _curve(loss: int, d: float) -> tuple[float, float]:
+    """v(d) and its derivative."""
+    if loss == 1:
+        power = math.exp(-max(d, -STEEPEST))
+        return power * (1.0 + max(0.0, -d - STEEPEST)), -power
+    if loss == 2:
+        return min(1.0, max(0.0, 1.0 - d)), -1.0 if 0.0 < d < 1.0 else 0.0
+    return 1.0 if d > 0.0 else 0.0, 0.0
 
 
-def _exponential(d: Floats) -> Floats:
-    return np.asarray(np.exp(-np.maximum(d, -STEEPEST)) * (1 + np.maximum(0, -d - STEEPEST)))
+@kernel
+def _labelled_pass(
+    loss: int,
+    scores: Floats,
+    orders: Ints,
+    groups: Ints,
+    lengths: Longs,
+    weights: Floats,
+    tables: Floats,
+    gradient: Floats,
+) -> float:
+    """sum of y v(d) + (1 - y) v(-d) over pairs."""
+    total = 0.0
+    for u in range(len(scores)):
+        labels, weight = tables[groups[u]], weights[groups[u]]
+        for b1 in range(lengths[groups[u]] - 1):
+            first = orders[u, b1]
+            for b2 in range(b1 + 1, lengths[groups[u]]):
+                second, y = orders[u, b2], labels[b1, b2]
+                gap = scores[u, first] - scores[u, second]
+                ahead, rise = _curve(loss, gap)
+                behind, fall = _curve(loss, -gap)
+                total += weight * (y * ahead + (1.0 - y) * behind)
+                slope = weight * (y * rise - (1.0 - y) * fall)
+                gradient[u, first] += slope
+                gradient[u, second] -= slope
+    return total
 
 
-def _exponential_slope(d: Floats) -> Floats:
-    return np.asarray(-np.exp(-np.maximum(d, -STEEPEST)))
+@kernel
+def _logistic_pass(
+    scores: Floats, orders: Ints, groups: Ints, lengths: Longs, weights: Floats, wins: Floats, gradient: Floats
+) -> float:
+    """sum of log(e^f1 + e^f2) over pairs, less sum of w(b) f_b: the logistic loss (see `rankdp.learn.labels`).
 
-
-def _psi(d: Floats) -> Floats:
-    return np.asarray(np.clip(1 - np.asarray(d), 0, 1))
-
-
-def _psi_slope(d: Floats) -> Floats:
-    return np.asarray(-((np.asarray(d) > 0) & (np.asarray(d) < 1)).astype(float))
-
-
-LOSSES: Mapping[str, Loss] = {
-    "logistic": Loss("logistic", 0, _logistic, _logistic_slope, True, 0.5),
-    "exponential": Loss("exponential", 1, _exponential, _exponential_slope, True, 0.5),
-    "psi": Loss("psi", 2, _psi, _psi_slope, False, 1.0),
-}
-
-
-def loss_named(name: object) -> Loss:
-    """The loss of this name, or a refusal."""
-    if not isinstance(name, str) or name not in LOSSES:
-        raise InputError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}")
-    return LOSSES[name]
+    For scores that are near each other an exponential per item and a division per pair are enough, and logarithms
+    only of products, as long as these stay numbers.
+    """
+    f, e, g = np.empty(orders.shape[1]), np.empty(orders.shape[1]), np.empty(orders.shape[1])
+    total = 0.0
+    for u in range(len(scores)):
+        length, weight, own = lengths[groups[u]], weights[groups[u]], wins[groups[u]]
+        high, low = -np.inf, np.inf
+        for b in range(length):
+            f[b] = scores[u, orders[u, b]]
+            high, low = max(high, f[b]), min(low, f[b])
+        loss, product = 0.0, 1.0
+        for b in range(length):
+            f[b] -= high
+            e[b] = math.exp(f[b])
+            g[b] = -own[b]
+            loss -= own[b] * f[b]
+        for b1 in range(length - 1):
+            shares = 0.0
+            for b2 in range(b1 + 1, length):
+                if high - low < _SPREAD:
+                    both = e[b1] + e[b2]
+                    share = 1.0 / both
+                    shares += share
+                    g[b2] += e[b2] * share
+                    product *= both
+                    if not 1e-150 < product < 1e150:
+                        loss += math.log(product)
+                        product = 1.0
+                else:
+                    gap = f[b1] - f[b2]
+                    loss += max(f[b1], f[b2]) + math.log1p(math.exp(-abs(gap)))
+                    share = (1.0 + math.tanh(gap / 2)) / 2
+                    g[b1] += share
+                    g[b2] += 1.0 - share
+            g[b1] += e[b1] * shares
+        for b in range(length):
+            gradient[u, orders[u, b]] = weight * g[b]
+        total += weight * (loss + math.log(product))
+    return total

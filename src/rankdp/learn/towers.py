@@ -19,14 +19,10 @@ import numpy as np
 
 from rankdp.checks import number, whole
 from rankdp.errors import Unsupported
-from rankdp.learn.estimator import PairwiseRanker
-from rankdp.learn.labels import Combine, Labels
-from rankdp.learn.losses import LOSSES, Loss, loss_named
-from rankdp.learn.objectives import CURVE_USERS, score_accuracy, score_pass
-from rankdp.learn.training import History
+from rankdp.learn.estimator import CURVE_USERS, History, PairwiseRanker, Part
+from rankdp.learn.labels import Combine
+from rankdp.learn.losses import score_accuracy, score_pass
 from rankdp.types import Floats, Longs
-
-Part = tuple[Floats, Labels]
 
 _LAYERS = 3
 
@@ -58,7 +54,7 @@ class TwoTowerRanker(PairwiseRanker):
         The most epochs.
     bias : float
         How far labels may be biased towards 1/2 to have less variance, below 0.5; 0 for unbiased labels.
-    combine : {"precision", "equal"}
+    combine : {"precision", "users"}
         How users with different noise are weighted: by the precision of their labels, or alike.
     random_state : None, int or RandomState
         Where the split and the starting points come from.
@@ -114,11 +110,11 @@ class TwoTowerRanker(PairwiseRanker):
             torch.manual_seed(int(generator.randint(2**31 - 1)))
             towers = [_tower(torch, table.shape[1], self.hidden) for table in (train[0], items)]
         fit = _Fit(torch, towers, items, self, generator)
-        loss, history = loss_named(self.loss), History()
-        if loss.name == "psi":
-            fit.run(train, validation, LOSSES["logistic"], history)
+        history = History()
+        if self.loss == "psi":
+            fit.run(train, validation, "logistic", history)
             history.first_epoch = len(history)
-        fit.run(train, validation, loss, history)
+        fit.run(train, validation, self.loss, history)
         for name, tower in zip(("user", "item"), towers, strict=True):
             for layer, linear in enumerate(module for module in tower if hasattr(module, "weight")):
                 setattr(self, f"{name}_weight_{layer}_", linear.weight.detach().numpy().T.copy())
@@ -126,11 +122,9 @@ class TwoTowerRanker(PairwiseRanker):
         return history
 
     def _scores(self, users: Floats, items: Floats) -> Floats:
-        scaled = (users - self.user_mean_) / self.user_scale_, (items - self.item_mean_) / self.item_scale_
-        user_vectors, item_vectors = (
-            self._through(name, table) for name, table in zip(("user", "item"), scaled, strict=True)
-        )
-        return np.asarray(user_vectors @ item_vectors.T)
+        left = self._through("user", (users - self.user_mean_) / self.user_scale_)
+        right = self._through("item", (items - self.item_mean_) / self.item_scale_)
+        return np.asarray(left @ right.T)
 
     def _through(self, tower: str, table: Floats) -> Floats:
         for layer in range(_LAYERS):
@@ -148,47 +142,43 @@ class _Fit:
         self.items = torch.from_numpy(items)
         self.parameters = [parameter for tower in towers for parameter in tower.parameters()]
 
-    def run(self, train: Part, validation: Part | None, loss: Loss, history: History) -> None:
+    def run(self, train: Part, validation: Part | None, loss: str, history: History) -> None:
         """Adam, epoch by epoch; the parameters of the best one are kept."""
         settings = self.settings
         adam = self.torch.optim.Adam(self.parameters, lr=settings.learning_rate, weight_decay=settings.l2)
-        first = np.arange(min(CURVE_USERS, len(train[0])))
-        shown = (train[0][first], train[1].rows(first))
+        shown = train[0][:CURVE_USERS], train[1].rows(slice(CURVE_USERS))
         best = self._copies()
-        history.stopped = f"after {settings.max_epochs} epochs"
         for _ in range(settings.max_epochs):
             order = self.generator.permutation(len(train[0]))
             for start in range(0, len(order), settings.batch_size):
                 self._step(adam, train, order[start : start + settings.batch_size], loss)
-            history.add(self._judged(shown, loss), None if validation is None else self._judged(validation, loss))
-            better = history.improves(settings.patience)
-            if better:
+            judged = None if validation is None else self._judged(validation, loss)
+            history.add(self._judged(shown, loss), judged, settings.patience)
+            if history.improved:
                 best = self._copies()
-            if better is None:
-                history.stopped = f"no better validation loss in {settings.patience} epochs"
+            if history.stopped:
                 break
+        history.stopped = history.stopped or f"after {settings.max_epochs} epochs"
         with self.torch.no_grad():
             for parameter, kept in zip(self.parameters, best, strict=True):
                 parameter.copy_(kept)
         if not all(bool(self.torch.isfinite(parameter).all()) for parameter in self.parameters):
-            raise Unsupported(f"the {loss.name} loss ran away: use the logistic loss, or a smaller learning_rate")
+            raise Unsupported(f"the {loss} loss ran away: use the logistic loss, or a smaller learning_rate")
 
-    def _step(self, adam: Any, train: Part, rows: Longs, loss: Loss) -> None:
+    def _step(self, adam: Any, train: Part, rows: Longs, loss: str) -> None:
         labels = train[1].rows(rows)
         if labels.total <= 0:
             return  # no user of this batch lists two items
         scores = self._scores(train[0][rows])
-        gradient = np.empty(tuple(scores.shape))
-        score_pass(np.ascontiguousarray(scores.detach().numpy()), labels, loss, gradient)
+        gradient = score_pass(np.ascontiguousarray(scores.detach().numpy()), labels, loss)[1]
         adam.zero_grad()
         scores.backward(gradient=self.torch.from_numpy(gradient / labels.total))
         adam.step()
 
-    def _judged(self, part: Part, loss: Loss) -> tuple[float, float]:
+    def _judged(self, part: Part, loss: str) -> tuple[float, float]:
         with self.torch.no_grad():
             scores = np.ascontiguousarray(self._scores(part[0]).numpy())
-        value = score_pass(scores, part[1], loss, np.empty_like(scores)) / part[1].total
-        return float(value), score_accuracy(scores, part[1])
+        return score_pass(scores, part[1], loss)[0] / part[1].total, score_accuracy(scores, part[1])
 
     def _scores(self, users: Floats) -> Any:
         return self.towers[0](self.torch.from_numpy(np.ascontiguousarray(users))) @ self.towers[1](self.items).T

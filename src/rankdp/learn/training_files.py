@@ -1,5 +1,8 @@
 """``rankdp learn``: features of users and items and their rankings from files, a model and a report into a directory.
 
+A table of features is CSV or Parquet with a column of ids and columns of numbers. Columns that hold no numbers are left
+out, and told; a blank or missing number is refused, with its row.
+
 Rankings are joined to users by the voter's id, where the file has ids, and row by row where it has none. What made them
 is read from RANKINGS.release.json, which ``privatize`` writes, unless the caller says it. The directory appears whole
 or not at all.
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +22,22 @@ import numpy as np
 from rankdp.aggregation.origin import Origin
 from rankdp.checks import one_of
 from rankdp.data.atomic import new_directory, write_whole
+from rankdp.data.formats.csv import read_header
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 from rankdp.learn.estimator import PairwiseRanker
-from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, Features, read_features
-from rankdp.learn.models import MODELS
+from rankdp.learn.linear import LinearPairwiseRanker
+from rankdp.learn.towers import TwoTowerRanker
 from rankdp.learn.training_report import train_report
 from rankdp.privacy.exact import Real, positive
 from rankdp.report.document import Report
-from rankdp.types import Longs
+from rankdp.types import Floats, Longs
+
+USER_COLUMNS = ("user_id", "user", "voter", "voter_id", "id")
+ITEM_COLUMNS = ("item", "name", "item_name", "item_id", "id")
+_MODELS: dict[str, type[PairwiseRanker]] = {"linear": LinearPairwiseRanker, "two-tower": TwoTowerRanker}
+
+load = PairwiseRanker.load  # finds the class by its name, among those imported above
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +93,16 @@ def learn_files(
     settings
         Those of the model: loss, l2, debias, early_stopping, random_state, ….
     """
-    one_of("model", model, MODELS)
+    one_of("model", model, _MODELS)
     try:
-        ranker = MODELS[model](**settings)
+        ranker = _MODELS[model](**settings)
     except TypeError:
-        names = MODELS[model]._get_param_names()
+        names = _MODELS[model]._get_param_names()
         wrong = ", ".join(sorted(set(settings) - set(names)))
         raise InputError(f"a {model} model has no setting {wrong}; it has {', '.join(names)}") from None
-    goal = _free(target)
+    goal = Path(target)
+    if goal.exists() and not (goal.is_dir() and not any(goal.iterdir())):
+        raise InputError(f"{os.fspath(target)}: this exists already; a model goes into a new directory")
     people = read_features(users, USER_COLUMNS, user_column, user_features)
     things = read_features(items, ITEM_COLUMNS, item_column, item_features)
     stated, release = Origin.beside(rankings), None
@@ -104,15 +116,13 @@ def learn_files(
     rows, unranked = _matched(table, people, os.fspath(users), os.fspath(rankings))
     ranker.fit(people.values[rows], things.values, table, mechanism=made_by, epsilon=exact)
     report = train_report(ranker, _notes(table, people, things, unranked, known=made_by is not None), release)
-    _write(goal, ranker, report, people, things)
+    facts = {"user_features": people.names, "item_features": things.names, "items": things.ids}
+    with new_directory(goal) as directory:
+        ranker.save(directory / "model.npz")
+        report.write(directory / "report.html")
+        report.write(directory / "curves.json")
+        write_whole(directory / "features.json", (json.dumps(facts, indent=2) + "\n").encode())
     return Learned(ranker, report, goal)
-
-
-def _free(target: str | os.PathLike[str]) -> Path:
-    goal = Path(target)
-    if goal.exists() and not (goal.is_dir() and not any(goal.iterdir())):
-        raise InputError(f"{os.fspath(target)}: this exists already; a model goes into a new directory")
-    return goal
 
 
 def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tuple[Longs, int]:
@@ -132,14 +142,7 @@ def _matched(table: Rankings, people: Features, users: str, rankings: str) -> tu
     return np.array([row_of[voter] for voter in voters]), len(people.ids) - len(set(voters))
 
 
-def _notes(
-    table: Rankings,
-    people: Features,
-    things: Features,
-    unranked: int,
-    *,
-    known: bool,
-) -> tuple[str, ...]:
+def _notes(table: Rankings, people: Features, things: Features, unranked: int, *, known: bool) -> tuple[str, ...]:
     words = [
         f"{len(table):,} rankings of {len(things.ids)} items; user features: {', '.join(people.names)}; "
         f"item features: {', '.join(things.names)}."
@@ -154,11 +157,109 @@ def _notes(
     return tuple(words)
 
 
-def _write(goal: Path, ranker: PairwiseRanker, report: Report, people: Features, things: Features) -> None:
-    """All files under a temporary name, then the directory's own."""
-    with new_directory(goal) as directory:
-        ranker.save(directory / "model.npz")
-        report.write(directory / "report.html")
-        report.write(directory / "curves.json")
-        facts = {"user_features": people.names, "item_features": things.names, "items": things.ids}
-        write_whole(directory / "features.json", (json.dumps(facts, indent=2) + "\n").encode())
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Rows of numbers, each with an id."""
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    values: Floats
+    left_out: tuple[str, ...]
+
+
+def read_features(
+    path: str | os.PathLike[str],
+    known: Sequence[str],
+    id_column: str | None = None,
+    columns: Iterable[str] | None = None,
+) -> Features:
+    """The ids and features of a file; ``columns`` chooses some, all columns of numbers by default."""
+    name = os.fspath(path)
+    table = _read(name)
+    header = list(table.column_names)
+    for column in header:
+        if header.count(column) > 1:
+            raise InputError(f"{name}: two columns are called {column!r}")
+    own = _id_column(name, header, known, id_column)
+    ids = tuple(str(cell) if cell is not None else "" for cell in table.column(own).to_pylist())
+    _check_ids(name, own, ids)
+    wanted = None if columns is None else list(columns)
+    for column in wanted or ():
+        if column not in header:
+            raise InputError(f"{name}: there is no column {column!r}; the columns are {', '.join(header)}")
+    others = [column for column in header if column != own]
+    numbers = [column for column in others if _is_number(table, column)]
+    chosen = numbers if wanted is None else wanted
+    for column in chosen:
+        if column not in numbers:
+            raise InputError(f"{name}: column {column!r} must hold numbers, to be a feature")
+    if not chosen:
+        raise InputError(f"{name}: there is no column of numbers beside {own!r}; at least one feature is needed")
+    values = np.column_stack([_numbers(name, table, column) for column in chosen])
+    return Features(ids, tuple(chosen), values, tuple(column for column in others if column not in chosen))
+
+
+def _read(name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    ending = Path(name).suffix.lower()
+    if ending not in (".csv", ".tsv", ".parquet", ".pq"):
+        raise InputError(f"{name}: the ending must be one of .csv, .tsv, .parquet, .pq, got {ending!r}")
+    try:
+        if not Path(name).is_file():
+            raise InputError(f"{name}: there is no such file")
+        if ending in (".parquet", ".pq"):
+            table = pq.read_table(name)
+        else:
+            separator = read_header(name)[1]
+            table = pyarrow.csv.read_csv(name, parse_options=pyarrow.csv.ParseOptions(delimiter=separator))
+    except pa.ArrowException as problem:
+        reason = str(problem).partition("\n")[0]
+        raise InputError(f"{name}: the file could not be read as a table ({reason})") from None
+    except OSError as problem:
+        raise system_problem(name, problem, "read") from None
+    if not table.num_rows:
+        raise InputError(f"{name}: there are no rows")
+    return table
+
+
+def _id_column(name: str, header: Sequence[str], known: Sequence[str], asked: str | None) -> str:
+    present = {column.strip().lower().replace(" ", "_"): column for column in reversed(header)}
+    column = asked if asked is not None else next((present[usual] for usual in known if usual in present), None)
+    if column is None or column not in header:
+        hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known)})"
+        raise InputError(f"{name}: the column of ids {hint}, and the columns are {', '.join(header)}")
+    return column
+
+
+def _check_ids(name: str, column: str, ids: tuple[str, ...]) -> None:
+    seen: dict[str, int] = {}
+    for row, identifier in enumerate(ids, 1):
+        if not identifier.strip():
+            raise InputError(f"{name}, row {row}: the {column} is blank")
+        first = seen.setdefault(identifier, row)
+        if first != row:
+            raise InputError(f"{name}, row {row}: {column} {identifier!r} is there twice, first in row {first}")
+
+
+def _is_number(table: Any, column: str) -> bool:
+    import pyarrow as pa
+
+    kind = table.schema.field(column).type
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _numbers(name: str, table: Any, column: str) -> Floats:
+    import pyarrow as pa
+
+    cells = table.column(column)
+    if cells.null_count:
+        row = cells.is_null().to_pylist().index(True) + 1
+        raise InputError(f"{name}, row {row}: {column} is blank; every feature needs a number")
+    values = cells.cast(pa.float64(), safe=False).to_numpy()
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(f"{name}, row {row + 1}: {column} must be a finite number, got {values[row]}")
+    return np.asarray(values)

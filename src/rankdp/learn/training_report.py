@@ -7,10 +7,10 @@ seen; they are noisier for it, and an accuracy may leave [0, 1].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rankdp.learn.estimator import PairwiseRanker
-from rankdp.learn.training import History
+from rankdp.learn.estimator import History, PairwiseRanker
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import SERIES, new_figure
 
@@ -53,7 +53,7 @@ def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Rele
             {"epoch": epoch, **{curve: values[epoch] for curve, values in known.items()}}
             for epoch in range(len(history))
         ],
-        facts=lambda: {"model": name, "settings": settings, "curves": history.to_dict(), "notes": list(notes)},
+        facts=lambda: {"model": name, "settings": settings, "curves": asdict(history), "notes": list(notes)},
         tables=[
             Table(["", "train users", "validation users"], numbers),
             Table(["setting", "value"], [[setting, str(value)] for setting, value in settings.items()]),

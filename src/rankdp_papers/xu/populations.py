@@ -22,7 +22,7 @@ import numpy as np
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
 from rankdp.learn.estimator import PairwiseRanker
-from rankdp.learn.feature_tables import ITEM_COLUMNS, USER_COLUMNS, read_features
+from rankdp.learn.training_files import ITEM_COLUMNS, USER_COLUMNS, read_features
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import SeededBits

@@ -18,10 +18,8 @@ import numpy as np
 
 from rankdp.data.rankings import Rankings
 from rankdp.learn.labels import Labels, labels_of
-from rankdp.learn.losses import LOSSES, Loss
-from rankdp.learn.objectives import Objective, Pooled
+from rankdp.learn.linear import Objective, fit_linear
 from rankdp.learn.towers import TwoTowerRanker
-from rankdp.learn.training import Settings, fit_linear
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.types import Floats, Ints
 from rankdp_papers.experiment import Cell, Row, data_home, mean_row
@@ -30,8 +28,6 @@ from rankdp_papers.xu.rivals import built
 
 NOT_PRIVATE = "not private"
 DEBIASED = " + debiased"
-_LOGISTIC = LOSSES["logistic"]
-_STEPS = Settings(l2=1e-3, max_epochs=500, tolerance=1e-6, patience=10)  # what LinearPairwiseRanker takes
 
 
 def towers(cell: Cell) -> list[Row]:
@@ -87,7 +83,7 @@ def sushi_utility(cell: Cell) -> list[Row]:
         items, orders = _plates(home)
         shuffled = orders[cell.generator("split", repetition).permutation(len(orders))]
         train, test = np.split(shuffled, [cell["train_users"]])
-        judge = Pooled(_labels(test), items, _LOGISTIC)
+        judge = _objective(items, _labels(test))
         best.append(judge.accuracy(_one_ranking(items, _labels(train))))
         for name, noisy in zip(cell["mechanisms"], mechanisms, strict=True):
             synthetic = noisy.sample(train, cell.bits("noise", name, cell["epsilon"], repetition))
@@ -113,13 +109,14 @@ def _labels(orders: Ints, mechanism: RankingMechanism | None = None) -> Labels:
     return labels_of(table, mechanism.name, mechanism.epsilon, pairs=False)
 
 
+def _objective(items: Floats, labels: Labels) -> Objective:
+    """Of f(u, i) = b . y_i, where users have no features."""
+    return Objective(labels, np.zeros((len(labels), 0)), items)
+
+
 def _one_ranking(items: Floats, labels: Labels) -> Floats:
     """b of f(u, i) = b . y_i: LinearPairwiseRanker(interaction=False), without the scikit-learn around it."""
-
-    def build(loss: Loss) -> tuple[Objective, None]:
-        return Pooled(labels, items, loss), None
-
-    return fit_linear(build, _LOGISTIC, items.shape[1], _STEPS)[0]
+    return fit_linear(_objective(items, labels), None, "logistic")[0]
 
 
 def _ratio_row(values: list[float], best: list[float], **columns: str) -> Row:
