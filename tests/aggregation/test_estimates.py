@@ -205,7 +205,7 @@ def test_groups_of_one_voter_have_standard_errors(request, monkeypatch):
     assert len(found.mechanisms) == 200
     usual = (pair_estimator(mechanism("reinsertion", 5, "2.2")).mean_variance + 0.2) / 200
     assert found.win_rates.standard_errors[0, 1] == pytest.approx(usual**0.5, rel=0.2)
-    monkeypatch.setattr("rankdp.aggregation.tallies._MOST_GROUPS", 150)
+    monkeypatch.setattr("rankdp.aggregation.origin._MOST_GROUPS", 150)
     with pytest.raises(Unsupported, match="voters must share at most 150 different lengths and epsilons"):
         aggregate(poll, "reinsertion")
 
@@ -330,7 +330,7 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
             lambda: aggregate(TABLE, "kendall", 1).order("median"),
             "method must be one of borda, copeland, bradley-terry, kemeny, got 'median'",
         ),
-        (lambda: aggregate(TABLE, "kendall", 1).win_rates.interval(1), "level must be a number between 0 and 1, got 1"),
+        (lambda: aggregate(TABLE, "kendall", 1).win_rates.interval(1), "level must be a number above 0 and below 1, got 1"),
         (
             lambda: aggregate(rankdp.Rankings.from_orders([["a"]]), "kendall", 1),
             "no ranking lists two items or more: there is nothing to aggregate",
@@ -402,8 +402,8 @@ def test_required_voters_are_enough(request):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((5, 1, 0), "half_width must be a share between 0 and 1, got 0"),
-        ((5, 1, 0.1, "auto", 1), "level must be a number between 0 and 1, got 1"),
+        ((5, 1, 0), "half_width must be a number above 0 and below 1, got 0"),
+        ((5, 1, 0.1, "auto", 1), "level must be a number above 0 and below 1, got 1"),
         ((5, 1, 0.1, "best"), "mechanism must be auto or one of"),
         ((1, 1, 0.1), "items must be an integer of at least 2, got 1"),
     ],

@@ -19,16 +19,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.aggregation.origin import Origin
-from rankdp.aggregation.tallies import Choose, Tallies, Tally
+from rankdp.aggregation.origin import Origin, known_origin
+from rankdp.aggregation.tallies import Tallies, Tally
+from rankdp.checks import one_of, share
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.counts import PairCounts
 from rankdp.data.files import open_rankings
@@ -36,13 +35,12 @@ from rankdp.data.rankings import Rankings
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import mechanism as build
-from rankdp.privacy.exact import Real, one_each, positive
+from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.release import Release
 from rankdp.rankers.bradley_terry import fit_wins
-from rankdp.theory.estimators import rank_estimator, share_estimator
+from rankdp.theory.estimators import Estimator, rank_estimator, share_estimator
+from rankdp.types import Floats, Longs
 
-Floats = NDArray[np.float64]
 Combine = Literal["precision", "voters"]
 """How groups of voters with different noise are weighed: by one over its variance, or by their number."""
 
@@ -91,8 +89,7 @@ class Aggregate:
         combine: Combine = "precision",
         release: Release[None] | None = None,
     ) -> None:
-        if combine not in get_args(Combine):
-            raise InputError(f"combine must be one of {', '.join(get_args(Combine))}, got {combine!r}")
+        one_of("combine", combine, get_args(Combine))
         if not tallies:
             raise InputError("no ranking lists two items or more: there is nothing to aggregate")
         self.items, self.combine, self.release = items, combine, release
@@ -133,36 +130,17 @@ class Aggregate:
     @cached_property
     def mean_ranks(self) -> Estimate:
         """Each item's mean rank, 1 for the best, among the voters who list it."""
-        length, landed = self._one_length("mean ranks")
-        parts, bias = [], 0.0
-        for tally in self._tallies:
-            estimator = rank_estimator(tally.mechanism, tally.bias)
-            weight = self._weight(estimator.mean_variance + (length**2 - 1) / 12)
-            voters, squares = tally.landed.sum(axis=1), tally.landed @ estimator.values**2
-            parts.append(_Part(length, weight, voters, tally.landed @ estimator.values, squares))
-            bias = max(bias, estimator.bias)
-        with np.errstate(invalid="ignore"):
-            naive = landed @ np.arange(1.0, length + 1) / landed.sum(axis=1)
-        return Estimate(*_weighted(parts), naive, bias)
+        length = self._one_length("mean ranks")
+        return self._by_position(rank_estimator, (length**2 - 1) / 12, np.arange(1.0, length + 1))
 
     @cached_property
     def shares(self) -> Estimate:
         """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
-        length, landed = self._one_length("shares of positions")
-        parts, bias = [], 0.0
-        for tally in self._tallies:
-            estimator = share_estimator(tally.mechanism, tally.bias)
-            weight = self._weight(estimator.mean_variance + (1 - 1 / length) / length)
-            voters = tally.landed.sum(axis=1, keepdims=True) + np.zeros(length)
-            sums, squares = tally.landed @ estimator.values, tally.landed @ estimator.values**2
-            parts.append(_Part(length, weight, voters, sums, squares))
-            bias = max(bias, estimator.bias)
-        with np.errstate(invalid="ignore"):
-            naive = landed / landed.sum(axis=1, keepdims=True)
-        return Estimate(*_weighted(parts), naive, bias)
+        length = self._one_length("shares of positions")
+        return self._by_position(share_estimator, (1 - 1 / length) / length, np.eye(length))
 
     @property
-    def pair_voters(self) -> NDArray[np.int64]:
+    def pair_voters(self) -> Longs:
         """Row i, column j: how many voters list both."""
         both = sum((tally.cells[:, :, 0] for tally in self._tallies if tally.pairs), np.zeros((len(self.items),) * 2))
         return np.rint(both + both.T).astype(np.int64)
@@ -176,8 +154,7 @@ class Aggregate:
             "borda": minus the mean rank; "copeland": against how many others the item has the majority, even ones
             counting half; "bradley-terry": the centred log-strength; "kemeny": minus the place in Kemeny's ranking.
         """
-        if method not in SCORES:
-            raise InputError(f"method must be one of {', '.join(SCORES)}, got {method!r}")
+        one_of("method", method, SCORES)
         return SCORES[method](self)
 
     def order(self, method: str = "borda") -> tuple[str, ...]:
@@ -193,13 +170,33 @@ class Aggregate:
     def _weight(self, variance: float) -> float:
         return 1 / variance if self.combine == "precision" else 1.0
 
-    def _one_length(self, what: str) -> tuple[int, NDArray[np.int64]]:
+    def _one_length(self, what: str) -> int:
         lengths = sorted({tally.mechanism.items for tally in self._tallies})
         if len(lengths) > 1:
             raise Unsupported(
                 f"{what} need rankings of one length, got {lengths[0]} to {lengths[-1]} items listed: use win rates"
             )
-        return lengths[0], sum((tally.landed for tally in self._tallies), np.zeros_like(self._tallies[0].landed))
+        return lengths[0]
+
+    def _by_position(
+        self, undo: Callable[[RankingMechanism, float], Estimator], between: float, naive: Floats
+    ) -> Estimate:
+        """Means, over the voters who list an item, of h and of ``naive`` at its position.
+
+        ``between`` is the variance between voters who order the items at random.
+        """
+        parts, bias = [], 0.0
+        for tally in self._tallies:
+            estimator = undo(tally.mechanism, tally.bias)
+            weight = self._weight(estimator.mean_variance + between)
+            voters = tally.landed @ np.ones_like(naive)
+            sums, squares = tally.landed @ estimator.values, tally.landed @ estimator.values**2
+            parts.append(_Part(len(naive), weight, voters, sums, squares))
+            bias = max(bias, estimator.bias)
+        landed = np.sum([tally.landed for tally in self._tallies], axis=0)
+        with np.errstate(invalid="ignore"):
+            counted = landed @ naive / (landed @ np.ones_like(naive))
+        return Estimate(*_weighted(parts), counted, bias)
 
 
 def _borda(result: Aggregate) -> Floats:
@@ -255,7 +252,7 @@ class _Part(NamedTuple):
 
     length: int
     weight: float
-    voters: NDArray[Any]
+    voters: Floats
     sums: Floats
     squares: Floats
 
@@ -286,9 +283,7 @@ def _weighted(parts: Sequence[_Part]) -> tuple[Floats, Floats]:
 
 def quantile(level: float) -> float:
     """How many standard errors a normal interval of this level reaches to each side."""
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise InputError(f"level must be a number between 0 and 1, got {level!r}")
-    return NormalDist().inv_cdf((1 + level) / 2)
+    return NormalDist().inv_cdf((1 + share("level", level)) / 2)
 
 
 def aggregate(
@@ -315,25 +310,17 @@ def aggregate(
     bias
         Allow a win rate this much bias (and a mean rank that share of its range) where this saves variance.
     """
-    if isinstance(rankings, Release):
-        if mechanism is not None or epsilon is not None:
-            raise InputError("a release knows its mechanism and epsilon: give neither")
-        origin, table = Origin.stated(rankings.provenance.parameters), rankings.value
-        if not isinstance(table, Rankings):
-            raise InputError(f"the release must hold a rankdp.Rankings, got {type(table).__name__}")
-        tallies = _counted([(table, None)], _chooser(origin), origin.epsilon, bias)
-        return _finish(tallies, table.items, combine, Release(None, rankings.guarantee, rankings.provenance))
-    if not isinstance(rankings, Rankings):
-        raise InputError(f"rankings must be a rankdp.Rankings or a release of one, got {type(rankings).__name__}")
-    if mechanism is None:
+    release = Release(None, rankings.guarantee, rankings.provenance) if isinstance(rankings, Release) else None
+    each = [mechanism] if mechanism is None or isinstance(mechanism, str) else list(mechanism)
+    code = {name: number for number, name in enumerate(dict.fromkeys(each))}
+    table, origin = known_origin(rankings, next(iter(code), None), epsilon)
+    if origin is None:
         raise InputError("mechanism must be given: rankings alone do not say what they went through")
-    names, codes = _named(mechanism, len(rankings))
-    if one_each(epsilon):
-        own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
-        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
-        epsilon = None
-    exact = None if epsilon is None else positive(cast(Real, epsilon))
-    return _finish(_counted([(rankings, codes)], _builder(names), exact, bias), rankings.items, combine)
+    if len(each) != len(table) and each != [mechanism]:
+        raise InputError(f"mechanism must be one name or one for each of the {len(table)} rankings, got {len(each)}")
+    tallies = Tallies([origin, *(Origin.said(str(name), origin.epsilon) for name in list(code)[1:])], bias)
+    tallies.add(table, np.array([code[name] for name in each]))
+    return Aggregate(table.items, tallies.ordered(range(len(table.items))), combine, release)
 
 
 def aggregate_file(
@@ -373,62 +360,17 @@ def aggregate_file(
     if stated is not None:
         origin, release = stated
         origin.check(mechanism, epsilon, epsilon_column)
-        choose, common, column = _chooser(origin), origin.epsilon, origin.epsilon_column
     elif mechanism is None:
         raise InputError(f"{os.fspath(path)}{SIDECAR} is missing: say which mechanism and epsilon made the rankings")
     elif (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     else:
-        choose, column = _builder([mechanism]), epsilon_column
-        common = None if epsilon is None else positive(epsilon)
-    with open_rankings(path, items=items, epsilon_column=column) as reader:
-        tallies = _counted(((batch, None) for batch in reader), choose, common, bias)
-        names, declared = reader.items, reader.declared_items
-    return _finish(tallies, names, combine, release, sort=not declared)
-
-
-def _counted(
-    batches: Iterable[tuple[Rankings, NDArray[np.int64] | None]], choose: Choose, epsilon: Fraction | None, bias: float
-) -> Tallies:
-    tallies = Tallies(choose, epsilon, bias)
-    for batch, codes in batches:
-        tallies.add(batch, codes)
-    return tallies
-
-
-def _finish(
-    tallies: Tallies,
-    names: tuple[str, ...],
-    combine: Combine,
-    release: Release[None] | None = None,
-    *,
-    sort: bool = False,
-) -> Aggregate:
-    """All groups with all items, in natural order of their names where the file did not say another."""
-    order = sorted(range(len(names)), key=lambda place: natural(names[place])) if sort else list(range(len(names)))
-    groups = [tallies.groups[group] for group in sorted(tallies.groups)]
-    for tally in groups:
-        tally.reordered(order)
-    return Aggregate(tuple(names[place] for place in order), groups, combine, release)
-
-
-def _chooser(origin: Origin) -> Choose:
-    return lambda length, epsilon, _: origin.choose(length, epsilon)
-
-
-def _builder(names: Sequence[str]) -> Choose:
-    """Mechanisms by name, ``names[code]``; an unknown name is refused here."""
-    for name in names:
-        build(name, 2, 1)
-    return lambda length, epsilon, code: cast(RankingMechanism, build(names[code], length, epsilon))
-
-
-def _named(mechanism: str | Sequence[str], rows: int) -> tuple[list[str], NDArray[np.int64] | None]:
-    if isinstance(mechanism, str):
-        return [mechanism], None
-    each = list(mechanism)
-    if len(each) != rows:
-        raise InputError(f"mechanism must be one name or one for each of the {rows} rankings, got {len(each)}")
-    code: dict[str, int] = {}
-    codes = np.array([code.setdefault(name, len(code)) for name in each], dtype=np.int64)
-    return list(code), codes
+        origin = Origin.said(mechanism, None if epsilon is None else positive(epsilon), epsilon_column)
+    tallies = Tallies([origin], bias)
+    with open_rankings(path, items=items, epsilon_column=origin.epsilon_column) as reader:
+        for batch in reader:
+            tallies.add(batch)
+        names, order = reader.items, list(range(len(reader.items)))
+        if not reader.declared_items:
+            order.sort(key=lambda item: natural(names[item]))
+    return Aggregate(tuple(names[item] for item in order), tallies.ordered(order), combine, release)

@@ -56,27 +56,13 @@ class Origin:
 
     @classmethod
     def said(cls, mechanism: str, epsilon: Fraction | None, epsilon_column: str | None = None) -> Origin:
-        """The origin that a caller states; an unknown mechanism is refused.
-
-        Parameters
-        ----------
-        mechanism, epsilon, epsilon_column
-            What made the rankings.
-        """
+        """The origin that a caller states; an unknown mechanism is refused."""
         build(mechanism, 2, 1)
         return cls(mechanism, None, epsilon, epsilon_column, "the caller")
 
     @classmethod
     def stated(cls, parameters: Any, where: str = "the release") -> Origin:
-        """The origin that the parameters of a release state.
-
-        Parameters
-        ----------
-        parameters
-            ``release.provenance.parameters``, or the same from a file.
-        where
-            The name of the release, for messages.
-        """
+        """The origin that ``release.provenance.parameters`` state; ``where`` names the release in messages."""
         try:
             choices = {}
             for choice in parameters["choices"]:
@@ -96,13 +82,7 @@ class Origin:
 
     @classmethod
     def beside(cls, path: str | os.PathLike[str]) -> tuple[Origin, Release[None]] | None:
-        """What PATH.release.json states: the origin of the rankings and their promise; None without such a file.
-
-        Parameters
-        ----------
-        path
-            The file of synthetic rankings.
-        """
+        """What PATH.release.json states: the origin of the rankings and their promise; None without such a file."""
         facts, name = read_sidecar(path), os.fspath(path) + SIDECAR
         if facts is None:
             return None
@@ -118,15 +98,7 @@ class Origin:
             raise InputError(f"{name} states neither a guarantee nor that its file is a rehearsal") from None
 
     def choose(self, length: int, epsilon: Fraction) -> RankingMechanism:
-        """The mechanism that a voter's ranking went through.
-
-        Parameters
-        ----------
-        length
-            How many items the ranking lists.
-        epsilon
-            The voter's epsilon.
-        """
+        """The mechanism that a voter's ranking of ``length`` items went through at their epsilon."""
         if self.choices is None:
             return cast(RankingMechanism, build(self.asked_for, length, epsilon))
         if (length, float(epsilon)) not in self.choices:
@@ -135,13 +107,7 @@ class Origin:
         return cast(RankingMechanism, build(name, length, exact))
 
     def check(self, mechanism: str | None, epsilon: Real | None, epsilon_column: str | None) -> None:
-        """Refuse what the caller says about the rankings where the release says otherwise.
-
-        Parameters
-        ----------
-        mechanism, epsilon, epsilon_column
-            What the caller says; None for nothing.
-        """
+        """Refuse what the caller says about the rankings (None for nothing) where the release says otherwise."""
         names = sorted({name for name, _ in (self.choices or {}).values()})
         if mechanism is not None and mechanism != self.asked_for and [mechanism] != names:
             raise InputError(f"{self.where} says that {' and '.join(names)} made the rankings, got {mechanism!r}")
@@ -157,16 +123,10 @@ class Origin:
 
 
 def known_origin(rankings: Any, mechanism: Any, epsilon: Any) -> tuple[Rankings, Origin | None]:
-    """A table of rankings and what made it; None where nothing is said about that.
+    """The table of ``Rankings``, and what made it: None where the caller says nothing and there is no release.
 
-    Parameters
-    ----------
-    rankings
-        A release of rankings, which knows its origin, or rankings.
-    mechanism
-        The name of what made the rankings, or the parameters of the release that they come from.
-    epsilon
-        At which epsilon, one for all or one per row; None stands for ``rankings.epsilons``.
+    ``mechanism`` may be a name or the parameters of a release; ``epsilon`` is one for all, or one per row, or None for
+    ``rankings.epsilons``.
     """
     if isinstance(rankings, Release):
         if mechanism is not None or epsilon is not None:
@@ -195,16 +155,9 @@ def known_origin(rankings: Any, mechanism: Any, epsilon: Any) -> tuple[Rankings,
 def groups_of(
     rankings: Rankings, epsilon: Fraction | None, codes: Longs | None = None
 ) -> tuple[list[tuple[int, Fraction, int]], Longs]:
-    """The different (length, epsilon, code) among rankings, and which of these each row has.
+    """The different (length, epsilon, code) among rankings, and which of them each row has.
 
-    Parameters
-    ----------
-    rankings
-        The rankings.
-    epsilon
-        The one epsilon of all of them; None where each row has its own.
-    codes
-        A number from 0 for each row, by which to tell rows apart further.
+    ``epsilon`` is that of all rows, or None where each has its own; ``codes`` tell rows apart further.
     """
     column = rankings.epsilons if epsilon is None else np.zeros(len(rankings))
     if column is None:
@@ -218,13 +171,7 @@ def groups_of(
 
 
 def check_groups(count: int) -> None:
-    """Refuse more groups than can be told apart in reasonable time.
-
-    Parameters
-    ----------
-    count
-        How many different lengths, epsilons and mechanisms there are.
-    """
+    """Refuse so many lengths and epsilons that undoing the noise of each would take too long."""
     if count > _MOST_GROUPS:
         raise Unsupported(
             f"voters must share at most {_MOST_GROUPS:,} different lengths and epsilons, got more: "

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from rankdp.aggregation.estimates import quantile
+from rankdp.checks import share
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
@@ -73,8 +74,7 @@ def required_voters(
     bias
         The bias that a win rate may have; it is taken off the half width.
     """
-    if isinstance(half_width, bool) or not isinstance(half_width, (int, float)) or not 0 < half_width < 1:
-        raise InputError(f"half_width must be a share between 0 and 1, got {half_width!r}")
+    share("half_width", half_width)
     z = quantile(level)
     built = build(mechanism, items, positive(epsilon), objective="aggregate")
     assert isinstance(built, RankingMechanism)

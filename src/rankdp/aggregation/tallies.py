@@ -7,22 +7,18 @@ counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdp.aggregation.origin import Origin, check_groups, groups_of
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import Unsupported
+from rankdp.jit import kernel
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.privacy.exact import positive
 from rankdp.theory.estimators import Estimator, pair_estimator
-
-Choose = Callable[[int, Fraction, int], RankingMechanism]
-"""The mechanism that a voter's ranking went through: by its length, its epsilon and the code of a name."""
-
-_MOST_GROUPS = 1000
+from rankdp.types import Floats, Ints, Longs
 
 
 class Tally:
@@ -31,8 +27,8 @@ class Tally:
     def __init__(self, mechanism: RankingMechanism, bias: float) -> None:
         self.mechanism, self.bias = mechanism, bias
         self.voters = 0
-        self.landed: NDArray[np.int64] = np.zeros((0, mechanism.items), dtype=np.int64)
-        self.cells: NDArray[np.float64] = np.zeros((0, 0, 3))
+        self.landed: Longs = np.zeros((0, mechanism.items), dtype=np.int64)
+        self.cells: Floats = np.zeros((0, 0, 3))
         self.refusal: Unsupported | None = None
         self.pairs: Estimator | None = None
         try:
@@ -40,20 +36,16 @@ class Tally:
         except Unsupported as refusal:
             self.refusal = refusal
 
-    def add(self, orders: NDArray[np.int32], items: int) -> None:
+    def add(self, orders: Ints, items: int) -> None:
         """Sum rankings of this group, which list indices below ``items``; a stream may meet new ones."""
-        from rankdp.aggregation.tally_rankings import tally_pairs, tally_positions
-
-        more = items - len(self.landed)
-        if more:
-            self.landed = np.pad(self.landed, ((0, more), (0, 0)))
-            self.cells = np.pad(self.cells, ((0, more), (0, more), (0, 0))) if self.pairs else self.cells
+        if items > len(self.landed):
+            self.reorder(range(items))
         self.voters += len(orders)
-        tally_positions(orders, self.landed)
+        _tally_positions(orders, self.landed)
         if self.pairs:
-            tally_pairs(orders, self.pairs.values - 0.5, self.cells)
+            _tally_pairs(orders, self.pairs.values - 0.5, self.cells)
 
-    def reordered(self, items: list[int]) -> None:
+    def reorder(self, items: Sequence[int]) -> None:
         """Put the items into another order, adding those that this group never met."""
         more = len(items) - len(self.landed)
         self.landed = np.pad(self.landed, ((0, more), (0, 0)))[items]
@@ -62,42 +54,51 @@ class Tally:
 
 
 class Tallies:
-    """All groups of a table of rankings."""
+    """All groups of a table of rankings; ``origins`` say what made them, the one of each row by its code."""
 
-    def __init__(self, choose: Choose, epsilon: Fraction | None, bias: float) -> None:
-        self.choose, self.epsilon, self.bias = choose, epsilon, bias
+    def __init__(self, origins: Sequence[Origin], bias: float) -> None:
+        self.origins, self.bias = origins, bias
         self.groups: dict[tuple[int, Fraction, int], Tally] = {}
 
-    def add(self, batch: Rankings, codes: NDArray[np.int64] | None = None) -> None:
-        """Sum a batch; ``codes`` say which of several mechanisms each row went through."""
-        if self.epsilon is None and batch.epsilons is None:
-            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
-        if self.epsilon is not None and codes is None and batch.complete:
-            self._add(batch.orders, len(batch.items), self.epsilon, 0, len(batch.items))
-            return
-        own, own_code = np.unique(_column(batch.epsilons, self.epsilon, len(batch)), return_inverse=True)
-        code = np.zeros(len(batch), dtype=np.int64) if codes is None else codes
-        width = batch.orders.shape[1] + 1
-        key = (code * len(own) + own_code) * width + batch.lengths
-        for kind in np.unique(key).tolist():
-            (name, which), length = divmod(kind // width, len(own)), kind % width
-            epsilon = self.epsilon or positive(float(own[which]))
-            self._add(batch.orders[key == kind], length, epsilon, name, len(batch.items))
+    def add(self, batch: Rankings, codes: Longs | None = None) -> None:
+        """Sum a batch."""
+        kinds, rows = groups_of(batch, self.origins[0].epsilon, codes)
+        for number, kind in enumerate(kinds):
+            length, epsilon, code = kind
+            if length < 2:
+                continue  # one item has no order
+            if kind not in self.groups:
+                check_groups(len(self.groups) + 1)
+                self.groups[kind] = Tally(self.origins[code].choose(length, epsilon), self.bias)
+            self.groups[kind].add(np.ascontiguousarray(batch.orders[rows == number, :length]), len(batch.items))
 
-    def _add(self, orders: NDArray[np.int32], length: int, epsilon: Fraction, name: int, items: int) -> None:
-        if length < 2:
-            return  # one item has no order
-        group = (length, epsilon, name)
-        if group not in self.groups:
-            if len(self.groups) == _MOST_GROUPS:
-                raise Unsupported(
-                    f"voters must share at most {_MOST_GROUPS:,} different lengths and epsilons, got more: "
-                    "let them choose from a few"
-                )
-            self.groups[group] = Tally(self.choose(length, epsilon, name), self.bias)
-        self.groups[group].add(np.ascontiguousarray(orders[:, :length]), items)
+    def ordered(self, items: Sequence[int]) -> list[Tally]:
+        """The groups by length, epsilon and code, all with these items in this order."""
+        tallies = [self.groups[kind] for kind in sorted(self.groups)]
+        for tally in tallies:
+            tally.reorder(items)
+        return tallies
 
 
-def _column(own: NDArray[np.float64] | None, one: Fraction | None, rows: int) -> NDArray[np.float64]:
-    """Each voter's epsilon, or nothing to tell voters apart by."""
-    return np.zeros(rows) if own is None or one is not None else own
+@kernel
+def _tally_positions(orders: Ints, landed: Longs) -> None:
+    """landed[i, b] grows by the rankings that have item i at position b."""
+    rows, length = orders.shape
+    for u in range(rows):
+        for b in range(length):
+            landed[orders[u, b], b] += 1
+
+
+@kernel
+def _tally_pairs(orders: Ints, scores: Floats, cells: Floats) -> None:
+    """cells[i, j] grows, for rankings with i at b1 before j at b2, by 1, scores[b1, b2] and its square."""
+    rows, length = orders.shape
+    for u in range(rows):
+        for b1 in range(length - 1):
+            first = cells[orders[u, b1]]
+            for b2 in range(b1 + 1, length):
+                score = scores[b1, b2]
+                cell = first[orders[u, b2]]
+                cell[0] += 1.0
+                cell[1] += score
+                cell[2] += score * score
