@@ -330,7 +330,10 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
             lambda: aggregate(TABLE, "kendall", 1).order("median"),
             "method must be one of borda, copeland, bradley-terry, kemeny, got 'median'",
         ),
-        (lambda: aggregate(TABLE, "kendall", 1).win_rates.interval(1), "level must be a number above 0 and below 1, got 1"),
+        (
+            lambda: aggregate(TABLE, "kendall", 1).win_rates.interval(1),
+            "level must be a number above 0 and below 1, got 1",
+        ),
         (
             lambda: aggregate(rankdp.Rankings.from_orders([["a"]]), "kendall", 1),
             "no ranking lists two items or more: there is nothing to aggregate",
