@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from rankdp.checks import one_of, share, whole
 from rankdp.errors import InputError
 from rankdp.planning.situation import (
     EVERYDAY,
@@ -27,32 +28,17 @@ from rankdp.planning.situation import (
 from rankdp.privacy.exact import Real, positive
 
 
-def _ranking(**public: Any) -> Situation:
-    from rankdp.planning.ranking_plans import OneRanking
-
-    return OneRanking(**public)
-
-
-def _comparisons(**public: Any) -> Situation:
-    from rankdp.planning.comparison_plans import ManyComparisons
-
-    return ManyComparisons(**public)
+def _loaded(module: str, name: str) -> Callable[..., Situation]:
+    """A situation whose module is loaded when it is asked for: a plan is quick from a standing start."""
+    return lambda **public: getattr(import_module(f"rankdp.planning.{module}"), name)(**public)
 
 
-def _scores(**public: Any) -> Situation:
-    from rankdp.planning.score_plans import ScoreVector
-
-    return ScoreVector(**public)
-
-
-#: each loads only what it needs itself: a plan is quick from a standing start
 SITUATIONS: dict[str, Callable[..., Situation]] = {
-    "ranking": _ranking,
-    "comparisons": _comparisons,
-    "scores": _scores,
+    "ranking": _loaded("ranking_plans", "OneRanking"),
+    "comparisons": _loaded("comparison_plans", "ManyComparisons"),
+    "scores": _loaded("score_plans", "ScoreVector"),
 }
 _CURVE_POINTS = 8
-_NOTHING = 5e-4
 _WORTH_PUBLISHING = 0.8  # of a top list's members that belong there
 
 
@@ -91,18 +77,14 @@ class Plan:
     def curves(self) -> dict[str, tuple[float, ...]]:
         """The measure at those epsilons, for each option; of slow ones only where the plan has it anyway, else NaN."""
         return {
-            one.name: self._points(one)
-            if one.name in self.situation.slow
-            else _curve(self.situation, one, self.measure, self.epsilons, self.request)
-            for one in self.choices
+            choice.name: tuple(
+                math.nan
+                if choice.name in self.situation.slow and epsilon not in (self.epsilon, choice.epsilon)
+                else self.situation.accuracy(choice.name, self.measure, epsilon, self.request)
+                for epsilon in self.epsilons
+            )
+            for choice in self.choices
         }
-
-    def _points(self, one: Choice) -> tuple[float, ...]:
-        known = {self.epsilon, one.epsilon}
-        return tuple(
-            self.situation.accuracy(one.name, self.measure, epsilon, self.request) if epsilon in known else math.nan
-            for epsilon in self.epsilons
-        )
 
     @property
     def recommended(self) -> Choice:
@@ -184,8 +166,7 @@ def plan(
     Plan
         Every mechanism with what it delivers, the best first.
     """
-    if situation not in SITUATIONS:
-        raise InputError(f"situation must be one of {', '.join(SITUATIONS)}, got {situation!r}")
+    one_of("situation", situation, SITUATIONS)
     targets = {"pairs": pairs, "exact": exact, "overlap": overlap, "half_width": half_width}
     asked = [name for name, value in targets.items() if value is not None]
     if len(asked) + (epsilon is not None) != 1:
@@ -194,7 +175,8 @@ def plan(
         described = SITUATIONS[situation](**public)
     except TypeError as problem:
         raise InputError(f"a plan for {situation}: {str(problem).partition('__init__() ')[2]}") from None
-    request = _request(described, top, level)
+    longest = described.items - 1
+    request = Request(min(3, longest) if top is None else whole("top", top, 1, longest), share("level", level))
     if epsilon is not None:
         return _what_epsilon_buys(described, request, float(positive(epsilon)), PAIRS if top is None else TOP)
     measure = MEASURES[asked[0]]
@@ -204,30 +186,16 @@ def plan(
     return _what_accuracy_needs(described, request, measure, measure.check(targets[asked[0]]))  # type: ignore[arg-type]
 
 
-def _request(situation: Situation, top: int | None, level: float) -> Request:
-    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top < situation.items):
-        raise InputError(f"top must be a whole number from 1 to {situation.items - 1}, got {top!r}")
-    if not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise InputError(f"level must be a number above 0 and below 1, got {level!r}")
-    return Request(top or min(3, situation.items - 1), float(level))
-
-
 def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, measure: Measure) -> Plan:
     if not LEAST <= epsilon <= MOST:
         raise InputError(f"epsilon must be between {LEAST:g} and {MOST:g} for a plan, got {epsilon:g}")
     choices = _choices(situation, request, measure, epsilon, dict.fromkeys(situation.options, epsilon))
     best = choices[0]
-    told = [
-        request.phrase(one, best.accuracy[one.name])
-        for one in situation.measures
-        if not math.isnan(best.accuracy[one.name])
-    ]
-    sentences = [
-        f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives "
-        + " and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part)
-        + "."
-    ]
-    return Plan(situation, request, measure, None, epsilon, choices, (*sentences, *situation.assumptions))
+    known = [kind for kind in situation.measures if not math.isnan(best.accuracy[kind.name])]
+    *told, last = [request.phrase(kind, best.accuracy[kind.name]) for kind in known]
+    given = f"{', '.join(told)} and {last}" if told else last
+    sentence = f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives {given}."
+    return Plan(situation, request, measure, None, epsilon, choices, (sentence, *situation.assumptions))
 
 
 def _what_accuracy_needs(situation: Situation, request: Request, measure: Measure, target: float) -> Plan:
@@ -281,7 +249,7 @@ def _choices(
 def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
     """What an everyday epsilon does give: pairs, and the longest top list that mostly holds."""
     best = max(
-        (one for one in situation.options),
+        situation.options,
         key=lambda option: (situation.accuracy(option, PAIRS, EVERYDAY, request), option == name),
     )
     pairs = situation.accuracy(best, PAIRS, EVERYDAY, request)
@@ -298,24 +266,6 @@ def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
         return [f"{said}."]
     k = max(lists, key=lambda one: lists[one] if not math.isnan(lists[one]) else -1)
     return [f"{said}; a published top {k} would hold {lists[k]:.0%} of the true one."]
-
-
-def _curve(
-    situation: Situation, one: Choice, measure: Measure, epsilons: tuple[float, ...], request: Request
-) -> tuple[float, ...]:
-    """From the option's own epsilon up and down; a share that has come to all or to nothing stays there."""
-    begin = bisect_left(epsilons, one.epsilon)
-    values = [math.nan] * len(epsilons)
-    for way, end in ((range(begin, len(epsilons)), 1.0), (range(begin - 1, -1, -1), 0.0)):
-        settled = math.nan
-        for place in way:
-            if math.isnan(settled):
-                values[place] = situation.accuracy(one.name, measure, epsilons[place], request)
-            else:
-                values[place] = settled
-            if measure.share and abs(values[place] - end) < _NOTHING:
-                settled = values[place]
-    return tuple(values)
 
 
 def short(epsilon: float) -> str:

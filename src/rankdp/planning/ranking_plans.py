@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from rankdp.errors import InputError, Unsupported
+from rankdp.checks import whole
+from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import MECHANISMS, mechanism, serving
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
@@ -20,9 +21,7 @@ class OneRanking(Situation):
     protects = ITEM_POSITION
 
     def __init__(self, items: int) -> None:
-        if isinstance(items, bool) or not isinstance(items, int) or not 2 <= items <= _MOST_ITEMS:
-            raise InputError(f"items must be an integer from 2 to {_MOST_ITEMS:,}, got {items!r}")
-        self.items = items
+        self.items = whole("items", items, 2, _MOST_ITEMS)
         self.subject = f"a ranking of {items} items"
         self.options = serving(items)
         self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from rankdp.checks import positive
 from rankdp.errors import InputError
 
 EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is said whenever much more is asked for
@@ -41,10 +42,6 @@ class Measure:
             return "below 0.1%" if value > 0 else "0%"
         return "above 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
 
-    def meets(self, value: float, target: float) -> bool:
-        """Whether an accuracy is as good as the target."""
-        return value >= target if self.share else value <= target
-
     def lead(self, value: float, target: float) -> float:
         """How far an accuracy is ahead of the target, not negative if it meets it; NaN if it is not known.
 
@@ -60,11 +57,10 @@ class Measure:
 
     def check(self, target: float) -> float:
         """A target that can be asked for, or one sentence that says why not."""
-        if isinstance(target, bool) or not isinstance(target, (int, float)) or not math.isfinite(target) or target <= 0:
-            raise InputError(f"{self.name} must be a finite number above 0, got {target!r}")
-        if self.share and target >= 1:
+        asked = positive(self.name, target)
+        if self.share and asked >= 1:
             raise InputError(f"{self.name} must be a share below 1, since noise never leaves certainty, got {target!r}")
-        return float(target)
+        return asked
 
 
 PAIRS = Measure("pairs", "pairs in order", "{value} of pairs in order")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankdp.checks import one_of
 from rankdp.errors import InputError
 
 PROTECT = ("comparison", "outcome", "voter")
@@ -38,8 +39,7 @@ class Protection:
     @classmethod
     def of(cls, protect: str, max_per_voter: int | None) -> Protection:
         """The unit called ``protect``; voters need the largest number of comparisons that each may contribute."""
-        if protect not in PROTECT:
-            raise InputError(f"protect must be one of {', '.join(PROTECT)}, got {protect!r}")
+        one_of("protect", protect, PROTECT)
         if protect != "voter":
             if max_per_voter is not None:
                 raise InputError(f"max_per_voter goes with protect='voter' only, got protect={protect!r}")
