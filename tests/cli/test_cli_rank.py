@@ -128,7 +128,7 @@ def test_unknown_bounds_are_dashes_and_warnings_notes(directory: Path) -> None:
         (["--protect", "comparison", "--delta", "1e-6"], "Gaussian noise does not pay in objective perturbation"),
         (["--protect", "comparison", "--link", "probit"], "no guarantee is known for the probit link"),
         (["--protect", "comparison", "--link", "x"], "link must be one of logistic, secant, best-of-three, got 'x'"),
-        (["--protect", "outcome", "--top", "9"], "top must be a whole number from 1 to the number of items, 3, got 9"),
+        (["--protect", "outcome", "--top", "9"], "top must be an integer from 1 to 3, got 9"),
         (["--protect", "outcome", "--level", "2"], "level must be a number above 0 and below 1, got 2.0"),
         (["--protect", "outcome", "--ridge", "-1"], "ridge must be a finite number above 0, got -1.0"),
         (["--protect", "outcome", "-o", "board.xls"], "board.xls: the ending must be one of"),

@@ -148,10 +148,10 @@ def test_elo():
         (3, 1.0, None, "level must be a number above 0 and below 1, got 1.0"),
         (3, math.nan, None, "level must be a number above 0 and below 1, got nan"),
         (3, "high", None, "level must be a number above 0 and below 1, got 'high'"),
-        (3, 0.95, 0, "top must be a whole number from 1 to the number of items, 3, got 0"),
-        (3, 0.95, 4, "top must be a whole number from 1 to the number of items, 3, got 4"),
-        (3, 0.95, 1.5, "top must be a whole number from 1 to the number of items, 3, got 1.5"),
-        (3, 0.95, True, "top must be a whole number from 1 to the number of items, 3, got True"),
+        (3, 0.95, 0, "top must be an integer from 1 to 3, got 0"),
+        (3, 0.95, 4, "top must be an integer from 1 to 3, got 4"),
+        (3, 0.95, 1.5, "top must be an integer from 1 to 3, got 1.5"),
+        (3, 0.95, True, "top must be an integer from 1 to 3, got True"),
     ],
 )
 def test_refusals(items, level, top, sentence):

@@ -367,7 +367,7 @@ def test_protect_must_be_said(table):
         ({"link": "loglog"}, "link must be one of logistic, secant, best-of-three, got 'loglog'"),
         ({"calibration": "loose"}, "calibration must be one of tight, paper, got 'loose'"),
         ({"level": 95}, "level must be a number above 0 and below 1, got 95"),
-        ({"top": 7}, "top must be a whole number from 1 to the number of items, 6, got 7"),
+        ({"top": 7}, "top must be an integer from 1 to 6, got 7"),
         ({"items": None}, "items must list the public items, or items_from_data=True must say"),
         ({"items": ["a"]}, "a leaderboard needs at least 2 items, got 1"),
         ({"protect": "comparison", "ridge": 0.01}, "ridge is too small for epsilon 1: the Hessian alone would spend"),

@@ -167,7 +167,7 @@ def test_bounds_are_never_read_from_the_scores():
 
 
 def test_outside_is_one_of_two():
-    with pytest.raises(InputError, match="outside must be 'refuse' or 'clip', got 'drop'"):
+    with pytest.raises(InputError, match="outside must be one of refuse, clip, got 'drop'"):
         privatize_scores([1], 1, bounds=(0, 1), outside="drop")
 
 

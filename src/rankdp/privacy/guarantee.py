@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from rankdp.checks import whole
 from rankdp.errors import InputError
 from rankdp.privacy.exact import upwards
 
@@ -122,9 +123,7 @@ class Guarantee:
         releases
             How many, at least 1.
         """
-        if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
-            raise InputError(f"releases must be an integer of at least 1, got {releases!r}")
-        return self.compose(*[self] * (releases - 1))
+        return self.compose(*[self] * (whole("releases", releases, 1) - 1))
 
     def for_rows_of_a_voter(self, rows: int) -> Guarantee:
         """The guarantee for a voter with several rows in one release, each drawn on its own.
@@ -142,9 +141,7 @@ class Guarantee:
             return self
         if self.whole_ranking_epsilon is None:
             raise InputError(f"no local-DP epsilon is known for a guarantee that protects {self.protects!r}")
-        whole = self.whole_ranking_epsilon
-        exact = whole if isinstance(whole, Fraction) else Fraction(whole)
-        return replace(self, protects=WHOLE_RANKING, epsilon=exact)
+        return replace(self, protects=WHOLE_RANKING, epsilon=Fraction(self.whole_ranking_epsilon))
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -210,23 +207,10 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a JSON sidecar: exact epsilons as text, and the words."""
-        whole = self.whole_ranking_epsilon
-        return {
-            "protects": self.protects,
-            "model": "local" if self.local else "central",
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "whole_ranking_epsilon": str(whole) if isinstance(whole, Fraction) else whole,
-            "releases": self.releases,
-            "personal": self.personal,
-            "listed_items_public": self.listed_items_public,
-            "rho": self.rho,
-            "renyi": [list(point) for point in self.renyi],
-            "idealized": self.idealized,
-            "rows_per_voter": self.rows_per_voter,
-            "limits": list(self.limits),
-            "explanation": self.explain(),
-        }
+        data = {name: str(value) if isinstance(value, Fraction) else value for name, value in asdict(self).items()}
+        model = "local" if data.pop("local") else "central"
+        curve = [list(point) for point in self.renyi]
+        return {**data, "model": model, "renyi": curve, "limits": list(self.limits), "explanation": self.explain()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
@@ -238,13 +222,13 @@ class Guarantee:
             What ``to_dict`` returned, for example the "guarantee" of a .release.json file.
         """
         try:
-            whole = data["whole_ranking_epsilon"]
+            local_dp = data["whole_ranking_epsilon"]
             return cls(
                 protects=str(data["protects"]),
                 epsilon=Fraction(data["epsilon"]),
                 delta=Fraction(data["delta"]),
                 local=data["model"] == "local",
-                whole_ranking_epsilon=Fraction(whole) if isinstance(whole, str) else whole,
+                whole_ranking_epsilon=Fraction(local_dp) if isinstance(local_dp, str) else local_dp,
                 releases=int(data["releases"]),
                 personal=bool(data["personal"]),
                 listed_items_public=bool(data["listed_items_public"]),

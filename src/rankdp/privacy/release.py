@@ -88,3 +88,9 @@ class Release(Generic[T]):
 
     def __repr__(self) -> str:
         return f"Release({self.value!r}, {self.provenance.mechanism}: {self.explain()})"
+
+
+def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:
+    """A value drawn from ``bits`` at this moment: with its guarantee, or as the rehearsal it is."""
+    provenance = Provenance.now(mechanism, parameters, bits)
+    return Release(value, guarantee if provenance.seed is None else None, provenance)

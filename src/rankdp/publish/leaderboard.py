@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.checks import share, whole
 from rankdp.errors import InputError
+from rankdp.types import Flags, Floats, Ints, Longs
 
 ELO = 400 / math.log(10)
 _DRAWS = 4000
 _DENSE_UP_TO = 1500
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,16 @@ class Leaderboard:
     """Items with their scores, best first."""
 
     items: tuple[str, ...]
-    scores: Vector
-    low: Vector
-    high: Vector
-    ranks: NDArray[np.int64]
-    rank_low: NDArray[np.int64]
-    rank_high: NDArray[np.int64]
+    scores: Floats
+    low: Floats
+    high: Floats
+    ranks: Longs
+    rank_low: Longs
+    rank_high: Longs
     level: float
     score_name: str
     top: int | None = None
-    top_probability: Vector | None = None
+    top_probability: Floats | None = None
     warnings: tuple[str, ...] = ()
 
     def as_elo(self) -> Leaderboard:
@@ -75,17 +75,16 @@ def check_request(items: int, level: float, top: int | None) -> None:
     """Refuse a level or a top-k that no leaderboard of so many items can have."""
     if items < 2:
         raise InputError(f"a leaderboard needs at least 2 items, got {items}")
-    if not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise InputError(f"level must be a number above 0 and below 1, got {level!r}")
-    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= items):
-        raise InputError(f"top must be a whole number from 1 to the number of items, {items}, got {top!r}")
+    share("level", level)
+    if top is not None:
+        whole("top", top, 1, items)
 
 
 def build(
     items: tuple[str, ...],
-    scores: Vector,
-    centres: Vector,
-    errors: NDArray[np.float64],
+    scores: Floats,
+    centres: Floats,
+    errors: Floats,
     *,
     level: float,
     score_name: str,
@@ -119,7 +118,7 @@ def build(
     """
     order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
-    known: NDArray[np.bool_] = np.all(np.isfinite(errors), axis=1)
+    known: Flags = np.all(np.isfinite(errors), axis=1)
     above, below = np.full((2, len(items)), [[math.inf], [-math.inf]])
     above[known], below[known] = np.quantile(errors[known], [1 - tail, tail], axis=1)
     low, high = np.minimum(centres - above, scores), np.maximum(centres - below, scores)
@@ -146,9 +145,7 @@ def build(
     return replace(board, warnings=(*warnings, *_indistinct(board)))
 
 
-def _plausible(
-    centres: Vector, errors: NDArray[np.float64], known: NDArray[np.bool_], spread: float
-) -> NDArray[np.float64]:
+def _plausible(centres: Floats, errors: Floats, known: Flags, spread: float) -> Floats:
     """Draws of the true scores given the released ones, in columns.
 
     Noise spreads released scores further than the truth, so the first of many owes its place to luck too. With truths
@@ -172,7 +169,7 @@ def _plausible(
     kept = spreads[drawn] / (spreads[drawn] + variance[:, None])
     own = np.sqrt(spreads[drawn]) * random.standard_normal(errors.shape)
     around = centres[:, None] - middles[drawn] - np.where(known[:, None], errors, 0)
-    truths: NDArray[np.float64] = middles[drawn] + kept * around + (1 - kept) * own
+    truths: Floats = middles[drawn] + kept * around + (1 - kept) * own
     return truths
 
 
@@ -192,7 +189,7 @@ def _indistinct(board: Leaderboard) -> list[str]:
     return [f"At this epsilon places {shown} cannot be told apart."]
 
 
-def information(first: NDArray[Any], second: NDArray[Any], weight: Vector, items: int) -> Vector:
+def information(first: NDArray[Any], second: NDArray[Any], weight: Floats, items: int) -> Floats:
     """The Fisher information sum of weight (e_i - e_j)(e_i - e_j)^T, dense."""
     matrix = np.zeros((items, items))
     np.add.at(matrix, (first, second), -weight)
@@ -202,8 +199,8 @@ def information(first: NDArray[Any], second: NDArray[Any], weight: Vector, items
 
 
 def simulated_errors(
-    matrix: Vector, noise: Callable[[int], Vector], random: np.random.Generator
-) -> tuple[NDArray[np.float64], Callable[[Vector], Vector]]:
+    matrix: Floats, noise: Callable[[int], Floats], random: np.random.Generator
+) -> tuple[Floats, Callable[[Floats], Floats]]:
     """Columns of draws of H^+ (z + w), and the map v -> H^+ v. ``noise(count)`` draws privacy noise on wins.
 
     A one-dimensional ``matrix`` stands for its diagonal alone, good enough for long lists. Items outside the largest
@@ -227,7 +224,7 @@ def simulated_errors(
     return drawn, lambda vector: basis @ (scale * (basis.T @ vector))
 
 
-def _parts(matrix: Vector) -> tuple[int, NDArray[np.int32]]:
+def _parts(matrix: Floats) -> tuple[int, Ints]:
     """How many parts with nothing between them the items fall into, and the part of each."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -46,7 +46,8 @@ from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.release import Provenance, Release
+from rankdp.privacy.release import Release, released
+from rankdp.types import Longs
 
 _BATCHES_AHEAD = 4
 _ROWS_NAMED = 5
@@ -292,7 +293,7 @@ class _Run:
         self.bits = bits or SecureBits()
         self.mechanisms: dict[tuple[int, Fraction], RankingMechanism] = {}
         self._partial, self._items, self._rows_per_voter = False, 0, 1
-        self._voter_keys: list[NDArray[np.int64]] = []
+        self._voter_keys: list[Longs] = []
         self._admitting = Lock()
 
     def look(self, batch: Rankings) -> list[Group]:
@@ -401,7 +402,6 @@ class _Run:
 
     def release(self, value: Any, **facts: Any) -> Release[Any]:
         """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
-        guarantee = self.guarantee()
         used = {chosen.name for chosen in self.mechanisms.values()}
         parameters = {
             "asked_for": self.name,
@@ -412,8 +412,8 @@ class _Run:
             ],
             **facts,
         }
-        provenance = Provenance.now(" + ".join(name for name in MECHANISMS if name in used), parameters, self.bits)
-        return Release(value, None if provenance.seed is not None else guarantee, provenance)
+        mechanism = " + ".join(name for name in MECHANISMS if name in used)
+        return released(value, self.guarantee(), mechanism, parameters, self.bits)
 
 
 def _streamed(run: _Run, reader: RankingsReader) -> Generator[Rankings, None, None]:

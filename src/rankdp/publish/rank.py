@@ -18,9 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
@@ -31,12 +29,13 @@ from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.release import Provenance, Release
+from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.publish.vote_scores import Drawn, Public, count_cost, objective
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
+from rankdp.types import Longs
 
 METHODS = ("bradley-terry", "copeland")
 SCALES = ("log-strength", "elo")
@@ -105,17 +104,7 @@ def rank(
         The leaderboard with its guarantee and provenance.
     """
     request = BoardRequest.of(
-        epsilon,
-        protect=protect,
-        method=method,
-        max_per_voter=max_per_voter,
-        top=top,
-        scale=scale,
-        delta=delta,
-        ridge=ridge,
-        link=link,
-        calibration=calibration,
-        level=level,
+        epsilon, protect, method, max_per_voter, top, scale, delta, ridge, link, calibration, level
     )
     counted = request.count(Comparisons.of(votes, **reading))
     bits = bits or SecureBits()
@@ -144,7 +133,6 @@ class BoardRequest:
     def of(
         cls,
         epsilon: Real,
-        *,
         protect: str,
         method: str,
         max_per_voter: int | None,
@@ -188,7 +176,7 @@ class CountedVotes:
 
     request: BoardRequest
     items: tuple[str, ...]
-    half_wins: NDArray[np.int64]
+    half_wins: Longs
     counts: PairCounts | None
     warnings: list[str]
 
@@ -222,8 +210,7 @@ class CountedVotes:
             **({"noisy_comparisons": public.comparisons} if spent else {}),
             **drawn.parameters,
         }
-        provenance = Provenance.now(asked.method, parameters, bits)
-        return Release(self._board(public, drawn), None if bits.seed is not None else self.guarantee, provenance)
+        return released(self._board(public, drawn), self.guarantee, asked.method, parameters, bits)
 
     def _scores(self, public: Public, epsilon: Fraction, bits: Bits) -> Drawn:
         """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
@@ -288,12 +275,10 @@ def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
 
 def _check_words(method: str, scale: str, calibration: str, ridge: float | None, link: str) -> None:
     """Refuse names that are not known, or do not go together."""
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    one_of("method", method, METHODS)
+    one_of("calibration", calibration, CALIBRATIONS)
     if scale not in SCALES or (scale == "elo" and method == "copeland"):
         raise InputError(f"scale must be log-strength, or elo with bradley-terry, got {scale!r} with {method}")
-    if calibration not in CALIBRATIONS:
-        raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
     if method == "copeland" and (ridge is not None or link != "logistic"):
         raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdp.checks import one_of
 from rankdp.data.atomic import NewFile
 from rankdp.data.score_files import check_ending, encoded, read_scores
 from rankdp.errors import InputError
@@ -24,7 +24,8 @@ from rankdp.mechanisms.scores.grid import ScoreMechanism, check_bounds
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.release import Provenance, Release
+from rankdp.privacy.release import Release, released
+from rankdp.types import Floats
 
 Outside = Literal["refuse", "clip"]
 
@@ -71,7 +72,7 @@ def privatize_scores(
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     """
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before any score is looked at
-    _check_outside(outside)
+    one_of("outside", outside, ("refuse", "clip"))
     names = list(x) if isinstance(x, Mapping) else None
     scores = _numbers(list(x.values()) if isinstance(x, Mapping) else x, names)
     job = _job(len(scores), epsilon, bounds, noise, delta, p, gamma)
@@ -79,7 +80,8 @@ def privatize_scores(
     with spending(ledger, job.guarantee, f"{job.name} noise on scores", bits) as charge:
         noisy = _draw(job, inside, clamp_output, bits)
         value = noisy if names is None else dict(zip(names, noisy.tolist(), strict=True))
-        release = _release(job, value, bits, scores=len(scores), outside=outside, clamp_output=clamp_output)
+        facts = {"scores": len(scores), "outside": outside, "clamp_output": clamp_output}
+        release: Release[Any] = released(value, job.guarantee, job.name, {**job.parameters, **facts}, bits)
         charge.commit(release.provenance)
     return release
 
@@ -138,15 +140,20 @@ def privatize_scores_file(
     """
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
-    _check_outside(outside)
+    one_of("outside", outside, ("refuse", "clip"))
     table = read_scores(source, item_column, score_column)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
     inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
-    facts = {"scores": len(table.scores), "outside": outside, "clamp_output": clamp_output}
+    facts = {
+        "scores": len(table.scores),
+        "outside": outside,
+        "clamp_output": clamp_output,
+        "columns_left_out": list(table.left_out),
+    }
     what = f"{job.name} noise on scores, {target}"
     with NewFile(target, source=source) as file, spending(ledger, job.guarantee, what, bits) as charge:
         noisy = _draw(job, inside, clamp_output, bits)
-        release = _release(job, Path(target), bits, **facts, columns_left_out=list(table.left_out))
+        release = released(Path(target), job.guarantee, job.name, {**job.parameters, **facts}, bits)
         content = encoded(target, table, noisy)
         charge.leaves()
         file.write(content)
@@ -161,16 +168,11 @@ def _job(count: int, epsilon: Any, bounds: Any, noise: str, delta: Any, p: Any, 
     return score_mechanism(noise, bounds=bounds, epsilon=epsilon, delta=delta, p=p, gamma=gamma, count=count)
 
 
-def _check_outside(outside: str) -> None:
-    if outside not in ("refuse", "clip"):
-        raise InputError(f"outside must be 'refuse' or 'clip', got {outside!r}")
-
-
 def _which(row: int, names: Any) -> str:
     return f"score {row + 1}" if names is None else f"the score of {names[row]!r}"
 
 
-def _numbers(x: Any, names: Any) -> NDArray[np.float64]:
+def _numbers(x: Any, names: Any) -> Floats:
     """The scores as floats, each a finite number."""
     if isinstance(x, (str, bytes)) or not (hasattr(x, "__len__") or hasattr(x, "__array__")):
         raise InputError(f"scores must be a row of numbers or a mapping of names to numbers, got {type(x).__name__}")
@@ -201,7 +203,7 @@ def _number(value: Any, row: int, names: Any) -> float:
         raise InputError(f"{_which(row, names)} must be a finite number, got {value!r}") from None
 
 
-def _within(scores: NDArray[np.float64], job: ScoreMechanism, outside: str, names: Any) -> NDArray[np.float64]:
+def _within(scores: Floats, job: ScoreMechanism, outside: str, names: Any) -> Floats:
     """The scores, refused or clipped where they leave the bounds."""
     low, high = float(job.grid.low), float(job.grid.high)
     if outside == "refuse":
@@ -216,12 +218,6 @@ def _within(scores: NDArray[np.float64], job: ScoreMechanism, outside: str, name
     return np.clip(scores, low, high)
 
 
-def _draw(job: ScoreMechanism, scores: NDArray[np.float64], clamp_output: bool, bits: Bits) -> NDArray[np.float64]:
+def _draw(job: ScoreMechanism, scores: Floats, clamp_output: bool, bits: Bits) -> Floats:
     noisy = job.sample(scores, bits)
     return np.clip(noisy, float(job.grid.low), float(job.grid.high)) if clamp_output else noisy
-
-
-def _release(job: ScoreMechanism, value: Any, bits: Bits, **facts: Any) -> Release[Any]:
-    """The value with its guarantee, or as the rehearsal it is; ``facts`` are public."""
-    provenance = Provenance.now(job.name, {**job.parameters, **facts}, bits)
-    return Release(value, None if provenance.seed is not None else job.guarantee, provenance)

@@ -32,6 +32,7 @@ from rankdp.privacy.noise import discrete_laplace
 from rankdp.publish import leaderboard
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.links import LOGISTIC, Link
+from rankdp.types import Floats, Longs
 
 SPREAD = 1 / 3
 """The variance that true log-strengths are expected to have."""
@@ -58,9 +59,9 @@ class Public:
 class Drawn:
     """Scores that may be published, with what their errors look like."""
 
-    scores: NDArray[np.float64]
-    centres: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    scores: Floats
+    centres: Floats
+    errors: Floats
     parameters: dict[str, Any]
     warnings: list[str]
 
@@ -95,7 +96,7 @@ def choose_ridge(degree: float, noise_variance: float) -> float:
     return (information + noise_variance) / (information * SPREAD)
 
 
-def copeland(half_wins: NDArray[np.int64], public: Public, noisy: NoisyWins, bits: Bits) -> Drawn:
+def copeland(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> Drawn:
     """Wins with noise. Their sampling variance is at most that of binomial counts with the same mean."""
     scores = noisy.sample(half_wins, bits) / 2
     trials = public.comparisons if public.design is None else _halves(public.design) / 2
@@ -107,7 +108,7 @@ def copeland(half_wins: NDArray[np.int64], public: Public, noisy: NoisyWins, bit
 
 
 def from_wins(
-    public: Public, noisy: NoisyWins, true_half_wins: NDArray[np.int64], ridge: float | None, link: Link, bits: Bits
+    public: Public, noisy: NoisyWins, true_half_wins: Longs, ridge: float | None, link: Link, bits: Bits
 ) -> Drawn:
     """Bradley-Terry scores from noisy wins and the public design."""
     assert public.design is not None
@@ -174,8 +175,8 @@ def objective(
 
 
 def _errors(
-    public: Public, scores: NDArray[np.float64], ridge: float, link: Link, noise: Callable[[int], NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    public: Public, scores: Floats, ridge: float, link: Link, noise: Callable[[int], Floats]
+) -> tuple[Floats, Floats]:
     """Scores freed from the ridge's pull, and draws of their error."""
     items = len(public.items)
     random = np.random.default_rng(0)
@@ -198,7 +199,7 @@ def _errors(
     return scores + ridge * inverse(scores), errors
 
 
-def _halves(design: PairCounts) -> NDArray[np.int64]:
+def _halves(design: PairCounts) -> Longs:
     """Twice the number of comparisons of each item: a fact of the design, independent of the outcomes."""
     return design.half_wins + design.half_losses
 
@@ -220,13 +221,11 @@ def design_warnings(public: Public) -> list[str]:
     return warnings
 
 
-def _unbeaten(items: tuple[str, ...], half_wins: NDArray[np.int64], halves: NDArray[np.int64]) -> list[str]:
+def _unbeaten(items: tuple[str, ...], half_wins: Longs, halves: Longs) -> list[str]:
     """Items whose released wins reach an end of what their comparisons allow: the ridge alone holds their score."""
-    never = [item for item, wins, most in zip(items, half_wins, halves, strict=True) if most and wins >= most]
-    always = [item for item, wins, most in zip(items, half_wins, halves, strict=True) if most and wins <= 0]
     warnings = []
-    if never:
-        warnings.append(f"Perhaps never beaten, so their scores rest on the ridge: {', '.join(never[:10])}.")
-    if always:
-        warnings.append(f"Perhaps always beaten, so their scores rest on the ridge: {', '.join(always[:10])}.")
+    for how_often, extreme in (("never", half_wins >= halves), ("always", half_wins <= 0)):
+        named = [items[index] for index in np.flatnonzero(extreme & (halves > 0))[:10]]
+        if named:
+            warnings.append(f"Perhaps {how_often} beaten, so their scores rest on the ridge: {', '.join(named)}.")
     return warnings
