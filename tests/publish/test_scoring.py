@@ -297,6 +297,8 @@ def test_arguments_are_refused_before_anything_is_read(tmp_path):
         ({"epsilon": 1}, "bounds must be given"),
         ({"epsilon": 1, "bounds": (0, 1), "noise": "ball"}, "epsilon must not be given for ball noise"),
         ({"epsilon": 1, "bounds": (0, 1), "outside": "drop"}, "outside must be"),
+        ({"bounds": (0, 1), "noise": "ball", "delta": "1e-274"}, "this privacy needs noise of"),
+        ({"bounds": (0, 1), "noise": "ball", "delta": "1e-400", "p": 3}, "this privacy needs noise of"),
     ]:
         with pytest.raises(InputError, match=sentence):
             privatize_scores_file(tmp_path / "no such file.csv", tmp_path / "out.csv", **options)

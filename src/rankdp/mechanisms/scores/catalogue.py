@@ -8,6 +8,7 @@ The grid is chosen from public numbers only: the bounds, what is asked for and, 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rankdp.checks import one_of
@@ -65,5 +66,9 @@ def score_mechanism(
     low, high = check_bounds(bounds)
     asked = Asked.read(epsilon, delta, p, gamma, count if "count" in kind.needs else None)
     if steps is None:
-        steps = fitting_steps(kind(Grid(low, high, _TRIAL_STEPS), asked).deviation / _TRIAL_STEPS)
+        try:
+            spread = kind(Grid(low, high, _TRIAL_STEPS), asked).deviation / _TRIAL_STEPS
+        except (OverflowError, ZeroDivisionError):  # more noise than a float can state
+            spread = math.inf
+        steps = fitting_steps(spread)
     return kind(Grid(low, high, steps), asked)
