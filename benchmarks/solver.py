@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import race
 from benchmarks.report import Table, digits, times, verdict
-from rankdp.data.counts import count_pairs
+from rankdp.data.counts import PairCounts
 from rankdp.rankers import bradley_terry
 from rankdp.rankers.bootstrap import bootstrap
 
@@ -43,7 +43,7 @@ class Rows:
 
     def ours(self) -> bradley_terry.Fit:
         """Count and fit."""
-        return bradley_terry.fit(count_pairs(self.left, self.right, self.half_wins, self.items))
+        return bradley_terry.fit(PairCounts.from_pairs(self.left, self.right, self.half_wins, items=self.items))
 
     def theirs(self) -> Any:
         """The same with evalica."""
@@ -89,7 +89,7 @@ def _fit_row(problem: str, data: Rows, target: float) -> tuple[str, ...]:
 
 
 def _bootstrap_rows(data: Rows) -> list[tuple[str, ...]]:
-    counts = count_pairs(data.left, data.right, data.half_wins, data.items)
+    counts = PairCounts.from_pairs(data.left, data.right, data.half_wins, items=data.items)
 
     def ours() -> NDArray[np.float64]:
         return bootstrap(counts, _DRAWS, seed=1, tolerance=_RESIDUAL)

@@ -66,8 +66,8 @@ def test_what_was_recognised_is_said():
         (VOTES, {"items_from_data": True}, "may be made public; got both"),
         (VOTES, {"items": ["a", "tie"]}, "an item is called 'tie', which as an outcome would be ambiguous"),
         (VOTES, {"items": ["a", "a"]}, "items must be different, got 'a' twice"),
-        (VOTES, {"on_problem": "ignore"}, "on_problem must be 'refuse' or 'drop', got 'ignore'"),
-        (VOTES, {"both_bad": "keep"}, "both_bad must be 'tie' or 'drop', got 'keep'"),
+        (VOTES, {"on_problem": "ignore"}, "on_problem must be one of refuse, drop, got 'ignore'"),
+        (VOTES, {"both_bad": "keep"}, "both_bad must be one of tie, drop, got 'keep'"),
         (VOTES, {"engine": "abacus"}, "engine must be 'auto', 'process', 'duckdb' or an Ibis backend, got 'abacus'"),
         (VOTES | {"left": [[1], [2], [3]]}, {}, "frame: the column 'left' must hold texts or numbers"),
     ],
@@ -81,7 +81,7 @@ def test_refused(table, options, sentence):
 def test_more_refusals(tmp_path):
     votes = Comparisons.from_frame(pa.table(VOTES), items=ITEMS)
     for c in (0, -1, 1.5, True):
-        with pytest.raises(InputError, match="must be a whole number of at least 1, got"):
+        with pytest.raises(InputError, match="must be an integer of at least 1, got"):
             votes.bound(c)
     with pytest.raises(InputError, match="no column holds the voter"):
         Comparisons.from_frame(pa.table(VOTES).drop("voter"), items=ITEMS).bound(2)

@@ -156,7 +156,7 @@ def test_refused_paths(tmp_path):
     assert "this is a directory" in refused(tmp_path)
     assert "the ending must be one of .csv" in refused(write(tmp_path / "votes.xlsx", "x"))
     path = write(tmp_path / "votes.csv", "rank_1\na\n")
-    with pytest.raises(InputError, match="batch_rows must be 1 or more, got 0"):
+    with pytest.raises(InputError, match="batch_rows must be an integer of at least 1, got 0"):
         open_rankings(path, batch_rows=0)
     if os.geteuid():
         path.chmod(0)
@@ -401,7 +401,7 @@ def test_refused_writing(tmp_path):
     assert "not a regular file" in refusal(os.mkfifo(tmp_path / "f.csv") or tmp_path / "f.csv")
     assert "there are no ties to write" in refusal(tmp_path / "v.toc")
     assert "only CSV files are written in the long layout" in refusal(tmp_path / "v.parquet", layout="long")
-    assert 'layout must be "wide" or "long", got \'tall\'' in refusal(path, layout="tall")
+    assert "layout must be one of wide, long, got 'tall'" in refusal(path, layout="tall")
     assert "the ending must be one of" in refusal(tmp_path / "v.doc")
     with pytest.raises(InputError, match=r"a \.soc file holds complete rankings only"):
         rankings.write(tmp_path / "v.soc")

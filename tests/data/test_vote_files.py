@@ -89,7 +89,7 @@ def test_a_dictionary_with_codes_beyond_its_end_is_refused():
     codes = pa.array([0, 1, 7], pa.int32())
     broken = pa.DictionaryArray.from_arrays(codes, pa.array(["item 0", "item 1"]), safe=False)
     frame = pa.table({"winner": broken, "loser": ["item 2"] * 3})
-    with pytest.raises(InputError, match="frame: the votes could not be read"):
+    with pytest.raises(InputError, match="frame: the table could not be read"):
         Comparisons.from_frame(frame, items=ITEMS).count()
 
 
@@ -105,7 +105,7 @@ def test_what_an_engine_raises_is_one_sentence():
             with pytest.raises(InputError) as caught:
                 votes.count()
             said = str(caught.value)
-    assert said.startswith("frame: the votes could not be read (")
+    assert said.startswith("frame: the table could not be read (")
     assert "out of order" in said
 
 

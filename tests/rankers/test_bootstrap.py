@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankdp.data.counts import PairCounts, count_pairs, one_win_component
+from rankdp.data.counts import PairCounts, one_win_component
 from rankdp.errors import InputError
 from rankdp.rankers import bootstrap as bootstrapping
 from rankdp.rankers.bootstrap import bootstrap
@@ -19,7 +19,7 @@ def counts() -> PairCounts:
     left = generator.integers(0, 10, 6_000)
     right = (left + generator.integers(1, 10, 6_000)) % 10
     won = generator.random(6_000) < 1 / (1 + np.exp(strengths[right] - strengths[left]))
-    return count_pairs(left, right, 2 * won, 10)
+    return PairCounts.from_pairs(left, right, 2 * won, items=10)
 
 
 def covariance(counts: PairCounts, theta: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ def test_the_seed_decides_and_the_threads_do_not(counts):
 
 def test_tables_without_a_maximum_ask_for_a_ridge():
     """Every one of them is noticed: at strengths of 25 the gradient of an unbeaten item is as good as 0."""
-    counts = count_pairs([0, 0, 0, 1, 1, 2], [1, 1, 2, 0, 2, 0], [2] * 6, ["a", "b", "c"])
+    counts = PairCounts.from_pairs([0, 0, 0, 1, 1, 2], [1, 1, 2, 0, 2, 0], [2] * 6, items=["a", "b", "c"])
     redraw = bootstrapping._resampler(counts, "comparisons")
     won = redraw(50, np.random.default_rng(1).spawn(1)[0])
     tables = [PairCounts.from_pairs(counts.first, counts.second, row[::2], row[1::2], items=3) for row in won]

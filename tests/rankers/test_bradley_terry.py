@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdp.data.counts import PairCounts, count_pairs
+from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import newton_kernels as kernels
 from rankdp.rankers.bradley_terry import fit, fit_wins
@@ -29,7 +29,7 @@ def table(items: int, comparisons: int, seed: int, spread: float = 0.7, ties: fl
     left = generator.integers(0, items, comparisons)
     right = (left + generator.integers(1, items, comparisons)) % items
     won = generator.random(comparisons) < 1 / (1 + np.exp(strengths[right] - strengths[left]))
-    return count_pairs(left, right, np.where(generator.random(comparisons) < ties, 1, 2 * won), items)
+    return PairCounts.from_pairs(left, right, np.where(generator.random(comparisons) < ties, 1, 2 * won), items=items)
 
 
 def objective(counts, theta, link=LOGISTIC, ridge=0.0, linear=0.0):
@@ -46,7 +46,7 @@ def read(path):
     names = sorted({line[side] for line in lines for side in ("item_1", "item_2")})
     place = {name: i for i, name in enumerate(names)}
     columns = ([place[line[side]] for line in lines] for side in ("item_1", "item_2"))
-    return count_pairs(*columns, [int(2 * float(line["outcome"])) for line in lines], names)
+    return PairCounts.from_pairs(*columns, [int(2 * float(line["outcome"])) for line in lines], items=names)
 
 
 # other solvers
@@ -78,7 +78,7 @@ def test_evalica_finds_the_same_strengths_with_ties():
     winners = [(evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.X)[half] for half in halves]
     result = evalica.bradley_terry(left.tolist(), right.tolist(), winners, tolerance=1e-12, limit=10_000)
     theirs = np.log(result.scores.sort_index().to_numpy())
-    ours = fit(count_pairs(left, right, halves, 15))
+    ours = fit(PairCounts.from_pairs(left, right, halves, items=15))
     np.testing.assert_allclose(ours.theta, theirs - theirs.mean(), atol=1e-7)
 
 
@@ -182,7 +182,7 @@ def test_with_a_ridge_every_table_has_a_solution(wins, ridge, linear, name):
 
 
 def test_several_comparisons_add_up_and_a_tie_is_half_a_win_each():
-    twice = count_pairs([0, 0, 1, 2, 0], [1, 1, 2, 0, 1], [2, 1, 2, 2, 0], 3)
+    twice = PairCounts.from_pairs([0, 0, 1, 2, 0], [1, 1, 2, 0, 1], [2, 1, 2, 2, 0], items=3)
     added = PairCounts.from_dense([[0, 1.5, 0], [1.5, 0, 1], [1, 0, 0]])
     assert twice == added
     np.testing.assert_allclose(fit(twice).theta, fit(added).theta)
@@ -272,7 +272,7 @@ def test_one_item_alone():
     ],
 )
 def test_without_a_maximum_the_items_are_named_and_a_ridge_helps(columns, items, reason):
-    counts = count_pairs(*map(list, columns), list(items))
+    counts = PairCounts.from_pairs(*map(list, columns), items=list(items))
     with pytest.raises(InputError, match=f"no maximum without a ridge: .*{reason}.*give a ridge above 0"):
         fit(counts)
     fitted = fit(counts, ridge=0.01)

@@ -14,7 +14,6 @@ from rankdp.data.counts import (
     PairCounts,
     always_beaten,
     components,
-    count_pairs,
     never_beaten,
     one_win_component,
     win_components,
@@ -43,7 +42,7 @@ def rows(draw):
 @given(data=rows())
 def test_counting_agrees_with_the_plain_loop(data):
     items, left, right, halves = data
-    counts = count_pairs(left, right, halves, items)
+    counts = PairCounts.from_pairs(left, right, halves, items=items)
     table = plain(left, right, halves, items)
     np.testing.assert_array_equal(counts.dense() * 2, table)
     assert counts == PairCounts.from_dense(table / 2)
@@ -58,7 +57,7 @@ def test_counting_agrees_with_the_plain_loop(data):
 @given(rows())
 def test_graphs_agree_with_transitive_closures(data):
     items, left, right, halves = data
-    counts = count_pairs(left, right, halves, items)
+    counts = PairCounts.from_pairs(left, right, halves, items=items)
     beats = np.eye(items, dtype=bool) | (plain(left, right, halves, items) > 0)
     met = beats | beats.T
     for _ in range(4):
@@ -76,7 +75,7 @@ def test_many_items_are_counted_without_a_square_table():
     left = generator.integers(0, items, rows)
     right = (left + generator.integers(1, 40, rows)) % items
     halves = generator.integers(0, 3, rows)
-    counts = count_pairs(left, right, halves, items)
+    counts = PairCounts.from_pairs(left, right, halves, items=items)
     assert counts == PairCounts.from_pairs(left, right, halves, 2 - halves, items=items)
     assert counts.halves.sum() == 2 * rows
 
@@ -84,9 +83,9 @@ def test_many_items_are_counted_without_a_square_table():
 def test_a_long_chain_needs_more_than_a_few_sweeps():
     n = 500
     place = np.random.default_rng(1).permutation(n)
-    cycle = count_pairs(place, np.roll(place, 1), np.full(n, 2), n)
+    cycle = PairCounts.from_pairs(place, np.roll(place, 1), np.full(n, 2), items=n)
     assert one_win_component(cycle)
-    assert not one_win_component(count_pairs(place[1:], place[:-1], np.full(n - 1, 2), n))
+    assert not one_win_component(PairCounts.from_pairs(place[1:], place[:-1], np.full(n - 1, 2), items=n))
 
 
 def test_rankings_compare_every_pair_they_list():
@@ -101,7 +100,7 @@ def test_rankings_compare_every_pair_they_list():
 
 
 def test_unbeaten_and_beaten_items():
-    counts = count_pairs([0, 0, 1, 3], [1, 2, 2, 4], [2, 2, 1, 1], 6)
+    counts = PairCounts.from_pairs([0, 0, 1, 3], [1, 2, 2, 4], [2, 2, 1, 1], items=6)
     assert never_beaten(counts).tolist() == [0]
     assert always_beaten(counts).tolist() == []
     assert components(counts).tolist() == [0, 0, 0, 1, 1, 2]
@@ -131,7 +130,7 @@ def test_counts_are_frozen_and_independent_of_what_they_came_from():
 
 def test_input_arrays_stay_writable():
     left, halves = np.array([0, 1], np.int32), np.array([2, 0], np.int8)
-    count_pairs(left, np.array([1, 2], np.int32), halves, 3)
+    PairCounts.from_pairs(left, np.array([1, 2], np.int32), halves, items=3)
     PairCounts.from_pairs(left, [1, 2], [2, 2], [0, 0], items=3)
     assert left.flags.writeable
     assert halves.flags.writeable

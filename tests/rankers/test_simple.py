@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rankdp import Rankings
-from rankdp.data.counts import PairCounts, count_pairs
+from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.rankers import simple
 
 
 def test_wins_count_a_tie_as_a_half():
-    counts = count_pairs([0, 0, 1, 0], [1, 1, 2, 2], [2, 1, 0, 1], ["a", "b", "c", "d"])
+    counts = PairCounts.from_pairs([0, 0, 1, 0], [1, 1, 2, 2], [2, 1, 0, 1], items=["a", "b", "c", "d"])
     assert simple.wins(counts).tolist() == [2, 0.5, 1.5, 0]
     assert simple.majorities(counts).tolist() == [1.5, 0, 1.5, 0]
 

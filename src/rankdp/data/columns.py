@@ -14,42 +14,12 @@ from typing import Literal
 
 from rankdp.errors import InputError
 
+_WHO = ("respondent", "person", "participant", "subject", "judge", "rater", "annotator", "worker")
+_WHAT = ("ballot", "race", "session")
 VOTER_NAMES = (
-    *(
-        "voter",
-        "voter_id",
-        "voterid",
-        "user",
-        "user_id",
-        "userid",
-        "respondent",
-        "respondent_id",
-        "person",
-        "person_id",
-    ),
-    *(
-        "participant",
-        "participant_id",
-        "subject",
-        "subject_id",
-        "judge",
-        "judge_id",
-        "rater",
-        "rater_id",
-        "annotator",
-    ),
-    *(
-        "annotator_id",
-        "worker",
-        "worker_id",
-        "ballot",
-        "ballot_id",
-        "race",
-        "race_id",
-        "session",
-        "session_id",
-        "id",
-    ),
+    *(f"{who}{end}" for who in ("voter", "user") for end in ("", "_id", "id")),
+    *(f"{who}{end}" for who in (*_WHO, *_WHAT) for end in ("", "_id")),
+    "id",
 )
 ITEM_NAMES = (
     "item",
@@ -92,10 +62,7 @@ def recognise(
     names: Sequence[str], what: str, voter_column: str | None = None, epsilon_column: str | None = None
 ) -> Columns:
     """Find the voter, rank, item and epsilon columns of a table, or say in one sentence what is missing."""
-    refuse_twins(names, what)
-    for option, name in (("voter_column", voter_column), ("epsilon_column", epsilon_column)):
-        if name is not None and name not in names:
-            raise InputError(f"{what}: {option} is {name!r}, but the columns are {listed_names(names)}")
+    check_names(names, what, voter_column=voter_column, epsilon_column=epsilon_column)
     voter = voter_column if voter_column is not None else first_known(names, VOTER_NAMES, {epsilon_column})
     taken = {voter, epsilon_column}
     ranks = _rank_columns([name for name in names if name not in taken], what)
@@ -110,7 +77,7 @@ def recognise_scores(
     names: Sequence[str], what: str, item_column: str | None = None, score_column: str | None = None
 ) -> tuple[str, str]:
     """The item column and the score column of a table of scores, or one sentence that says what is missing."""
-    refuse_twins(names, what)
+    check_names(names, what)
     chosen = []
     for role, asked, known in (("item", item_column, SCORED_NAMES), ("score", score_column, SCORE_NAMES)):
         column = asked if asked is not None else first_known(names, known, set())
@@ -123,13 +90,14 @@ def recognise_scores(
     return chosen[0], chosen[1]
 
 
-def refuse_twins(names: Sequence[str], what: str) -> None:
-    """Refuse a table in which two columns have one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+def check_names(names: Sequence[str], what: str, **asked: str | None) -> None:
+    """Refuse a table in which two columns have one name, or that lacks a column the caller asked for."""
+    for position, name in enumerate(names):
+        if name in names[:position]:
             raise InputError(f"{what}: two columns are called {name!r}")
-        seen.add(name)
+    for option, column in asked.items():
+        if column is not None and column not in names:
+            raise InputError(f"{what}: {option} is {column!r}, but the columns are {listed_names(names)}")
 
 
 def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:
@@ -142,7 +110,7 @@ def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:
         if rank in found:
             raise InputError(f"{what}: the columns {found[rank]!r} and {name!r} both hold rank {rank}")
         found[rank] = name
-    for rank, expected in zip(sorted(found), range(1, len(found) + 1), strict=True):
+    for expected, rank in enumerate(sorted(found), 1):
         if rank == 0:
             raise InputError(f"{what}: the rank columns must start at rank_1, got {found[0]!r}")
         if rank != expected:

@@ -25,47 +25,30 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rankdp.checks import one_of, whole
 from rankdp.data.columns import ITEM_NAMES, first_known, listed_names
 from rankdp.data.counts import PairCounts
 from rankdp.data.tables import check_item, check_items, natural
 from rankdp.data.vote_columns import (
     BothBad,
     Diagnostics,
-    Kind,
     OnProblem,
     VoteColumns,
     VoteRules,
-    either,
     is_blank,
     recognise_votes,
 )
 from rankdp.errors import InputError, system_problem
+from rankdp.types import Longs
 
-
-class Engine(Protocol):
-    """What holds the votes and counts them."""
-
-    @property
-    def what(self) -> str:
-        """The table, in words, for a sentence."""
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """Every column and what it holds."""
-
-    def names(self, columns: VoteColumns) -> set[str]:
-        """Every item that occurs."""
-
-    def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
-        """The counts of all pairs."""
+if TYPE_CHECKING:
+    from rankdp.data.counting import InProcess
+    from rankdp.data.engines import OnEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -94,7 +77,7 @@ class Comparisons(VoteRules):
         Whether the list of items was taken from the votes, which makes public which items occur.
     """
 
-    engine: Engine
+    engine: InProcess | OnEngine
     items_from_data: bool
 
     @classmethod
@@ -138,7 +121,7 @@ class Comparisons(VoteRules):
         if source.endswith((".duckdb", ".ddb")) or table is not None:
             from rankdp.data.engines import duckdb_file
 
-            held: Engine = duckdb_file(source, table)
+            held: InProcess | OnEngine = duckdb_file(source, table)
         elif engine in ("auto", "process"):
             from rankdp.data.counting import InProcess
             from rankdp.data.vote_files import find_files
@@ -176,7 +159,7 @@ class Comparisons(VoteRules):
             from rankdp.data.counting import InProcess
             from rankdp.data.vote_files import Frame
 
-            held: Engine = InProcess(Frame(frame))
+            held: InProcess | OnEngine = InProcess(Frame(frame))
         else:
             from rankdp.data.engines import frame_on
 
@@ -237,7 +220,7 @@ class Comparisons(VoteRules):
     @classmethod
     def _on(
         cls,
-        engine: Engine,
+        engine: InProcess | OnEngine,
         items: Iterable[Any] | str | os.PathLike[str] | None,
         items_from_data: bool,
         voter_column: str | None,
@@ -245,8 +228,8 @@ class Comparisons(VoteRules):
         both_bad: BothBad,
         on_problem: OnProblem,
     ) -> Self:
-        _one_of("both_bad", both_bad, ("tie", "drop"))
-        _one_of("on_problem", on_problem, ("refuse", "drop"))
+        one_of("both_bad", both_bad, get_args(BothBad))
+        one_of("on_problem", on_problem, get_args(OnProblem))
         columns = recognise_votes(engine.kinds, engine.what, voter_column, weight_column)
         if (items is None) == (not items_from_data):
             raise InputError(
@@ -297,14 +280,13 @@ class Comparisons(VoteRules):
             The most comparisons that are kept of one voter, a whole number of at least 1; of several bounds the
             smallest holds.
         """
-        if isinstance(c, bool) or not isinstance(c, (int, np.integer)) or c < 1:
-            raise InputError(f"c, the most comparisons of one voter, must be a whole number of at least 1, got {c!r}")
+        most = whole("c, the most comparisons of one voter,", c, 1)
         if self.columns.voter is None:
             raise InputError(
                 f"{self.engine.what}: no column holds the voter, so that contributions cannot be bounded; "
                 "name it with voter_column"
             )
-        return replace(self, per_voter=min(int(c), self.per_voter or int(c)))
+        return replace(self, per_voter=min(most, self.per_voter or most))
 
     def requiring_outcomes(self) -> Self:
         """The same votes, with a missing outcome refused whatever `on_problem` says."""
@@ -314,7 +296,7 @@ class Comparisons(VoteRules):
         """Half-wins of every pair that was compared."""
         return self.engine.count(self)[0]
 
-    def half_wins(self) -> NDArray[np.int64]:
+    def half_wins(self) -> Longs:
         """Each item's half-wins, in the order of `items`."""
         return self.count().half_wins
 
@@ -327,12 +309,7 @@ class Comparisons(VoteRules):
         return f"Comparisons({self.engine.what}: {len(self.items)} items{bounded})"
 
 
-def _one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} must be {either([repr(choice) for choice in choices])}, got {value!r}")
-
-
-def _from_data(engine: Engine, columns: VoteColumns) -> tuple[str, ...]:
+def _from_data(engine: InProcess | OnEngine, columns: VoteColumns) -> tuple[str, ...]:
     names = sorted((name for name in engine.names(columns) if not is_blank(name)), key=natural)
     for name in names:
         check_item(name, lambda: f"{engine.what}: an item")

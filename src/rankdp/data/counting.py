@@ -28,10 +28,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from rankdp.data.counts import PairCounts, pairs_of_dense
-from rankdp.data.tables import MISSING
+from rankdp.data.counts import PairCounts
+from rankdp.data.tables import MISSING, encode, in_a_sentence
 from rankdp.data.vote_columns import (
     FIRST,
     NO_OUTCOME,
@@ -48,8 +47,9 @@ from rankdp.data.vote_columns import (
     text_of,
     weight_of,
 )
-from rankdp.data.vote_files import Batch, Table, check_rows, in_a_sentence, kind_of
+from rankdp.data.vote_files import Batch, Table, check_rows, kind_of
 from rankdp.jit import kernel
+from rankdp.types import Flags, Ints, Longs, Words
 
 _DENSE = 1 << 23  # cells of a table of contents that each thread may have
 _PARALLEL_ROWS = 1 << 20
@@ -59,8 +59,7 @@ _MOST_THREADS = 8
 _NAMED = 16
 _NONE = np.empty(0, np.int64)
 
-LongArray = NDArray[np.int64]
-Codes = tuple[NDArray[np.int32], NDArray[np.int32]]
+Codes = tuple[Ints, Ints]
 """A code for each row, and what each code means."""
 
 
@@ -92,23 +91,16 @@ class _Column:
 
     def __init__(self, meaning: Callable[[Any], int]) -> None:
         self._meaning = meaning
-        self._values: Any = None
+        self._values: list[Any] | None = None
         self._table = np.empty(0, np.int32)
 
     def read(self, array: Any) -> Codes:
-        """The code of each row and the meaning of each code, the last one for null."""
-        if pa.types.is_null(array.type) or array.type == pa.string_view():
-            array = array.cast(pa.string())
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        if self._values is None or not array.dictionary.equals(self._values):
-            self._values = array.dictionary
-            self._table = np.array([*map(self._meaning, self._values.to_pylist()), self._meaning(None)], np.int32)
-        indices = pc.fill_null(array.indices.cast(pa.int32()), len(self._values))
-        codes = indices.to_numpy(zero_copy_only=False)
-        if len(codes) and not 0 <= codes.min() <= codes.max() < len(self._table):
-            raise pa.ArrowInvalid("a code lies outside its dictionary")
-        return codes, self._table
+        """The code of each row and the meaning of each code, the last one for null (code -1)."""
+        column = encode(array)
+        if column.values != self._values:
+            self._values = column.values
+            self._table = np.array([*map(self._meaning, self._values), self._meaning(None)], np.int32)
+        return column.codes, self._table
 
 
 class _Rows:
@@ -140,7 +132,7 @@ class _Rows:
         item = self._names.number(value)
         return NO_OUTCOME if item < 0 else _NAMED + item
 
-    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Any, LongArray, LongArray, Any]]:
+    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Any, Longs, Longs, Any]]:
         """Each batch with its contents (below 0 for a problem), weights (none if all are 1) and voters (or None).
 
         Ends at the first batch with a row that must be refused.
@@ -169,7 +161,7 @@ class _Rows:
                     return
             yield batch, contents, weights, voters
 
-    def _note(self, contents: LongArray, file: int, start: int, batch: Any) -> None:
+    def _note(self, contents: Longs, file: int, start: int, batch: Any) -> None:
         self.problems += np.bincount(np.maximum(-contents, 0), minlength=len(PROBLEMS))
         self.problems[0] = 0
         for problem in self._rules.refused:
@@ -195,16 +187,16 @@ def _ids(array: Any) -> Any:
 
 @kernel
 def judge(
-    left: NDArray[np.int32],
-    left_items: NDArray[np.int32],
-    right: NDArray[np.int32],
-    right_items: NDArray[np.int32],
-    outcome: NDArray[np.int32],
-    outcomes: NDArray[np.int32],
-    weights: LongArray,
-    voterless: NDArray[np.bool_],
+    left: Ints,
+    left_items: Ints,
+    right: Ints,
+    right_items: Ints,
+    outcome: Ints,
+    outcomes: Ints,
+    weights: Longs,
+    voterless: Flags,
     items: int,
-    contents: LongArray,
+    contents: Longs,
 ) -> int:
     """Write each row's content, or minus its first problem; the smallest number written."""
     worst = 0
@@ -240,7 +232,7 @@ def judge(
 
 
 @kernel
-def tally(contents: LongArray, weights: LongArray, table: LongArray) -> None:
+def tally(contents: Longs, weights: Longs, table: Longs) -> None:
     """table[content] += weight, for every row without a problem."""
     for row in range(len(contents)):
         if contents[row] >= 0:
@@ -254,12 +246,12 @@ def tally(contents: LongArray, weights: LongArray, table: LongArray) -> None:
 class _Held:
     """Contents that are kept until they are counted, with their weights (none if all are 1)."""
 
-    contents: list[LongArray] = field(default_factory=list)
-    weights: list[LongArray] = field(default_factory=list)
+    contents: list[Longs] = field(default_factory=list)
+    weights: list[Longs] = field(default_factory=list)
     voters: list[Any] = field(default_factory=list)
     rows: int = 0
 
-    def add(self, contents: LongArray, weights: LongArray, voters: Any) -> None:
+    def add(self, contents: Longs, weights: Longs, voters: Any) -> None:
         good = contents >= 0
         every = bool(good.all())
         self.contents.append(contents if every else contents[good])
@@ -284,8 +276,11 @@ class InProcess:
             for stream in self._table.streams([columns.left, columns.right], 1):
                 for _, _, batch in stream:
                     for array in batch.columns:
-                        array = array.cast(pa.string()) if array.type == pa.string_view() else array
-                        names.update(map(text_of, array.unique().to_pylist()))
+                        column = encode(array)  # whose dictionary may hold values that no row uses
+                        rows = column.first_rows().tolist()
+                        names.update(
+                            text_of(value) for value, row in zip(column.values, rows, strict=False) if row >= 0
+                        )
         return {name for name in names if name is not None}
 
     def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
@@ -331,7 +326,7 @@ def _dense(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
 
     def finish() -> PairCounts:
         wins, ties = table.reshape(2, items, items)
-        return PairCounts._of(rules.items, *pairs_of_dense((2 * wins + ties + ties.T).ravel(), items))
+        return PairCounts._from_table(rules.items, 2 * wins + ties + ties.T)
 
     return finish
 
@@ -353,7 +348,7 @@ def _fold(items: tuple[str, ...], held: _Held) -> PairCounts:
     return _pairs(items, contents, weights if len(weights) else np.ones(len(contents), np.int64))
 
 
-def _pairs(items: tuple[str, ...], contents: LongArray, amounts: LongArray) -> PairCounts:
+def _pairs(items: tuple[str, ...], contents: Longs, amounts: Longs) -> PairCounts:
     """Pair counts of contents, each with its number of comparisons."""
     square = len(items) ** 2
     ties = contents >= square
@@ -393,9 +388,7 @@ def _bounded(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts
     return finish
 
 
-def _kept(
-    voters: NDArray[np.int32], ids: Any, contents: LongArray, weights: LongArray, most: int
-) -> tuple[LongArray, LongArray]:
+def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: int) -> tuple[Longs, Longs]:
     """The contents that are kept, and how often each, when each voter may contribute `most` comparisons."""
     said, distinct = contents, None
     if (int(contents.max()) + 1) * len(ids) >= 2**63:
@@ -429,7 +422,7 @@ def _kept(
     return np.concatenate(kept), np.concatenate(amounts)
 
 
-def _race(who: LongArray, what: LongArray, times: LongArray, ids: Sequence[str], most: int) -> LongArray:
+def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: int) -> Longs:
     """How many of each voter's comparisons, grouped by what they say, are among the voter's `most` first (see above).
 
     Voters come in order, each with more than `most`. Two comparisons of a voter that tie for the last place are both
@@ -454,7 +447,7 @@ def _race(who: LongArray, what: LongArray, times: LongArray, ids: Sequence[str],
     return np.bincount(group[entry <= limit[who[group]]], minlength=len(who))
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mixed(words: Words) -> Words:
     """The finaliser of SplitMix64: every bit of a word moves about half of the others."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

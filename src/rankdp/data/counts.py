@@ -7,26 +7,26 @@ comparisons of a pair add up. Only pairs that were compared are kept, each once,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.checks import whole
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import IntArray, check_items
+from rankdp.data.tables import check_items
 from rankdp.errors import InputError
 from rankdp.jit import kernel
-
-LongArray = NDArray[np.int64]
+from rankdp.types import Floats, Ints, Longs
 
 MOST_HALVES = 2**53
 """Half-wins in all; up to here they are exact as floating-point numbers too."""
 
 _DENSE_RANKINGS = 400_000_000
 _SWEEPS = 8
-_DTYPES = (np.int32, np.int32, np.int64, np.int64)
+_COLUMNS = {"first": np.int32, "second": np.int32, "half_wins_first": np.int64, "half_wins_second": np.int64}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -44,31 +44,35 @@ class PairCounts:
     """
 
     items: tuple[str, ...]
-    first: IntArray
-    second: IntArray
-    half_wins_first: LongArray
-    half_wins_second: LongArray
+    first: Ints
+    second: Ints
+    half_wins_first: Longs
+    half_wins_second: Longs
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", check_items(self.items))
-        for name, dtype in zip(self.__slots__[1:], _DTYPES, strict=True):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), dtype).copy())
-        _check_pairs(self)
-        self._freeze()
+        columns = [_whole(name, getattr(self, name), dtype).copy() for name, dtype in _COLUMNS.items()]
+        names, (first, second, ahead, behind) = check_items(self.items), columns
+        _check_rows(first, second, ahead, behind, len(names))
+        keys = first.astype(np.int64) * len(names) + second
+        if (first > second).any() or (np.diff(keys) <= 0).any():
+            raise InputError("pairs must be given once, first < second, in increasing order; use PairCounts.from_pairs")
+        if ((ahead == 0) & (behind == 0)).any():
+            raise InputError("every pair must have been compared, got one with 0 half-wins on both sides")
+        self._hold(names, columns)
 
     @classmethod
     def _of(cls, items: tuple[str, ...], first: Any, second: Any, ahead: Any, behind: Any) -> Self:
         """Assemble parts that are already checked."""
         self = object.__new__(cls)
-        for name, value in zip(cls.__slots__, (items, first, second, ahead, behind), strict=True):
-            object.__setattr__(self, name, value)
-        _check_total(ahead, behind)
-        self._freeze()
+        self._hold(items, (first, second, ahead, behind))
         return self
 
-    def _freeze(self) -> None:
-        for array in (self.first, self.second, self.half_wins_first, self.half_wins_second):
-            array.flags.writeable = False
+    def _hold(self, items: tuple[str, ...], columns: Sequence[Any]) -> None:
+        _check_total(*columns[2:])
+        object.__setattr__(self, "items", items)
+        for name, column in zip(_COLUMNS, columns, strict=True):
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
 
     @classmethod
     def from_pairs(
@@ -103,10 +107,7 @@ class PairCounts:
         keys = low[used].astype(np.int64) * len(names) + high[used]
         order = used[np.argsort(keys, kind="stable")]
         starts = np.flatnonzero(np.diff(np.sort(keys), prepend=-1))
-        if not len(order):
-            nothing = np.empty(0, np.int64)
-            return cls._of(names, nothing.astype(np.int32), nothing.astype(np.int32), nothing, nothing.copy())
-        sums = (np.add.reduceat(half[order], starts) for half in (ahead, behind))
+        sums = (np.add.reduceat(half[order], starts) if len(order) else half[order] for half in (ahead, behind))
         return cls._of(names, low[order[starts]], high[order[starts]], *sums)
 
     @classmethod
@@ -136,10 +137,15 @@ class PairCounts:
         if np.diagonal(doubled).any():
             item = int(np.flatnonzero(np.diagonal(doubled))[0])
             raise InputError(f"wins must be 0 on the diagonal: {names[item]!r} is compared with itself")
-        first, second = np.nonzero(np.triu(doubled + doubled.T, 1))
-        halves = doubled.astype(np.int64)
-        pairs = first.astype(np.int32), second.astype(np.int32), halves[first, second], halves[second, first]
-        return cls._of(names, *pairs)
+        return cls._from_table(names, doubled.astype(np.int64))
+
+    @classmethod
+    def _from_table(cls, items: tuple[str, ...], halves: Longs) -> Self:
+        """From a checked square table of the half-wins of the row's item over the column's."""
+        met = halves != 0
+        first, second = np.nonzero(np.triu(met | met.T, 1))
+        pairs = first.astype(np.int32), second.astype(np.int32)
+        return cls._of(items, *pairs, halves[first, second], halves[second, first])
 
     @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
@@ -157,29 +163,29 @@ class PairCounts:
             )
         table = np.zeros(m * m, np.int64)
         tally_rankings(np.ascontiguousarray(rankings.orders), table)
-        return cls._of(rankings.items, *pairs_of_dense(table, m))
+        return cls._from_table(rankings.items, table.reshape(m, m))
 
     @property
-    def halves(self) -> LongArray:
+    def halves(self) -> Longs:
         """Half-wins of both sides of each pair: twice the number of comparisons, exactly."""
         return self.half_wins_first + self.half_wins_second
 
     @property
-    def comparisons(self) -> NDArray[np.float64]:
+    def comparisons(self) -> Floats:
         """How often each pair was compared (a half when half a comparison was given)."""
         return self.halves / 2
 
     @property
-    def half_wins(self) -> LongArray:
+    def half_wins(self) -> Longs:
         """Each item's half-wins."""
         return self.records()[0]
 
     @property
-    def half_losses(self) -> LongArray:
+    def half_losses(self) -> Longs:
         """Each item's half-losses."""
         return self.records()[1]
 
-    def records(self) -> tuple[LongArray, LongArray]:
+    def records(self) -> tuple[Longs, Longs]:
         """Each item's half-wins and half-losses."""
         items, ahead, behind = len(self.items), self.half_wins_first, self.half_wins_second
         # sums of floats are exact up to 2^53
@@ -188,12 +194,12 @@ class PairCounts:
         return won.astype(np.int64), lost.astype(np.int64)
 
     @property
-    def degree(self) -> LongArray:
+    def degree(self) -> Longs:
         """With how many others each item was compared."""
         m = len(self.items)
         return np.bincount(self.first, minlength=m) + np.bincount(self.second, minlength=m)
 
-    def dense(self) -> NDArray[np.float64]:
+    def dense(self) -> Floats:
         """The square table of wins that `from_dense` takes."""
         wins = np.zeros((len(self.items), len(self.items)))
         wins[self.first, self.second] = self.half_wins_first / 2
@@ -208,7 +214,7 @@ class PairCounts:
         if not isinstance(other, PairCounts):
             return NotImplemented
         return self.items == other.items and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in self.__slots__[1:]
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in _COLUMNS
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -222,27 +228,12 @@ class PairCounts:
         return f"PairCounts({total:,.15g} comparisons of {len(self):,} pairs of {len(self.items)} items: {shown})"
 
 
-def count_pairs(left: Any, right: Any, half_wins_left: Any, items: int | Iterable[Any]) -> PairCounts:
-    """One comparison per row.
-
-    Parameters
-    ----------
-    left, right
-        The two items, as indices.
-    half_wins_left
-        2 if the left one won, 1 for a tie, 0 if it lost.
-    items
-        The names of the items, or how many there are.
-    """
-    return PairCounts.from_pairs(left, right, half_wins_left, items=items)
-
-
-def components(counts: PairCounts) -> IntArray:
+def components(counts: PairCounts) -> Ints:
     """A number for each item, equal for two items exactly if a chain of comparisons links them; 0 for item 0."""
     return _labels(counts, directed=False)
 
 
-def win_components(counts: PairCounts) -> IntArray:
+def win_components(counts: PairCounts) -> Ints:
     """A number for each item, equal for two exactly if each beat or tied the other, directly or through others.
 
     The Bradley-Terry maximum exists exactly if there is one such component (Ford 1957).
@@ -260,19 +251,19 @@ def one_win_component(counts: PairCounts) -> bool:
     return bool(beats == m and beaten == m)
 
 
-def never_beaten(counts: PairCounts) -> IntArray:
+def never_beaten(counts: PairCounts) -> Ints:
     """The compared items without a loss or a tie."""
     won, lost = counts.records()
     return np.flatnonzero((lost == 0) & (won > 0)).astype(np.int32)
 
 
-def always_beaten(counts: PairCounts) -> IntArray:
+def always_beaten(counts: PairCounts) -> Ints:
     """The compared items without a win or a tie."""
     won, lost = counts.records()
     return np.flatnonzero((won == 0) & (lost > 0)).astype(np.int32)
 
 
-def _labels(counts: PairCounts, directed: bool) -> IntArray:
+def _labels(counts: PairCounts, directed: bool) -> Ints:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -286,7 +277,7 @@ def _labels(counts: PairCounts, directed: bool) -> IntArray:
     _, at, inverse = np.unique(labels, return_index=True, return_inverse=True)
     place = np.empty(len(at), np.int32)
     place[np.argsort(at)] = np.arange(len(at), dtype=np.int32)
-    numbered: IntArray = place[inverse]
+    numbered: Ints = place[inverse]
     return numbered
 
 
@@ -294,30 +285,23 @@ def _count(left: Any, right: Any, halves: Any, items: int) -> tuple[Any, ...]:
     """Deal rows to their smaller item and sum them there; refuse the first bad one."""
     left, right = _whole("left", left, np.int32), _whole("right", right, np.int32)
     halves = _whole("half_wins_left", halves, np.int8)
-    if not len(left) == len(right) == len(halves):
-        raise InputError(_unequal({"left": left, "right": right, "half_wins_left": halves}))
-    row = first_bad_row(left, right, halves, items)
-    if row >= 0:
-        _check_rows(left[row:], right[row:], halves[row:], None, items, row)
-        raise InputError(f"row {row + 1}: half_wins_left must be 0, 1 or 2 for one comparison, got {halves[row]}")
+    _check_lengths(left=left, right=right, half_wins_left=halves)
     ends, words = np.empty(items + 1, np.int64), np.empty(len(left), np.uint32)
-    deal(left, right, halves, ends, words)
+    row = int(deal(left, right, halves, ends, words))
+    if row >= 0:
+        _check_rows(left[row:][:1], right[row:][:1], np.zeros(1), np.zeros(1), items, row)
+        raise InputError(f"row {row + 1}: half_wins_left must be 0, 1 or 2 for one comparison, got {halves[row]}")
     # NumPy's large arrays come on huge pages, which a kernel's own do not
-    pairs: list[Any] = [np.empty(len(left), dtype) for dtype in _DTYPES]
-    return _cut(pairs, tally_dealt(ends, words, *pairs))
-
-
-def _cut(columns: Any, count: int) -> tuple[Any, ...]:
-    """The first pairs; a copy where much room would be kept for nothing."""
-    return tuple(column[:count] if 2 * count > len(column) else column[:count].copy() for column in columns)
+    pairs = [np.empty(len(left), dtype) for dtype in _COLUMNS.values()]
+    count = int(tally_dealt(ends, words, *pairs))
+    # a copy where much room would be kept for nothing
+    return tuple(column[:count] if 2 * count > len(left) else column[:count].copy() for column in pairs)
 
 
 def _names(items: int | Iterable[Any]) -> tuple[str, ...]:
-    if isinstance(items, (int, np.integer)) and not isinstance(items, bool):
-        if not 1 <= items < 2**29:
-            raise InputError(f"the number of items must be from 1 to 2^29, got {items}")
-        return tuple(map(str, range(items)))
-    return check_items(items)  # type: ignore[arg-type]
+    if isinstance(items, Iterable):
+        return check_items(items)
+    return tuple(map(str, range(whole("the number of items", items, 1, 2**29 - 1))))
 
 
 def _whole(name: str, values: Any, dtype: Any) -> Any:
@@ -337,73 +321,50 @@ def _whole(name: str, values: Any, dtype: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
-def _unequal(columns: dict[str, Any]) -> str:
-    lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
-    return f"the columns must have equal lengths, got {lengths}"
+def _check_lengths(**columns: Any) -> None:
+    if len({len(column) for column in columns.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
+        raise InputError(f"the columns must have equal lengths, got {lengths}")
 
 
 def _check_rows(left: Any, right: Any, ahead: Any, behind: Any, items: int, start: int = 0) -> None:
-    """Indices inside the items, no item against itself, no negative half-wins."""
-    columns = {"left": left, "right": right, "half_wins_left": ahead}
-    if behind is not None:
-        columns["half_wins_right"] = behind
-    if len({len(column) for column in columns.values()}) > 1:
-        raise InputError(_unequal(columns))
-    for name in ("left", "right"):
-        outside = np.flatnonzero((columns[name] < 0) | (columns[name] >= items))
-        if outside.size:
-            row = int(outside[0])
-            raise InputError(
-                f"row {start + row + 1}: {name} must be an item's index from 0 to {items - 1}, got {columns[name][row]}"
-            )
-    same = np.flatnonzero(left == right)
-    if same.size:
-        row = int(same[0])
-        raise InputError(f"row {start + row + 1}: item {left[row]} is compared with itself")
-    for name in list(columns)[2:]:
-        negative = np.flatnonzero(columns[name] < 0)
-        if negative.size and behind is not None:
-            row = int(negative[0])
-            raise InputError(f"row {start + row + 1}: {name} must be at least 0, got {columns[name][row]}")
+    """Equal lengths, indices inside the items, no item against itself, no negative half-wins."""
+    columns = {"left": left, "right": right, "half_wins_left": ahead, "half_wins_right": behind}
+    _check_lengths(**columns)
+    inside = f"{{}} must be an item's index from 0 to {items - 1}, got {{}}"
+    for name, wrong, sentence in (
+        ("left", (left < 0) | (left >= items), inside),
+        ("right", (right < 0) | (right >= items), inside),
+        ("left", left == right, "item {1} is compared with itself"),
+        ("half_wins_left", ahead < 0, "{} must be at least 0, got {}"),
+        ("half_wins_right", behind < 0, "{} must be at least 0, got {}"),
+    ):
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InputError(f"row {start + row + 1}: {sentence.format(name, columns[name][row])}")
 
 
-def _check_pairs(counts: PairCounts) -> None:
-    first, second, m = counts.first, counts.second, len(counts.items)
-    _check_rows(first, second, counts.half_wins_first, counts.half_wins_second, m)
-    keys = first.astype(np.int64) * m + second
-    if (first > second).any() or (np.diff(keys) <= 0).any():
-        raise InputError("pairs must be given once, first < second, in increasing order; use PairCounts.from_pairs")
-    if ((counts.half_wins_first == 0) & (counts.half_wins_second == 0)).any():
-        raise InputError("every pair must have been compared, got one with 0 half-wins on both sides")
-    _check_total(counts.half_wins_first, counts.half_wins_second)
-
-
-def _check_total(ahead: LongArray, behind: LongArray) -> None:
+def _check_total(ahead: Longs, behind: Longs) -> None:
     about = float(ahead.sum(dtype=np.float64)) + float(behind.sum(dtype=np.float64))  # this cannot wrap around
     if about > 2 * MOST_HALVES or int(ahead.sum()) + int(behind.sum()) > MOST_HALVES:
         raise InputError("the half-wins must add up to at most 2^53, beyond which they are not exact")
 
 
 @kernel
-def first_bad_row(left: IntArray, right: IntArray, halves: NDArray[np.int8], items: int) -> int:
-    """The first row with an index outside the items, an item against itself, or not 0, 1 or 2 half-wins; -1 if none."""
+def deal(left: Ints, right: Ints, halves: NDArray[np.int8], ends: Longs, words: NDArray[np.uint32]) -> int:
+    """Deal rows to their smaller item: those of item i come to lie from ends[i] to ends[i + 1].
+
+    One word per row: the larger item and, in the two lowest bits, the half-wins of the smaller one. Returns the first
+    row with an index outside the items, an item against itself, or not 0, 1 or 2 half-wins; -1 if there is none.
+    """
+    ends[:] = 0
+    items = len(ends) - 1
     for row in range(len(left)):
         i, j, half = left[row], right[row], halves[row]
         if i < 0 or j < 0 or i >= items or j >= items or i == j or half < 0 or half > 2:
             return row
-    return -1
-
-
-@kernel
-def deal(left: IntArray, right: IntArray, halves: NDArray[np.int8], ends: LongArray, words: NDArray[np.uint32]) -> None:
-    """Deal rows to their smaller item: those of item i come to lie from ends[i] to ends[i + 1].
-
-    One word per row: the larger item and, in the two lowest bits, the half-wins of the smaller one.
-    """
-    ends[:] = 0
-    for row in range(len(left)):
-        ends[min(left[row], right[row]) + 1] += 1
-    for i in range(len(ends) - 1):
+        ends[min(i, j) + 1] += 1
+    for i in range(items):
         ends[i + 1] += ends[i]
     place = ends[:-1].copy()
     for row in range(len(left)):
@@ -412,12 +373,11 @@ def deal(left: IntArray, right: IntArray, halves: NDArray[np.int8], ends: LongAr
             i, j, half = j, i, np.int32(2) - half
         words[place[i]] = (np.uint32(j) << np.uint32(2)) | np.uint32(half)
         place[i] += 1
+    return -1
 
 
 @kernel
-def tally_dealt(
-    ends: LongArray, words: NDArray[np.uint32], first: IntArray, second: IntArray, ahead: LongArray, behind: LongArray
-) -> int:
+def tally_dealt(ends: Longs, words: NDArray[np.uint32], first: Ints, second: Ints, ahead: Longs, behind: Longs) -> int:
     """Sum the dealt rows into pairs, in order; returns how many pairs there are."""
     items = len(ends) - 1
     seen = np.zeros(items, np.int64)
@@ -452,7 +412,7 @@ def tally_dealt(
 
 
 @kernel
-def tally_rankings(orders: IntArray, table: LongArray) -> None:
+def tally_rankings(orders: Ints, table: Longs) -> None:
     """table[i * items + j] += 2 for every ranking that lists i above j."""
     items = np.int64(np.sqrt(len(table)) + 0.5)
     rows, width = orders.shape
@@ -469,27 +429,7 @@ def tally_rankings(orders: IntArray, table: LongArray) -> None:
 
 
 @kernel
-def pairs_of_dense(table: LongArray, items: int) -> tuple[IntArray, IntArray, LongArray, LongArray]:
-    """The compared pairs of a table whose cells hold the half-wins of the row's item over the column's, in order."""
-    count = 0
-    for i in range(items):
-        for j in range(i + 1, items):
-            count += (table[i * items + j] | table[j * items + i]) != 0
-    first, second = np.empty(count + 1, np.int32), np.empty(count + 1, np.int32)
-    ahead, behind = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
-    k = 0
-    for i in range(items):
-        for j in range(i + 1, items):
-            a, b = table[i * items + j], table[j * items + i]
-            first[k], second[k], ahead[k], behind[k] = i, j, a, b
-            k += (a | b) != 0
-    return first[:k], second[:k], ahead[:k], behind[:k]
-
-
-@kernel
-def reached(
-    first: IntArray, second: IntArray, ahead: LongArray, behind: LongArray, items: int, sweeps: int
-) -> tuple[Any, Any]:
+def reached(first: Ints, second: Ints, ahead: Longs, behind: Longs, items: int, sweeps: int) -> tuple[Any, Any]:
     """How many items item 0 beats directly or through others, and how many beat it; -1 if the sweeps ran out.
 
     A sweep goes through the pairs in order and stops as soon as every item is reached, which in a well-mixed

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
-from rankdp.data.tables import MISSING
+from rankdp.data.tables import MISSING, in_a_sentence
 from rankdp.data.vote_columns import (
     BOTH_BAD,
     FIRST,
@@ -34,10 +34,10 @@ from rankdp.data.vote_columns import (
     VoteColumns,
     VoteRules,
 )
-from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files, in_a_sentence
+from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files
 from rankdp.errors import InputError, Unsupported
 
-_LIBRARIES = ("pyarrow", "duckdb", "_duckdb", "ibis", "pyspark", "py4j", "sqlglot")
+_LIBRARIES = ("ibis", "pyspark", "py4j", "sqlglot")
 
 
 def _ibis() -> Any:
@@ -83,7 +83,7 @@ def files_on(pattern: str, engine: Any) -> OnEngine:
 
 
 def _read_many(read: Callable[[str], Any], paths: Sequence[str], what: str) -> Any:
-    with in_a_sentence(what, _LIBRARIES):
+    with in_a_sentence(what, *_LIBRARIES):
         first, *rest = (read(path) for path in paths)
     return first.union(*(table.select(first.columns) for table in rest)) if rest else first
 
@@ -184,7 +184,7 @@ class OnEngine:
 
     def _run(self, expression: Any) -> Any:
         """The result as an Arrow table; whatever an engine raises becomes one sentence."""
-        with in_a_sentence(self.what, _LIBRARIES):
+        with in_a_sentence(self.what, *_LIBRARIES):
             return self._backend.to_pyarrow(expression)
 
     def names(self, columns: VoteColumns) -> set[str]:

@@ -25,14 +25,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self, get_args
 
+from rankdp.checks import one_of, whole
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_csv
 from rankdp.data.formats.parquet import ParquetSink, open_parquet
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
 from rankdp.data.frames import BATCH_ROWS, Options, Source, from_frame, to_arrow
-from rankdp.data.orders import Ties, check_ties
+from rankdp.data.orders import Ties
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.errors import InputError, system_problem
 
@@ -40,6 +41,10 @@ PREFLIB = ("soc", "soi", "toc", "toi")
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"} | {
     f".{kind}": kind for kind in PREFLIB
 }
+
+
+Sink = CsvSink | ParquetSink | PreflibSink
+"""What a format does with batches: `write` one, `finish` the file when all is well, else `abandon` it."""
 
 
 def format_of(path: str | PathLike[str]) -> str:
@@ -152,29 +157,24 @@ def open_rankings(
         The most rankings in a batch.
     """
     name = os.fspath(path)
-    check_ties(ties)
-    if batch_rows < 1:
-        raise InputError(f"batch_rows must be 1 or more, got {batch_rows}")
+    one_of("ties", ties, get_args(Ties))
+    whole("batch_rows", batch_rows, 1)
     if Path(name).is_dir():
         raise InputError(f"{name}: this is a directory, not a file of rankings")
     kind = format_of(name)
-    try:
-        with Path(name).open("rb") as file:
-            empty = not file.read(1)
-    except FileNotFoundError:
-        raise InputError(f"{name}: there is no such file") from None
-    except OSError as error:
-        raise system_problem(name, error, "read") from None
-    if empty:
-        raise InputError(f"{name}: the file is empty")
     options = Options(items, ties, voter_column, epsilon_column, batch_rows)
     try:
+        with Path(name).open("rb") as file:
+            if not file.read(1):
+                raise InputError(f"{name}: the file is empty")
         if kind == "csv":
             source = open_csv(name, options)
         elif kind == "parquet":
             source = open_parquet(name, options)
         else:
             source = open_preflib(name, kind, options)
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such file") from None
     except OSError as error:
         raise system_problem(name, error, "read") from None
     return RankingsReader(name, source)
@@ -195,19 +195,6 @@ def read_rankings(path: str | PathLike[str], **options: Any) -> Rankings:
 def _memory() -> int:
     """The bytes of memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-class Sink(Protocol):
-    """What a format does with batches."""
-
-    def write(self, rankings: Rankings) -> None:
-        """Append one batch."""
-
-    def finish(self) -> None:
-        """Write what is left and close the file."""
-
-    def abandon(self) -> None:
-        """Close the file, whatever is in it."""
 
 
 class RankingsWriter:
@@ -294,8 +281,7 @@ def open_writer(
     """
     name = os.fspath(path)
     kind = format_of(name)
-    if layout not in ("wide", "long"):
-        raise InputError(f'layout must be "wide" or "long", got {layout!r}')
+    one_of("layout", layout, ("wide", "long"))
     if layout == "long" and kind != "csv":
         raise InputError(f"{name}: only CSV files are written in the long layout")
     if kind in ("toc", "toi"):

@@ -9,42 +9,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.checks import one_of
 from rankdp.data.columns import Columns, recognise
-from rankdp.data.orders import (
-    LARGE,
-    OK,
-    Report,
-    Ties,
-    check_orders,
-    check_ties,
-    explain,
-    first_problem,
-    first_problem_large,
-    orders_from_long,
-)
+from rankdp.data.orders import LARGE, Ties, check_orders, first_broken, orders_from_long, refuse_row
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
     Coded,
-    FloatArray,
-    IntArray,
     Known,
     Where,
     arrow_ids,
+    arrow_table,
     encode,
     epsilon_values,
+    in_a_sentence,
     numbers,
     row_number,
     understand,
 )
 from rankdp.errors import InputError
+from rankdp.types import Floats, Ints
 
 ITEMS_KEY = b"rankdp.items"
 BATCH_ROWS = 131_072
@@ -97,15 +87,8 @@ def from_frame(
     epsilon_column: str | None = None,
 ) -> Rankings:
     """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
-    import pyarrow as pa
-
-    check_ties(ties)
-    if not isinstance(frame, pa.Table):
-        if not hasattr(frame, "__arrow_c_stream__"):
-            raise InputError(
-                f"frame must be an Arrow-compatible table (pandas, Polars, DuckDB, PyArrow), got {type(frame).__name__}"
-            )
-        frame = pa.table(frame)
+    one_of("ties", ties, get_args(Ties))
+    frame = arrow_table(frame)
     columns = recognise(frame.column_names, "frame", voter_column, epsilon_column)
     if not len(frame):
         raise InputError("frame: there are no rows")
@@ -116,28 +99,12 @@ def from_frame(
     return Rankings.concatenate(batches, sort_items=not known.declared)
 
 
-def first_line(error: Exception) -> str:
-    """What an exception says, in one line."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-@contextmanager
-def arrow_refusals(what: str) -> Iterator[None]:
-    """Tell in one sentence what Arrow cannot do with the columns of `what`."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except pa.ArrowException as error:
-        raise InputError(f"{what}: the columns could not be read ({first_line(error)})") from None
-
-
 def wide_batches(batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where) -> Iterator[Rankings]:
     """Rankings from the Arrow record batches of a wide table `what`; `where` tells a row of the whole table."""
     start = 0
     for batch in batches:
         if batch.num_rows:
-            with arrow_refusals(what):
+            with in_a_sentence(what):
                 rankings = _wide_rankings(batch, columns, known, partial(_later, where, start))
             yield rankings
             start += batch.num_rows
@@ -154,24 +121,27 @@ def _wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> 
     return Rankings._of(orders, known.items, voters, epsilons)
 
 
-def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> IntArray:
+def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> Ints:
     """The orders of a wide table, from its rank columns, best rank first."""
     meanings = understand(columns, known, where)
     # each column's table begins with the -1 that a null (code -1) finds one place before its start
     tables = [np.array([-1, *(known.position(name) for name in names)], dtype=np.int32) for names in meanings]
     orders = np.empty((len(columns[0].codes), len(columns)), np.int32)
     if orders.size >= LARGE:
-        report = _gather_large(columns, tables, len(known.names), orders)
+        row = _gather_large(columns, tables, len(known.names), orders)
     else:
         for position, (column, table) in enumerate(zip(columns, tables, strict=True)):
             orders[:, position] = table[column.codes + 1]
-        report = first_problem(orders, len(known.names))
-    explain(report, orders, known.names, where, known.blank or "")
+        row = first_broken(orders, len(known.names))
+    refuse_row(row, orders, known.names, where, known.blank)
     return orders
 
 
-def _gather_large(columns: Sequence[Coded], tables: Sequence[IntArray], items: int, orders: IntArray) -> Report:
-    """Gather and check in tiles of rows small enough to stay in the processor's cache between the two."""
+def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, orders: Ints) -> int:
+    """Gather and check in tiles of rows small enough to stay in the processor's cache between the two.
+
+    Returns the first broken row, -1 when there is none.
+    """
     from rankdp.data import order_kernels
 
     starts = np.cumsum([1, *(len(table) for table in tables[:-1])], dtype=np.int64)
@@ -184,15 +154,15 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[IntArray], items: i
             target[: len(part)] = column.codes[first : first + tile]
         if order_kernels.gather(codes, meaning, starts, part) and len(columns) <= items:
             continue
-        rule, row, column_number = first_problem_large(part, items)
-        if rule != OK:
-            return rule, first + row, column_number
-    return OK, -1, -1
+        row = int(order_kernels.first_broken(part, items))
+        if row >= 0:
+            return first + row
+    return -1
 
 
 def long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, what: str, where: Where) -> Rankings:
     """A long table (one row per voter and listed item), grouped: voters in order of first appearance."""
-    with arrow_refusals(what):
+    with in_a_sentence(what):
         return _long_rankings(table, columns, known, ties, where)
 
 
@@ -230,14 +200,14 @@ def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where
     return Rankings._of(orders, known.items, pa.array(voters.values, type=ids.type), epsilons)
 
 
-def _refuse_silent(codes: IntArray, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
+def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
     silent = np.flatnonzero(np.bincount(codes[listed], minlength=len(voters)) == 0)
     if silent.size:
         row = int((codes == silent[0]).argmax())
         raise InputError(f"{where(row)}: voter {voters[int(silent[0])]!r} has no rank at all")
 
 
-def _one_each(values: FloatArray, codes: IntArray, where: Where) -> FloatArray:
+def _one_each(values: Floats, codes: Ints, where: Where) -> Floats:
     """A voter's epsilon, which must be the same in all of the voter's rows."""
     first = np.unique(codes, return_index=True)[1]
     differing = np.flatnonzero(values != values[first][codes])

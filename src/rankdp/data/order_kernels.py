@@ -8,11 +8,9 @@ work was cut; which rule it breaks is for `orders` to say.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.jit import kernel
-
-_BLOCK = 2048
+from rankdp.types import Ints, Longs
 
 
 @kernel
@@ -22,7 +20,7 @@ def _all_bits(width: int) -> np.uint64:
 
 
 @kernel
-def all_complete(orders: NDArray[np.int32]) -> bool:
+def all_complete(orders: Ints) -> bool:
     """Whether each row, of 1 to 64 cells, lists every index below its width: that many bits, and none beyond."""
     rows, width = orders.shape
     every = _all_bits(width)
@@ -38,7 +36,7 @@ def all_complete(orders: NDArray[np.int32]) -> bool:
 
 
 @kernel
-def first_broken(orders: NDArray[np.int32], items: int) -> int:
+def first_broken(orders: Ints, items: int) -> int:
     """The first row that is empty, repeats an item, lists one after a blank, or holds an index outside; or -1."""
     rows, width = orders.shape
     if 0 < width == items <= 64 and all_complete(orders):
@@ -60,9 +58,7 @@ def first_broken(orders: NDArray[np.int32], items: int) -> int:
 
 
 @kernel
-def gather(
-    codes: NDArray[np.int32], meaning: NDArray[np.int32], starts: NDArray[np.int64], orders: NDArray[np.int32]
-) -> bool:
+def gather(codes: Ints, meaning: Ints, starts: Longs, orders: Ints) -> bool:
     """Turn columns of dictionary codes into rows of item indices; True if every row lists each index below the width.
 
     `codes[j]` is column j (-1 where blank) and `meaning[starts[j] + code]` the item that a code stands for;
@@ -80,14 +76,3 @@ def gather(
             union |= np.uint32(item)
         complete &= bool(seen == every and union < 64)
     return complete
-
-
-@kernel
-def transpose(orders: NDArray[np.int32], columns: NDArray[np.int32]) -> None:
-    """Copy rows to columns, block by block (a plain transposed copy misses the cache at every cell)."""
-    rows, width = orders.shape
-    for first in range(0, rows, _BLOCK):
-        last = min(first + _BLOCK, rows)
-        for column in range(width):
-            for row in range(first, last):
-                columns[column, row] = orders[row, column]

@@ -15,27 +15,26 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.data.tables import IntArray, Where, check_items, natural, row_number
+from rankdp.checks import one_of
+from rankdp.data.tables import Where, check_items, natural, row_number
 from rankdp.errors import InputError
+from rankdp.types import Ints, Longs
 
 Ties = Literal["refuse", "listed", "random"]
 """Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
 
-Report = tuple[int, int, int]
-"""(rule, row, column) of the first broken row; the rule is OK when there is none."""
-
 LARGE = 100_000
-OK, REPEATED, GAP, EMPTY, OUTSIDE = range(5)
 
 _CHOICES = 'pass ties="listed" to keep the order in which they are listed, or ties="random" to draw it at random'
 
 
-def orders_array(orders: Any, names: tuple[str, ...] | None) -> tuple[IntArray, tuple[str, ...]]:
+def orders_array(orders: Any, names: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
     """Orders as indices, whatever they came as, and the items that they index."""
     if not isinstance(orders, np.ndarray):
         rows = [row if isinstance(row, np.ndarray) else _row(row, number) for number, row in enumerate(orders)]
@@ -72,7 +71,7 @@ def _row(row: Any, number: int) -> list[Any]:
     return list(row)
 
 
-def _named_orders(rows: Sequence[Any], names: tuple[str, ...] | None) -> tuple[IntArray, tuple[str, ...]]:
+def _named_orders(rows: Sequence[Any], names: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
     cleaned: list[list[str]] = []
     for number, row in enumerate(rows):
         listed = list(row)
@@ -94,7 +93,7 @@ def _named_orders(rows: Sequence[Any], names: tuple[str, ...] | None) -> tuple[I
     return array, names
 
 
-def index_array(orders: Any, copy: bool = False) -> IntArray:
+def index_array(orders: Any, copy: bool = False) -> Ints:
     """A 2-dimensional int32 array of indices, or the sentence that says why not."""
     array = np.asarray(orders)
     if array.size == 0:
@@ -110,91 +109,49 @@ def index_array(orders: Any, copy: bool = False) -> IntArray:
     return np.array(array, order="C", copy=True if copy else None)
 
 
-def check_orders(orders: IntArray, items: Sequence[str], where: Where = row_number) -> None:
+def check_orders(orders: Ints, items: Sequence[str]) -> None:
     """Check a whole n x width array of item indices, or say which row breaks which rule."""
-    explain(first_problem(orders, len(items)), orders, items, where)
+    refuse_row(first_broken(orders, len(items)), orders, items, row_number)
 
 
-def first_problem(orders: IntArray, items: int) -> Report:
-    """(rule, row, column) of the first broken row; (OK, -1, -1) when there is none."""
-    return (first_problem_large if orders.size >= LARGE else _first_problem_small)(orders, items)
+def first_broken(orders: Ints, items: int) -> int:
+    """The first row that breaks a rule; -1 when there is none."""
+    if orders.size >= LARGE:
+        from rankdp.data import order_kernels
+
+        return int(order_kernels.first_broken(np.ascontiguousarray(orders), items))
+    listed, ordered = orders >= 0, np.sort(orders, axis=1)
+    wrong = (orders < -1) | (orders >= items)
+    wrong[:, 1:] |= (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    wrong[:, 1:] |= listed[:, 1:] & ~listed[:, :-1]
+    broken = wrong.any(axis=1) | ~listed[:, :1].any(axis=1)
+    return int(broken.argmax()) if broken.any() else -1
 
 
-def first_problem_large(orders: IntArray, items: int) -> Report:
-    """The same, by a compiled kernel."""
-    from rankdp.data import order_kernels
-
-    row = int(order_kernels.first_broken(np.ascontiguousarray(orders), items))
-    if row < 0:
-        return OK, -1, -1
-    rule, _, column = _first_problem_small(orders[row : row + 1], items)
-    return rule, row, column
-
-
-def _first_problem_small(orders: IntArray, items: int) -> Report:
-    rows, width = orders.shape
-    if rows and not width:
-        return EMPTY, 0, 0
-    outside = (orders < -1) | (orders >= items)
-    listed = orders >= 0
-    gap = np.zeros_like(listed)
-    gap[:, 1:] = np.logical_or.accumulate(~listed, axis=1)[:, :-1] & listed[:, 1:]
-    sorting = np.argsort(orders, axis=1, kind="stable")
-    ordered = np.take_along_axis(orders, sorting, axis=1)
-    twice = np.zeros_like(listed)
-    # a stable sort keeps the first of two equal items first, so the mark falls on the second
-    np.put_along_axis(twice[:, :], sorting[:, 1:], (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), 1)
-    broken = outside | gap | twice
-    bad = broken.any(axis=1) | ~listed[:, 0]
-    if not bad.any():
-        return OK, -1, -1
-    row = int(bad.argmax())
-    if not broken[row].any():
-        return EMPTY, row, 0
-    column = int(broken[row].argmax())
-    rule = OUTSIDE if outside[row, column] else GAP if gap[row, column] else REPEATED
-    return rule, row, column
-
-
-def explain(
-    report: Report,
-    orders: IntArray,
-    items: Sequence[str],
-    where: Where = row_number,
-    blank: str = "",
-) -> None:
-    """Raise the sentence for a report of `first_problem`; do nothing when all is well.
+def refuse_row(row: int, orders: Ints, items: Sequence[str], where: Where, blank: str | None = None) -> None:
+    """Raise the sentence for the row that `first_broken` found; do nothing at -1.
 
     `blank` is the text that was read as missing, so that an item called `None` is not lost without a hint.
     """
-    rule, row, column = report
-    if rule == OK:
+    if row < 0:
         return
-    if rule == OUTSIDE:
-        raise InputError(
-            f"{where(row)}: position {column + 1} holds the index {int(orders[row, column])}; "
-            f"an index lies in 0..{len(items) - 1}, or is -1 after the last listed item"
-        )
-    if rule == EMPTY:
-        raise InputError(f"{where(row)}: no item is listed{_hint(blank)}; a ranking lists at least one")
-    name = items[int(orders[row, column])]
-    if rule == REPEATED:
-        raise InputError(f"{where(row)}: {name!r} is listed twice; a ranking lists each item once")
-    gap = int(np.flatnonzero(orders[row] < 0)[0]) + 1
-    raise InputError(
-        f"{where(row)}: position {gap} is blank{_hint(blank)} but position {column + 1} is {name!r}; "
-        "only the end of a ranking may be blank"
-    )
-
-
-def _hint(blank: str) -> str:
-    return f" ({blank!r} is read as missing unless items= names it)" if blank else ""
-
-
-def check_ties(ties: str) -> None:
-    """The choice must be one of the three."""
-    if ties not in get_args(Ties):
-        raise InputError(f'ties must be "refuse", "listed" or "random", got {ties!r}')
+    hint = f" ({blank!r} is read as missing unless items= names it)" if blank else ""
+    order, seen = orders[row].tolist(), set[int]()
+    for place, item in enumerate(order, 1):
+        if not -1 <= item < len(items):
+            raise InputError(
+                f"{where(row)}: position {place} holds the index {item}; "
+                f"an index lies in 0..{len(items) - 1}, or is -1 after the last listed item"
+            )
+        if item >= 0 and -1 in seen:
+            raise InputError(
+                f"{where(row)}: position {order.index(-1) + 1} is blank{hint} but position {place} is "
+                f"{items[item]!r}; only the end of a ranking may be blank"
+            )
+        if item >= 0 and item in seen:
+            raise InputError(f"{where(row)}: {items[item]!r} is listed twice; a ranking lists each item once")
+        seen.add(item)
+    raise InputError(f"{where(row)}: no item is listed{hint}; a ranking lists at least one")
 
 
 def refuse_tie(at: str, tied: Sequence[str], rank: int) -> InputError:
@@ -214,13 +171,9 @@ def break_ties(ranks: Sequence[int], items: list[int], names: Sequence[str], tie
     After k items tied at rank r the next rank is r + 1 (dense ranks) or r + k (competition ranks).
     """
     result: list[int] = []
-    start, allowed = 0, {1}
-    while start < len(ranks):
-        rank = ranks[start]
-        end = start
-        while end < len(ranks) and ranks[end] == rank:
-            end += 1
-        group = items[start:end]
+    allowed = {1}
+    for rank, entries in groupby(zip(ranks, items, strict=True), itemgetter(0)):
+        group = [item for _, item in entries]
         if rank not in allowed:
             raise InputError(f"{at}: rank {min(allowed)} is missing but {names[group[0]]!r} has rank {rank}")
         if len(group) > 1:
@@ -228,14 +181,13 @@ def break_ties(ranks: Sequence[int], items: list[int], names: Sequence[str], tie
                 raise refuse_tie(at, [names[item] for item in group], rank)
             group = shuffle(group) if ties == "random" else group
         result += group
-        allowed = {rank + 1, rank + end - start}
-        start = end
+        allowed = {rank + 1, rank + len(group)}
     return result
 
 
-def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tuple[IntArray, tuple[str, ...]]:
+def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tuple[Ints, tuple[str, ...]]:
     """Orders from an n x m table of ranks (1 the best; 0, NaN or None if not listed), and the items."""
-    check_ties(ties)
+    one_of("ties", ties, get_args(Ties))
     table = _rank_table(ranks)
     width = table.shape[1]
     names = tuple(str(item) for item in range(width)) if items is None else check_items(items)
@@ -253,7 +205,7 @@ def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tu
     return orders, names
 
 
-def _rank_table(ranks: Any) -> NDArray[np.int64]:
+def _rank_table(ranks: Any) -> Longs:
     try:
         array = np.asarray(ranks)
     except ValueError:
@@ -280,14 +232,7 @@ def _rank_table(ranks: Any) -> NDArray[np.int64]:
     return table
 
 
-def orders_from_long(
-    voters: NDArray[np.int64],
-    items: NDArray[np.int64],
-    ranks: NDArray[np.int64],
-    names: Sequence[str],
-    ties: Ties,
-    where: Where,
-) -> IntArray:
+def orders_from_long(voters: Longs, items: Longs, ranks: Longs, names: Sequence[str], ties: Ties, where: Where) -> Ints:
     """Orders from entries (voter, item, rank); voters and items count from 0, `where` tells an entry."""
     _refuse_repeats(voters, items, names, where)
     sorting = np.lexsort((ranks, voters))  # stable: tied items stay as listed
@@ -309,7 +254,7 @@ def orders_from_long(
     return orders
 
 
-def _refuse_repeats(voters: NDArray[np.int64], items: NDArray[np.int64], names: Sequence[str], where: Where) -> None:
+def _refuse_repeats(voters: Longs, items: Longs, names: Sequence[str], where: Where) -> None:
     pairs = voters * len(names) + items
     sorting = np.argsort(pairs, kind="stable")
     again = sorting[1:][pairs[sorting[1:]] == pairs[sorting[:-1]]]

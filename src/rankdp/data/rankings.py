@@ -16,8 +16,9 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankdp.data.orders import Ties, check_orders, index_array, orders_array, orders_from_ranks
-from rankdp.data.tables import FloatArray, IntArray, check_epsilons, check_items, check_voters, natural
+from rankdp.data.tables import check_epsilons, check_items, check_voters, natural
 from rankdp.errors import InputError
+from rankdp.types import Floats, Ints
 
 FORMATS: dict[str, Callable[..., Any]] = {}
 """How rankings come from frames and files and go there: `from_frame`, `to_arrow`, `read`, `write`.
@@ -35,10 +36,10 @@ class Rankings:
     `from_orders`, `from_ranks`, `from_frame` and `read`; every rule is checked there, and nowhere again.
     """
 
-    orders: IntArray
+    orders: Ints
     """n x width item indices (int32, counted from 0), -1 after the last listed item; read-only."""
     items: tuple[str, ...]
-    epsilons: FloatArray | None
+    epsilons: Floats | None
     """Each voter's own epsilon, or None."""
     _voters: Any
 
@@ -49,28 +50,19 @@ class Rankings:
         )
 
     @classmethod
-    def _of(cls, orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: FloatArray | None) -> Self:
+    def _of(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Floats | None) -> Self:
         """Assemble parts that are already checked."""
         self = object.__new__(cls)
         for array in (orders, epsilons):
             if array is not None:
                 array.flags.writeable = False
-        for name, value in (
-            ("orders", orders),
-            ("items", items),
-            ("_voters", voters),
-            ("epsilons", epsilons),
-        ):
+        for name, value in zip(cls.__slots__, (orders, items, epsilons, voters), strict=True):
             object.__setattr__(self, name, value)
         return self
 
     @classmethod
     def from_orders(
-        cls,
-        orders: Any,
-        items: Iterable[Any] | None = None,
-        voters: Iterable[Any] | None = None,
-        epsilons: Any = None,
+        cls, orders: Any, items: Iterable[Any] | None = None, voters: Iterable[Any] | None = None, epsilons: Any = None
     ) -> Self:
         """Rankings from lists of items, best first.
 
@@ -88,9 +80,7 @@ class Rankings:
             Each voter's own epsilon, above 0.
         """
         names = None if items is None else check_items(items)
-        array, names = orders_array(orders, names)
-        check_orders(array, names)
-        return cls._checked(array, names, voters, epsilons)
+        return cls._checked(*orders_array(orders, names), voters, epsilons)
 
     @classmethod
     def from_ranks(
@@ -119,9 +109,7 @@ class Rankings:
         ties
             "refuse" equal ranks, break them as "listed" in `items`, or uniformly at "random".
         """
-        orders, names = orders_from_ranks(ranks, items, ties)
-        check_orders(orders, names)
-        return cls._checked(orders, names, voters, epsilons)
+        return cls._checked(*orders_from_ranks(ranks, items, ties), voters, epsilons)
 
     @classmethod
     def from_frame(
@@ -210,12 +198,12 @@ class Rankings:
         return cls._of(orders, items, voters, epsilons)
 
     @classmethod
-    def _checked(cls, orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: Any) -> Self:
-        rows = len(orders)
-        own = None if epsilons is None else check_epsilons(epsilons, rows)
-        return cls._of(orders, items, check_voters(voters, rows), own)
+    def _checked(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Any) -> Self:
+        check_orders(orders, items)
+        own = None if epsilons is None else check_epsilons(epsilons, len(orders))
+        return cls._of(orders, items, check_voters(voters, len(orders)), own)
 
-    def with_orders(self, orders: IntArray) -> Self:
+    def with_orders(self, orders: Ints) -> Self:
         """The same items, voters and epsilons with new orders.
 
         Parameters
@@ -247,21 +235,21 @@ class Rankings:
         return self.orders.shape[1] >= m and bool((self.orders[:, m - 1] >= 0).all())
 
     @property
-    def lengths(self) -> IntArray:
+    def lengths(self) -> Ints:
         """How many items each row lists."""
         if self.complete:
             return np.full(len(self), len(self.items), np.int32)
-        listed: IntArray = (self.orders >= 0).sum(axis=1, dtype=np.int32)
+        listed: Ints = (self.orders >= 0).sum(axis=1, dtype=np.int32)
         return listed
 
-    def ranks(self) -> IntArray:
+    def ranks(self) -> Ints:
         """The papers' phi: n x m, column i holding the rank of item i: 1 for the best, 0 if not listed."""
         width = self.orders.shape[1]
         # one spare column swallows the padding: index -1 points at it
         ranks = np.zeros((len(self), len(self.items) + 1), np.int32)
         places = np.broadcast_to(np.arange(1, width + 1, dtype=np.int32), self.orders.shape)
         np.put_along_axis(ranks, self.orders.astype(np.intp), places, axis=1)
-        listed: IntArray = np.ascontiguousarray(ranks[:, :-1])
+        listed: Ints = np.ascontiguousarray(ranks[:, :-1])
         return listed
 
     def to_arrow(self) -> Any:
@@ -308,14 +296,14 @@ class Rankings:
         return (
             self.items == other.items
             and np.array_equal(self.orders, other.orders)
-            and _same(self.epsilons, other.epsilons)
-            and _same(self.voters, other.voters)
+            and np.array_equal(self.epsilons, other.epsilons)  # type: ignore[arg-type]
+            and np.array_equal(self.voters, other.voters)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.orders, self.items, self._voters, self.epsilons)
+        return Rankings._of, (self.orders, self.items, self._voters, self.epsilons)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
@@ -329,17 +317,7 @@ class Rankings:
         return f"Rankings({len(self):,} of {len(self.items)} items: {shown}{partial}{extras})"
 
 
-def _restore(orders: IntArray, items: tuple[str, ...], voters: Any, epsilons: FloatArray | None) -> Rankings:
-    return Rankings._of(orders, items, voters, epsilons)
-
-
-def _same(one: Any, other: Any) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(np.array_equal(one, other))
-
-
-def _stack(parts: Sequence[IntArray]) -> IntArray:
+def _stack(parts: Sequence[Ints]) -> Ints:
     """Rows under rows; narrower parts are padded."""
     width = max(part.shape[1] for part in parts)
     if all(part.shape[1] == width for part in parts):

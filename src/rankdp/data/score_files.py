@@ -11,19 +11,21 @@ import csv
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.atomic import known_ending
 from rankdp.data.columns import recognise_scores
 from rankdp.data.formats.csv import CsvText, read_header
 from rankdp.data.formats.parquet import check_flat, open_checked, read_group
+from rankdp.data.tables import Where, row_number
 from rankdp.errors import InputError, system_problem
+from rankdp.types import Floats
 
 _READ = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _BATCH_ROWS = 1 << 16
@@ -35,7 +37,7 @@ class ScoreTable:
     """Names and scores in the order of the file."""
 
     names: tuple[Any, ...]
-    scores: NDArray[np.float64]
+    scores: Floats
     item_column: str
     score_column: str
     left_out: tuple[str, ...]
@@ -60,66 +62,59 @@ def read_scores(
 
 
 def _read_csv(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
-    header, separator, _ = read_header(path)
-    item, score = recognise_scores(header, path, item_column, score_column)
-    places = header.index(item), header.index(score)
-    records = list(CsvText(path, header, separator, ()).records())
-    names, texts = ([record[place].strip() for _, record in records] for place in places)
-    return _table(names, texts, header, (item, score), [f"{path}, line {line}" for line, _ in records], path)
+    header, separator, size = read_header(path)
+    columns = recognise_scores(header, path, item_column, score_column)
+    text = CsvText(path, header, separator, (), columns)
+    return _table(text.batches(max(1 << 20, size * 64)), header, columns, path, text.line)
 
 
 def _read_parquet(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
-    names: list[Any] = []
-    values: list[Any] = []
     with open_checked(path) as file:
         header = file.schema_arrow.names
-        item, score = recognise_scores(header, path, item_column, score_column)
-        check_flat(path, file, [item, score])
-        for group in range(file.num_row_groups):
-            for batch in read_group(path, file, group, [item, score], _BATCH_ROWS):
-                names += batch.column(item).to_pylist()
-                values += batch.column(score).to_pylist()
-    names = [name.strip() if isinstance(name, str) else name for name in names]
-    return _table(names, values, header, (item, score), [f"{path}, row {row + 1}" for row in range(len(names))], path)
+        columns = recognise_scores(header, path, item_column, score_column)
+        check_flat(path, file, columns)
+        groups = (read_group(path, file, group, columns, _BATCH_ROWS) for group in range(file.num_row_groups))
+        return _table(chain.from_iterable(groups), header, columns, path, lambda row: f"{path}, {row_number(row)}")
 
 
 def _table(
-    names: list[Any],
-    values: list[Any],
-    header: Sequence[str],
-    columns: tuple[str, str],
-    where: list[str],
-    path: str,
+    batches: Iterable[Any], header: Sequence[str], columns: tuple[str, str], path: str, where: Where
 ) -> ScoreTable:
-    """The checked table; ``where`` says in which line or row each entry stands."""
-    if not names:
+    """The checked table; ``where`` says in which line or row an entry stands."""
+    item, score = columns
+    cells = [
+        cell for batch in batches for cell in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    ]
+    if not cells:
         raise InputError(f"{path}: there are no rows")
-    seen: dict[Any, str] = {}
-    for name, place in zip(names, where, strict=True):
+    names: dict[Any, int] = {}
+    for row, (value, _) in enumerate(cells):
+        name = value.strip() if isinstance(value, str) else value
         if name is None or name == "" or name != name:
-            raise InputError(f"{place}: the {columns[0]} is blank")
-        if name in seen:
-            raise InputError(f"{place}: {columns[0]} {name!r} is there twice, first in {seen[name].split(', ')[-1]}")
-        seen[name] = place
-    scores = np.array([_score(value, columns[1], place) for value, place in zip(values, where, strict=True)])
-    return ScoreTable(tuple(names), scores, *columns, tuple(name for name in header if name not in columns))
+            raise InputError(f"{where(row)}: the {item} is blank")
+        if name in names:
+            first = where(names[name]).split(", ")[-1]
+            raise InputError(f"{where(row)}: {item} {name!r} is there twice, first in {first}")
+        names[name] = row
+    scores = np.array([_score(value, score, row, where) for row, (_, value) in enumerate(cells)])
+    return ScoreTable(tuple(names), scores, item, score, tuple(name for name in header if name not in columns))
 
 
-def _score(value: Any, column: str, place: str) -> float:
-    if value is None or value == "":
-        raise InputError(f"{place}: the {column} is blank")
+def _score(value: Any, column: str, row: int, where: Where) -> float:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise InputError(f"{where(row)}: the {column} is blank")
     try:
         if isinstance(value, (bool, bytes)):
             raise TypeError  # noqa: TRY301
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{place}: the {column} must be a number, got {value!r}") from None
+        raise InputError(f"{where(row)}: the {column} must be a number, got {value!r}") from None
     if not np.isfinite(number):
-        raise InputError(f"{place}: the {column} must be a finite number, got {number}")
+        raise InputError(f"{where(row)}: the {column} must be a finite number, got {number}")
     return number
 
 
-def encoded(path: str | os.PathLike[str], table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
+def encoded(path: str | os.PathLike[str], table: ScoreTable, scores: Floats) -> bytes:
     """The table with other scores, in the format that the ending of ``path`` says."""
     return _encoders[_WRITTEN[known_ending(path, tuple(_WRITTEN))]](table, scores)
 
@@ -129,7 +124,7 @@ def check_ending(path: str | os.PathLike[str]) -> None:
     known_ending(path, tuple(_WRITTEN))
 
 
-def _csv_bytes(table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
+def _csv_bytes(table: ScoreTable, scores: Floats) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([table.item_column, table.score_column])
@@ -137,7 +132,7 @@ def _csv_bytes(table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
     return text.getvalue().encode()
 
 
-def _json_bytes(table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
+def _json_bytes(table: ScoreTable, scores: Floats) -> bytes:
     names = [name if isinstance(name, (str, int, float)) else str(name) for name in table.names]
     records = [
         {table.item_column: name, table.score_column: score} for name, score in zip(names, scores.tolist(), strict=True)
@@ -145,7 +140,7 @@ def _json_bytes(table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
     return (json.dumps(records, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _parquet_bytes(table: ScoreTable, scores: NDArray[np.float64]) -> bytes:
+def _parquet_bytes(table: ScoreTable, scores: Floats) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -9,18 +9,17 @@ first voter's ranking), so new items are added in natural order of their names: 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, RankdpError
+from rankdp.types import Floats, Ints, Longs
 
-IntArray = NDArray[np.int32]
-FloatArray = NDArray[np.float64]
 Where = Callable[[int], str]
 """Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
 
@@ -35,6 +34,41 @@ _MOST_DIGITS = 4000  # Python refuses to read a longer number
 def row_number(row: int) -> str:
     """Rows are counted from 1, as a person counts them."""
     return f"row {row + 1}"
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, in one line."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@contextmanager
+def in_a_sentence(what: str, *libraries: str) -> Iterator[None]:
+    """Turn what Arrow, DuckDB or one of `libraries` raises about the table called `what` into one sentence."""
+    try:
+        yield
+    except (RankdpError, MemoryError):
+        raise
+    except Exception as error:
+        modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+        known = {"pyarrow", "duckdb", "_duckdb", *libraries} & modules
+        if not known and not isinstance(error, (OSError, UnicodeDecodeError)):
+            raise
+        raise InputError(f"{what}: the table could not be read ({first_line(error)})") from None
+
+
+def arrow_table(frame: Any) -> Any:
+    """Anything that speaks the Arrow C stream protocol as a PyArrow table."""
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if not hasattr(frame, "__arrow_c_stream__"):
+        kinds = "pandas, Polars, DuckDB, PyArrow"
+        raise InputError(f"frame must be an Arrow-compatible table ({kinds}), got {type(frame).__name__}")
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"frame: Arrow cannot hold it ({first_line(error)})") from None
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -82,7 +116,7 @@ def _number_name(item: Any) -> str:
     raise InputError(f"an item must be a text or a whole number, got {item!r}")
 
 
-def check_epsilons(epsilons: Any, rows: int, where: Where = row_number) -> FloatArray:
+def check_epsilons(epsilons: Any, rows: int, where: Where = row_number) -> Floats:
     """Each voter's own epsilon: one finite number above 0 per row."""
     try:
         values = np.array(epsilons, dtype=np.float64)
@@ -156,7 +190,7 @@ def decoded(column: Any) -> Any:
     return column if kind == column.type else column.cast(kind)
 
 
-def numbers(column: Any, what: str, where: Where) -> FloatArray:
+def numbers(column: Any, what: str, where: Where) -> Floats:
     """A column of numbers as float64, NaN where blank; text is read exactly as Python reads it."""
     import pyarrow as pa
 
@@ -179,7 +213,7 @@ def _number(cell: Any, what: str, where: Where, row: int) -> float:
         raise InputError(f"{where(row)}: {what} must be a number, got {cell!r}") from None
 
 
-def epsilon_values(column: Any, where: Where) -> FloatArray:
+def epsilon_values(column: Any, where: Where) -> Floats:
     """Each voter's epsilon: finite and above 0 in every row."""
     values = numbers(column, "epsilon", where)
     blank = np.flatnonzero(np.isnan(values))
@@ -252,11 +286,11 @@ def _spelled(blank: str) -> str:
 class Coded:
     """One column: a code for each row (-1 for null) and what each code says."""
 
-    codes: IntArray
+    codes: Ints
     values: list[Any]
     nulls: int
 
-    def first_rows(self) -> NDArray[np.int64]:
+    def first_rows(self) -> Longs:
         """The first row that holds each code, -1 for a code that no row holds; the last entry is for null."""
         rows = np.full(len(self.values) + 1, -1, np.int64)
         # written from the last row to the first, so that the first one stays

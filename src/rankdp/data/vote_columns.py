@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rankdp.data.columns import VOTER_NAMES, first_known, listed_names, refuse_twins
+from rankdp.data.columns import VOTER_NAMES, check_names, first_known, listed_names
 from rankdp.data.tables import MISSING
 from rankdp.errors import InputError
 
@@ -203,7 +203,8 @@ class VoteRules:
         match PROBLEMS[problem]:
             case "unknown outcome":
                 spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
-                said = f"{columns.outcome!r} must be {either(spelled)}, got {cells[columns.outcome or '']!r}"
+                choices = f"{', '.join(spelled[:-1])} or {spelled[-1]}"
+                said = f"{columns.outcome!r} must be {choices}, got {cells[columns.outcome or '']!r}"
                 return InputError(f"{where}: {said}")
             case "bad weight":
                 most = f"a whole number from 0 to {self.most_weight:,}"
@@ -235,10 +236,7 @@ def recognise_votes(
 ) -> VoteColumns:
     """Find the columns of a comparison, of the voter and of the weight, or say in one sentence what is missing."""
     names = list(kinds)
-    refuse_twins(names, what)
-    for option, name in (("voter_column", voter_column), ("weight_column", weight_column)):
-        if name is not None and name not in names:
-            raise InputError(f"{what}: {option} is {name!r}, but the columns are {listed_names(names)}")
+    check_names(names, what, voter_column=voter_column, weight_column=weight_column)
     taken = {voter_column, weight_column}
     for style in STYLES:
         matched = [first_known(names, (column,), taken) for column in style.columns]
@@ -280,8 +278,3 @@ def weight_of(value: Any, most: int) -> int:
     if isinstance(value, str):
         value = float(value.strip(SPACES)) if re.fullmatch(WHOLE, value.strip(SPACES)) else None
     return int(value) if value is not None and 0 <= value <= most and value == int(value) else -1
-
-
-def either(words: Sequence[str]) -> str:
-    """The words as a choice."""
-    return f"{', '.join(words[:-1])} or {words[-1]}"

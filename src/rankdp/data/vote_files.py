@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from rankdp.data.columns import refuse_twins
+from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import CsvText, read_header
 from rankdp.data.formats.parquet import open_checked, read_group
-from rankdp.data.tables import row_number
+from rankdp.data.tables import arrow_table, in_a_sentence, row_number
 from rankdp.data.vote_columns import Kind
-from rankdp.errors import InputError, RankdpError, system_problem
+from rankdp.errors import InputError, system_problem
 
 BATCH_ROWS = 1 << 19  # large enough for threads to meet rarely at the lock of the interpreter
 
@@ -27,46 +26,10 @@ Batch = tuple[int, int, Any]
 """(which file, the number of its first row in that file, an Arrow record batch)"""
 
 
-@contextmanager
-def in_a_sentence(what: str, modules: Sequence[str] = ("pyarrow", "duckdb", "_duckdb")) -> Iterator[None]:
-    """Turn what a library raises about the table called `what` into one sentence."""
-    try:
-        yield
-    except (RankdpError, MemoryError):
-        raise
-    except Exception as error:
-        libraries = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-        if not libraries.intersection(modules) and not isinstance(error, (OSError, UnicodeDecodeError)):
-            raise
-        raise InputError(f"{what}: the votes could not be read ({(str(error).splitlines() or ['?'])[0]})") from None
-
-
 def check_rows(what: str, announced: int | None, rows: int) -> None:
     """Refuse a table that did not deliver the rows that it announces."""
     if announced is not None and rows != announced:
         raise InputError(f"{what}: the table is damaged (it announces {announced:,} rows and delivers {rows:,})")
-
-
-class Table(Protocol):
-    """Votes that can be read again and again, batch by batch."""
-
-    @property
-    def what(self) -> str:
-        """The table, in words."""
-
-    @property
-    def kinds(self) -> dict[str, Kind]:
-        """Every column and what it holds."""
-
-    @property
-    def rows(self) -> int | None:
-        """How many rows there are, if that is announced."""
-
-    def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
-        """The batches, dealt out to at most so many threads; each stream in the order of rows."""
-
-    def where(self, file: int, row: int) -> str:
-        """Where a row stands, in words."""
 
 
 def kind_of(kind: Any) -> Kind:
@@ -85,25 +48,18 @@ def find_files(pattern: str) -> ParquetFiles | CsvFiles:
     paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if not paths:
         raise InputError(f"{pattern}: there is no such file")
-    parquet = [path for path in paths if _is_parquet(path)]
-    if parquet and len(parquet) != len(paths):
-        raise InputError(f"{pattern}: some of the files are Parquet and some are not")
-    return ParquetFiles(pattern, paths) if parquet else CsvFiles(pattern, paths)
+    try:
+        parquet = [path for path in paths if _is_parquet(path)]
+        if parquet and len(parquet) != len(paths):
+            raise InputError(f"{pattern}: some of the files are Parquet and some are not")
+        return ParquetFiles(pattern, paths) if parquet else CsvFiles(pattern, paths)
+    except OSError as error:
+        raise system_problem(str(error.filename or pattern), error, "read") from None
 
 
 def _is_parquet(path: str) -> bool:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError as error:
-        raise system_problem(path, error, "read") from None
-
-
-def _opened(path: str, coded: Sequence[str] = ()) -> Any:
-    try:
-        return open_checked(path, coded)
-    except OSError as error:
-        raise system_problem(path, error, "read") from None
+    with Path(path).open("rb") as file:
+        return file.read(4) == b"PAR1"
 
 
 class ParquetFiles:
@@ -114,7 +70,7 @@ class ParquetFiles:
         self.kinds: dict[str, Kind] = {}
         self._groups: list[tuple[int, int, int]] = []
         for number, path in enumerate(paths):
-            with _opened(path) as file:
+            with open_checked(path) as file:
                 kinds = {field.name: kind_of(field.type) for field in file.schema_arrow}
                 if number and kinds != self.kinds:
                     raise InputError(f"{path}: its columns are not those of {paths[0]}")
@@ -134,7 +90,7 @@ class ParquetFiles:
         opened, file = -1, None
         for number, group, start in groups:
             if number != opened:
-                opened, file = number, _opened(self.paths[number], coded)
+                opened, file = number, open_checked(self.paths[number], coded)
             for batch in read_group(self.paths[number], file, group, columns, BATCH_ROWS, use_threads=alone):
                 yield number, start, batch
                 start += batch.num_rows
@@ -151,17 +107,12 @@ class CsvFiles:
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
         self.what, self.paths = what, paths
-        self._headers: list[tuple[list[str], str, int]] = []
-        for path in paths:
-            try:
-                self._headers.append(read_header(path))
-            except OSError as error:
-                raise system_problem(path, error, "read") from None
+        self._headers = [read_header(path) for path in paths]
         names = self._headers[0][0]
         for path, (other, _, _) in zip(paths, self._headers, strict=True):
             if sorted(other) != sorted(names):
                 raise InputError(f"{path}: its columns are not those of {paths[0]}")
-        refuse_twins(names, paths[0])
+        check_names(names, paths[0])
         self.kinds: dict[str, Kind] = dict.fromkeys(names, "text")
 
     @property
@@ -200,9 +151,9 @@ class Frame:
                 with self._relation(1) as reader:
                     schema, self.rows = reader.schema, None
             else:
-                self._table = _arrow_table(frame)
+                self._table = arrow_table(frame)
                 schema, self.rows = self._table.schema, len(self._table)
-        refuse_twins(schema.names, self.what)
+        check_names(schema.names, self.what)
         self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
 
     def whole(self) -> Any:
@@ -224,16 +175,8 @@ class Frame:
         return self.what if self._relation is not None else f"{self.what}, {row_number(row)}"
 
 
-def _arrow_table(frame: Any) -> Any:
-    if isinstance(frame, pa.Table):
-        return frame
-    if not hasattr(frame, "__arrow_c_stream__"):
-        kinds = "pandas, Polars, DuckDB, PyArrow"
-        raise InputError(f"frame must be an Arrow-compatible table ({kinds}), got {type(frame).__name__}")
-    try:
-        return pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"frame: Arrow cannot hold it ({str(error).splitlines()[0]})") from None
+Table = ParquetFiles | CsvFiles | Frame
+"""Votes that can be read again and again: in `streams` of batches, one for each thread, in the order of rows."""
 
 
 def _numbered(batches: Iterator[Any], file: int = 0) -> Iterator[Batch]:

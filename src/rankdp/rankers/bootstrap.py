@@ -7,12 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdp.checks import one_of, whole
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.newton import NEWTON_STEPS, pair_starts
+from rankdp.types import Floats, Longs
 
 _FEW_PER_CELL = 60  # half-wins up to which drawing them one by one is quicker than a binomial for each cell
 
@@ -26,7 +27,7 @@ def bootstrap(
     resample: str = "comparisons",
     tolerance: float = 1e-10,
     threads: int | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Logistic strengths of resampled tables.
 
     Half-wins do not tell two ties from a win each: a tie is drawn as a win for either side with equal chances, which
@@ -52,13 +53,11 @@ def bootstrap(
 
     Returns
     -------
-    NDArray[np.float64]
+    Floats
         One row of strengths for each draw.
     """
-    if not isinstance(draws, (int, np.integer)) or draws < 1:
-        raise InputError(f"draws must be a whole number of at least 1, got {draws!r}")
-    if resample not in ("comparisons", "outcomes"):
-        raise InputError(f"resample must be comparisons or outcomes, got {resample!r}")
+    whole("draws", draws, 1)
+    one_of("resample", resample, ("comparisons", "outcomes"))
     best = fit(counts, ridge=ridge)
     from rankdp.rankers import newton_kernels as kernels
 
@@ -68,7 +67,7 @@ def bootstrap(
     batches = [slice(low, min(low + size, draws)) for low in range(0, draws, size)]
     generators = np.random.default_rng(seed).spawn(len(batches))
 
-    def run(batch: slice, generator: np.random.Generator) -> NDArray[np.int64]:
+    def run(batch: slice, generator: np.random.Generator) -> Longs:
         won = redraw(batch.stop - batch.start, generator)
         return kernels.refit_many(
             starts, counts.second, won, float(ridge), best.theta, tolerance, NEWTON_STEPS, out[batch]
@@ -88,14 +87,14 @@ def bootstrap(
     return out
 
 
-def _resampler(counts: PairCounts, resample: str) -> Callable[[int, np.random.Generator], NDArray[np.int64]]:
+def _resampler(counts: PairCounts, resample: str) -> Callable[[int, np.random.Generator], Longs]:
     """A function that draws the wins of both sides of every pair, side by side: draws x (2 pairs)."""
     halves = np.column_stack([counts.half_wins_first, counts.half_wins_second])
     total, pairs = int(halves.sum()), len(counts)
     if resample == "outcomes":
         met, chance = counts.halves // 2, counts.half_wins_first / counts.halves
 
-        def outcomes(draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        def outcomes(draws: int, generator: np.random.Generator) -> Longs:
             ahead = generator.binomial(met, chance, size=(draws, pairs))
             return np.stack([ahead, met - ahead], axis=2).reshape(draws, -1)
 
@@ -106,7 +105,7 @@ def _resampler(counts: PairCounts, resample: str) -> Callable[[int, np.random.Ge
     cells = np.repeat(np.arange(halves.size, dtype=np.uint32), halves.ravel())
     from rankdp.rankers import newton_kernels as kernels
 
-    def comparisons(draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    def comparisons(draws: int, generator: np.random.Generator) -> Longs:
         won = np.zeros((draws, halves.size), np.int64)
         for row in won:
             kernels.tally(cells, generator.integers(0, total, total // 2, dtype=np.uint32), row)

@@ -11,27 +11,26 @@ For the logistic link the design and the win totals are all that matters, so `fi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankdp.checks import number, positive
 from rankdp.data.counts import PairCounts, always_beaten, components, never_beaten, one_win_component, win_components
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as find_link
 from rankdp.rankers.newton import NEWTON_STEPS, LinkProblem, LogisticProblem, Problem, Solution, newton
-
-FloatArray = NDArray[np.float64]
+from rankdp.types import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """Strengths, and how exactly they solve the equations."""
 
-    theta: FloatArray
+    theta: Floats
     """One strength per item, higher is better; their sum is 0 when there is no ridge."""
     gradient_residual: float
     """The largest entry of the gradient, in absolute value, at this very theta."""
@@ -127,14 +126,14 @@ def fit_wins(
     return _fitted(newton(LogisticProblem(design, totals / 2, ridge, shift), guess, tolerance))
 
 
-def problem_of(counts: PairCounts, link: Link, ridge: float, linear: FloatArray) -> Problem:
+def problem_of(counts: PairCounts, link: Link, ridge: float, linear: Floats) -> Problem:
     """The objective above, for Newton's method."""
     if link is LOGISTIC:
         return LogisticProblem(counts, counts.half_wins / 2, ridge, linear)
     return LinkProblem(counts, link, ridge, linear)
 
 
-def first_guess(wins: FloatArray, played: FloatArray, ridge: float) -> FloatArray:
+def first_guess(wins: Floats, played: Floats, ridge: float) -> Floats:
     """The log-odds of each item's wins, shrunk by the ridge: near enough where opponents are mixed."""
     share = np.clip((wins + 0.5) / (played + 1.0), 0.01, 0.99)
     guess = np.log(share / (1.0 - share)) * (played / (played + 4.0 * ridge + 1.0))
@@ -149,17 +148,14 @@ def _fitted(solution: Solution) -> Fit:
 
 def _checked(
     items: int, ridge: float, linear: ArrayLike | None, start: ArrayLike | None, tolerance: float
-) -> tuple[float, FloatArray, FloatArray | None]:
+) -> tuple[float, Floats, Floats | None]:
     """The ridge, the linear term (0 where there is none) and the start, checked."""
-    if not (math.isfinite(ridge) and ridge >= 0):
-        raise InputError(f"ridge must be a finite number of at least 0, got {ridge!r}")
-    if not (math.isfinite(tolerance) and tolerance > 0):
-        raise InputError(f"tolerance must be a finite number above 0, got {tolerance!r}")
+    positive("tolerance", tolerance)
     shift = np.zeros(items) if linear is None else _vector("linear", linear, items)
-    return float(ridge), shift, None if start is None else _vector("start", start, items)
+    return number("ridge", ridge, 0), shift, None if start is None else _vector("start", start, items)
 
 
-def _vector(name: str, values: ArrayLike, items: int) -> FloatArray:
+def _vector(name: str, values: ArrayLike, items: int) -> Floats:
     vector = np.array(values, dtype=np.float64)
     if vector.shape != (items,) or not np.isfinite(vector).all():
         raise InputError(f"{name} must be one finite number for each of the {items} items")
@@ -175,22 +171,18 @@ def _check_maximum(counts: PairCounts) -> None:
         names = [counts.items[item] for item in items]
         return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
+    def smallest(groups: Ints) -> str:
+        return f"(one of them: {named(np.flatnonzero(groups == np.bincount(groups).argmin()))})"
+
     parts = components(counts)
     if parts.max() > 0:
-        rarest = np.bincount(parts).argmin()
-        reason = (
-            f"the comparisons fall into {parts.max() + 1} groups of items that never met "
-            f"(one of them: {named(np.flatnonzero(parts == rarest))})"
-        )
+        reason = f"the comparisons fall into {parts.max() + 1} groups of items that never met {smallest(parts)}"
     elif len(beaten := never_beaten(counts)):
         reason = f"never beaten: {named(beaten)}"
     elif len(beating := always_beaten(counts)):
         reason = f"always beaten: {named(beating)}"
     else:
         groups = win_components(counts)
-        rarest = np.bincount(groups).argmin()
-        reason = (
-            f"the items fall into {groups.max() + 1} groups of which one always beats another "
-            f"(one of them: {named(np.flatnonzero(groups == rarest))})"
-        )
+        several = f"the items fall into {groups.max() + 1} groups of which one always beats another"
+        reason = f"{several} {smallest(groups)}"
     raise InputError(f"the likelihood has no maximum without a ridge: {reason}; give a ridge above 0, such as 0.01")

@@ -41,6 +41,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankdp.checks import one_of, positive, whole
 from rankdp.errors import InputError, Unsupported
 
 Method = Literal["auto", "programme", "heuristic"]
@@ -111,8 +112,9 @@ def kemeny(weights: ArrayLike, *, method: Method = "auto", time_limit: float | N
         The order, its cost, and what is proven about it.
     """
     table = _weights(weights)
-    _check_options(method, time_limit, seed)
-    deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
+    one_of("method", method, get_args(Method))
+    whole("seed", seed, 0, 2**63 - 1)
+    deadline = math.inf if time_limit is None else time.perf_counter() + positive("time_limit", time_limit)
     lead, unit = _leads(table)
     order, exact, used = list[int](), True, 0
     gap: float = 0
@@ -398,28 +400,14 @@ def _weights(weights: ArrayLike) -> _Leads:
             i, j = np.argwhere(~np.isfinite(table))[0]
             raise InputError(f"weights must be finite numbers, got {table[i, j]} for items {i} and {j}")
         if (table != np.rint(table)).any() or np.abs(table).max() >= 2**53 / table.size:
-            return _small_enough(table)
+            largest = float(np.abs(table).max())
+            if largest > 1e300 / table.size:
+                raise InputError(f"weights must be below 1e300 / m^2, got one of {largest:g}")
+            return table
     size = max(abs(int(table.max())), abs(int(table.min()))) * table.size
     if size >= _LARGEST:
         raise InputError(f"weights must be whole numbers below 2^62 / m^2, got one of {size // table.size}")
     return table.astype(np.int64)
-
-
-def _small_enough(table: _Leads) -> _Leads:
-    largest = float(np.abs(table).max())
-    if largest > 1e300 / table.size:
-        raise InputError(f"weights must be below 1e300 / m^2, got one of {largest:g}")
-    return table
-
-
-def _check_options(method: str, time_limit: float | None, seed: int) -> None:
-    if method not in get_args(Method):
-        raise InputError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
-    number = isinstance(time_limit, (int, float, np.integer, np.floating)) and not isinstance(time_limit, bool)
-    if time_limit is not None and not (number and time_limit > 0):
-        raise InputError(f"time_limit must be None or a number of seconds above 0, got {time_limit!r}")
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-        raise InputError(f"seed must be a whole number from 0 to 2^63 - 1, got {seed!r}")
 
 
 def _leads(table: _Leads) -> tuple[_Leads, float]:

@@ -15,17 +15,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import fixed_point
 from rankdp.rankers.fixed_point import ONE, product, quotient
+from rankdp.types import Flags, Floats
 
-FloatArray = NDArray[np.float64]
-Function = Callable[[FloatArray], FloatArray]
+Function = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -51,22 +49,19 @@ class Link:
     """(log F)' at x and at -x in fixed point, each within `fixed_point.ERROR`; None where it is not implemented."""
 
 
-def _expit(x: FloatArray) -> FloatArray:
+def _expit(x: Floats) -> Floats:
     """1/(1 + exp(-x)), without overflow and with a small relative error on both sides."""
     small = np.exp(-np.abs(x))
-    share: FloatArray = np.where(x >= 0, 1.0, small) / (1.0 + small)
-    return share
+    return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small))
 
 
-def _logistic_curvature(x: FloatArray) -> FloatArray:
+def _logistic_curvature(x: Floats) -> Floats:
     small = np.exp(-np.abs(x))
-    curvature: FloatArray = small / (1.0 + small) ** 2
-    return curvature
+    return np.asarray(small / (1.0 + small) ** 2)
 
 
-def _logistic_log(x: FloatArray) -> FloatArray:
-    log: FloatArray = np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))
-    return log
+def _logistic_log(x: Floats) -> Floats:
+    return np.asarray(np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x))))
 
 
 def _by_sign(x: int, near: int, far: int) -> tuple[int, int]:
@@ -98,7 +93,7 @@ F' = s (1 - s), so F'/(F (1 - F)) is 1 everywhere; (-log F)'' = s (1 - s), at mo
 """
 
 
-def _secant_parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _secant_parts(x: Floats) -> tuple[Floats, Floats, Floats]:
     """w = exp(-|z|) for z = pi x/2, atan(w)/w, and the smaller tail (2/pi) atan(w)."""
     w = np.exp(-np.abs(x) * (math.pi / 2))
     tail = np.arctan(w)
@@ -106,23 +101,23 @@ def _secant_parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return w, over, tail * (2 / math.pi)
 
 
-def _secant_cdf(x: FloatArray) -> FloatArray:
+def _secant_cdf(x: Floats) -> Floats:
     tail = _secant_parts(x)[2]
     return np.where(x < 0, tail, 1.0 - tail)
 
 
-def _secant_log(x: FloatArray) -> FloatArray:
+def _secant_log(x: Floats) -> Floats:
     _, over, tail = _secant_parts(x)
     return np.where(x < 0, math.log(2 / math.pi) + x * (math.pi / 2) + np.log(over), np.log1p(-tail))
 
 
-def _secant_slope(x: FloatArray) -> FloatArray:
+def _secant_slope(x: Floats) -> Floats:
     w, over, tail = _secant_parts(x)
     round_ = 1.0 + w * w
     return np.where(x < 0, -(math.pi / 2) / (round_ * over), -w / (round_ * (1.0 - tail)))
 
 
-def _secant_curvature(x: FloatArray) -> FloatArray:
+def _secant_curvature(x: Floats) -> Floats:
     # With y = pi F and S = sin(y)/y the curvature is (pi/2)^2 S (S - cos y); sin y = sech z and cos y = -tanh z.
     # S - cos y cancels for small y: there it is y^2/3 - y^4/30 + y^6/840 - y^8/45360 + …
     y = math.pi * _secant_cdf(x)
@@ -167,24 +162,24 @@ compute it).
 """
 
 
-def _majority_cdf(x: FloatArray) -> FloatArray:
+def _majority_cdf(x: Floats) -> Floats:
     s = _expit(x)
     t = _expit(-x)
     return np.where(x < 0, s * s * (1.0 + 2.0 * t), 1.0 - t * t * (1.0 + 2.0 * s))
 
 
-def _majority_log(x: FloatArray) -> FloatArray:
+def _majority_log(x: Floats) -> Floats:
     t = _expit(-x)
     tail = np.minimum(t, 0.5)  # t itself where it is used
     return np.where(x < 0, 2.0 * _logistic_log(x) + np.log1p(2.0 * t), np.log1p(-tail * tail * (3.0 - 2.0 * tail)))
 
 
-def _majority_slope(x: FloatArray) -> FloatArray:
+def _majority_slope(x: Floats) -> Floats:
     t = _expit(-x)
     return -6.0 * t * t / (1.0 + 2.0 * t)
 
 
-def _majority_curvature(x: FloatArray) -> FloatArray:
+def _majority_curvature(x: Floats) -> Floats:
     s, t = _expit(x), _expit(-x)
     return 12.0 * s * t * t * (1.0 + t) / (1.0 + 2.0 * t) ** 2
 
@@ -247,60 +242,42 @@ def check_link(one: Link) -> None:
     It can find a fault but cannot prove that there is none: the constants of a link need a proof. They are compared
     with the largest values found.
     """
-
-    def refuse(reason: str) -> None:
-        raise Unsupported(f"no guarantee is known for the {one.name} link: {reason}")
-
     x = np.concatenate([_TAIL, _GRID])
+    both, body = np.concatenate([x, -x]), np.linspace(-12.0, 12.0, 2401)
     with np.errstate(all="ignore"):
         cdf, above, log, slope = one.cdf(x), one.cdf(-x), one.log_cdf(x), one.slope(x)
-        curvature, mirrored = one.curvature(x), one.curvature(-x)
-    for what, values in {"F": cdf, "log F": log, "(-log F)'": slope, "(-log F)''": curvature}.items():
-        if not np.isfinite(values).all():
-            refuse(f"{what} is not a finite number at x = {x[np.flatnonzero(~np.isfinite(values))[0]]:g}")
-    _check_symmetry(x, cdf, above, log, refuse)
-    _check_influence(one, x, -slope / above, refuse)
-    _check_curvature(one, x, curvature, mirrored, refuse)
-    _check_derivatives(one, refuse)
+        curvature = one.curvature(both)
+    for what, values in {"F": cdf, "log F": log, "(-log F)'": slope, "(-log F)''": curvature[: len(x)]}.items():
+        _refuse(one, ~np.isfinite(values), f"{what} is not a finite number at x = {{:g}}", x)
+    _refuse(one, np.abs(cdf + above - 1.0) > 1e-12, "F(x) + F(-x) is not 1 at x = {:g} (A0)", x)
+    _refuse(one, np.diff(log) <= 0, "F is not strictly increasing near x = {:g} (A0)", x)
+    large = cdf > 1e-280
+    off = np.abs(np.log(cdf[large]) - log[large]) > 1e-9 * np.maximum(1.0, np.abs(log[large]))
+    _refuse(one, off, "log_cdf is not the logarithm of cdf")
+    # F'/(F (1 - F)) is even, and a bounded one has settled long before x = -700
+    influence = -slope / above
+    halfway, end = influence[np.searchsorted(x, -350.0)], influence[0]
+    growth = f"F'/(F (1 - F)) keeps growing, from {halfway:.4g} at x = -350 to {end:.4g} at x = -700 (A1)"
+    _refuse(one, np.array([end > 1.05 * halfway and end > 1.05 * influence[-1]]), growth)
+    steep = f"F'/(F (1 - F)) is {influence.max():.9g} at x = {{:g}}, above kappa_1 = {one.kappa_1:.9g} (A1)"
+    _refuse(one, influence > one.kappa_1 * (1 + 1e-12), steep, x, influence)
+    bent = f"(-log F)'' is {curvature.min():.4g} at x = {{:g}}: -log F is not convex (A2)"
+    _refuse(one, curvature < 0, bent, both, -curvature)
+    flat = (curvature == 0) & (np.abs(both) <= 30.0)
+    _refuse(one, flat, "(-log F)'' is 0 at x = {:g}: -log F is not strictly convex (A2)", both)
+    curved = f"(-log F)'' is {curvature.max():.9g} at x = {{:g}}, above kappa_2 = {one.kappa_2:.9g} (A2)"
+    _refuse(one, curvature > one.kappa_2 * (1 + 1e-12), curved, both, curvature)
+    # central differences, where they are accurate
+    for derivative, function, reason in (
+        (one.slope, lambda at: -one.log_cdf(at), "slope is not the derivative of -log_cdf"),
+        (one.curvature, one.slope, "curvature is not the derivative of slope (is F twice differentiable?)"),
+    ):
+        difference = (function(body + 1e-4) - function(body - 1e-4)) / 2e-4
+        _refuse(one, np.abs(difference - derivative(body)) > 1e-6, reason)
 
 
-def _check_symmetry(x: FloatArray, cdf: FloatArray, above: FloatArray, log: FloatArray, refuse: Any) -> None:
-    if (np.abs(cdf + above - 1.0) > 1e-12).any():
-        refuse(f"F(x) + F(-x) is not 1 at x = {x[np.argmax(np.abs(cdf + above - 1.0))]:g} (A0)")
-    if (np.diff(log) <= 0).any():
-        refuse(f"F is not strictly increasing near x = {x[np.flatnonzero(np.diff(log) <= 0)[0]]:g} (A0)")
-    body = cdf > 1e-280
-    if (np.abs(np.log(cdf[body]) - log[body]) > 1e-9 * np.maximum(1.0, np.abs(log[body]))).any():
-        refuse("log_cdf is not the logarithm of cdf")
-
-
-def _check_derivatives(one: Link, refuse: Any) -> None:
-    """The slope and the curvature against central differences, where these are accurate."""
-    x, step = np.linspace(-12.0, 12.0, 2401), 1e-4
-    slope = -(one.log_cdf(x + step) - one.log_cdf(x - step)) / (2 * step)
-    curvature = (one.slope(x + step) - one.slope(x - step)) / (2 * step)
-    if (np.abs(slope - one.slope(x)) > 1e-6).any():
-        refuse("slope is not the derivative of -log_cdf")
-    if (np.abs(curvature - one.curvature(x)) > 1e-6).any():
-        refuse("curvature is not the derivative of slope (is F twice differentiable?)")
-
-
-def _check_influence(one: Link, x: FloatArray, influence: FloatArray, refuse: Any) -> None:
-    """F'/(F (1 - F)) at x <= 0; it is even. A bounded one has settled long before x = -700."""
-    halfway = influence[np.searchsorted(x, -350.0)]
-    if influence[0] > 1.05 * halfway and influence[0] > 1.05 * influence[-1]:
-        refuse(f"F'/(F (1 - F)) keeps growing, from {halfway:.4g} at x = -350 to {influence[0]:.4g} at x = -700 (A1)")
-    if influence.max() > one.kappa_1 * (1 + 1e-12):
-        at = x[np.argmax(influence)]
-        refuse(f"F'/(F (1 - F)) is {influence.max():.9g} at x = {at:g}, above kappa_1 = {one.kappa_1:.9g} (A1)")
-
-
-def _check_curvature(one: Link, x: FloatArray, below: FloatArray, above: FloatArray, refuse: Any) -> None:
-    both, at = np.concatenate([below, above]), np.concatenate([x, -x])
-    if (both < 0).any():
-        refuse(f"(-log F)'' is {both.min():.4g} at x = {at[np.argmin(both)]:g}: -log F is not convex (A2)")
-    flat = (both == 0) & (np.abs(at) <= 30.0)
-    if flat.any():
-        refuse(f"(-log F)'' is 0 at x = {at[np.flatnonzero(flat)[0]]:g}: -log F is not strictly convex (A2)")
-    if both.max() > one.kappa_2 * (1 + 1e-12):
-        refuse(f"(-log F)'' is {both.max():.9g} at x = {at[np.argmax(both)]:g}, above kappa_2 = {one.kappa_2:.9g} (A2)")
+def _refuse(one: Link, wrong: Flags, reason: str, x: Floats | None = None, size: Floats | None = None) -> None:
+    """Refuse a link that is wrong somewhere; the reason names the first such x, or the one of the largest ``size``."""
+    if wrong.any():
+        at = "" if x is None else x[np.argmax(wrong if size is None else size)]
+        raise Unsupported(f"no guarantee is known for the {one.name} link: {reason.format(at)}")

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
 from rankdp.rankers.links import Link
-
-FloatArray = NDArray[np.float64]
+from rankdp.types import Floats, Ints, Longs
 
 NEWTON_STEPS = 200
 _ROUNDOFF = 2.0**-53
@@ -31,7 +29,7 @@ _SPARSE = 40  # pairs per item up to which a sparse elimination is tried
 class Solution:
     """Where Newton's method ended, and what is known about the gradient at this very point."""
 
-    theta: FloatArray
+    theta: Floats
     residual: float
     """The largest entry of the gradient, in absolute value."""
     bound: float
@@ -45,31 +43,18 @@ class Hessian(Protocol):
     """The Laplacian of the pairs' weights plus the ridge; ``diagonal`` is that of the sum."""
 
     ridge: float
-    starts: NDArray[np.int64]
-    second: NDArray[np.int32]
-    weights: FloatArray
-    diagonal: FloatArray
+    starts: Longs
+    second: Ints
+    weights: Floats
+    diagonal: Floats
 
 
-class Problem(Hessian, Protocol):
-    """What Newton's method needs: the gradient, the Hessian at the last point, and a careful last look."""
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """The gradient; sets the Hessian's weights and diagonal too."""
-
-    def rounding(self, theta: FloatArray) -> float:
-        """About how exactly the gradient can be computed and met."""
-
-    def residual(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient and a rigorous bound on the error of each entry."""
-
-
-def pair_starts(counts: PairCounts) -> NDArray[np.int64]:
+def pair_starts(counts: PairCounts) -> Longs:
     """Where the pairs of each first item begin, and where the last ones end."""
     return np.searchsorted(counts.first, np.arange(len(counts.items) + 1)).astype(np.int64)
 
 
-def norm(vector: FloatArray) -> float:
+def norm(vector: Floats) -> float:
     """The l2 norm."""
     return math.sqrt(float(np.square(vector).sum()))
 
@@ -77,13 +62,13 @@ def norm(vector: FloatArray) -> float:
 class LogisticProblem:
     """The logistic link, for which the design and the win totals are all that matters."""
 
-    def __init__(self, counts: PairCounts, wins: FloatArray, ridge: float, linear: FloatArray) -> None:
+    def __init__(self, counts: PairCounts, wins: Floats, ridge: float, linear: Floats) -> None:
         self.ridge, self.linear, self.wins = ridge, linear, wins
         self.starts, self.second = pair_starts(counts), counts.second
         self.comparisons, self.weights = counts.comparisons, np.empty(len(counts))
         self.diagonal, self.expected = np.empty((2, len(wins)))
 
-    def gradient(self, theta: FloatArray) -> FloatArray:
+    def gradient(self, theta: Floats) -> Floats:
         """Expected wins less wins, plus the ridge's pull and the linear term."""
         from rankdp.rankers import newton_kernels as kernels
 
@@ -93,12 +78,12 @@ class LogisticProblem:
         self.diagonal += self.ridge
         return self.expected - self.wins + self.ridge * theta + self.linear
 
-    def rounding(self, theta: FloatArray) -> float:
+    def rounding(self, theta: Floats) -> float:
         """A few units of roundoff of the largest sum."""
         sizes = self.expected + np.abs(self.wins) + np.abs(self.ridge * theta) + np.abs(self.linear)
         return float(4 * _ROUNDOFF * (sizes + self.diagonal * np.abs(theta)).max())
 
-    def residual(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def residual(self, theta: Floats) -> tuple[Floats, Floats]:
         """The gradient with compensated sums, and how far each entry can be off, whatever the data.
 
         With u = 2^-53, and exp taken to be within 2 units in the last place: a share x_i/(x_i + x_j) is off by at most
@@ -121,7 +106,7 @@ class LogisticProblem:
 class LinkProblem:
     """Any link, from the outcomes of every pair."""
 
-    def __init__(self, counts: PairCounts, link: Link, ridge: float, linear: FloatArray) -> None:
+    def __init__(self, counts: PairCounts, link: Link, ridge: float, linear: Floats) -> None:
         self.ridge, self.linear, self.link = ridge, linear, link
         self.starts, self.first, self.second = pair_starts(counts), counts.first, counts.second
         self.ahead, self.behind = counts.half_wins_first / 2, counts.half_wins_second / 2
@@ -129,12 +114,12 @@ class LinkProblem:
         self.weights = np.empty(len(counts))
         self.diagonal = np.empty(len(counts.items))
 
-    def _to_items(self, first: FloatArray, second: FloatArray) -> FloatArray:
+    def _to_items(self, first: Floats, second: Floats) -> Floats:
         m = len(self.linear)
-        sums: FloatArray = np.bincount(self.first, first, m).astype(np.float64) + np.bincount(self.second, second, m)
+        sums: Floats = np.bincount(self.first, first, m).astype(np.float64) + np.bincount(self.second, second, m)
         return sums
 
-    def gradient(self, theta: FloatArray) -> FloatArray:
+    def gradient(self, theta: Floats) -> Floats:
         """The slopes of both sides of every pair, plus the ridge's pull and the linear term."""
         gap = theta[self.first] - theta[self.second]
         pull = self.ahead * self.link.slope(gap) - self.behind * self.link.slope(-gap)
@@ -142,12 +127,12 @@ class LinkProblem:
         self.diagonal = self._to_items(self.weights, self.weights) + self.ridge
         return self._to_items(pull, -pull) + self.ridge * theta + self.linear
 
-    def rounding(self, theta: FloatArray) -> float:
+    def rounding(self, theta: Floats) -> float:
         """A few units of roundoff of the largest sum."""
         sizes = self.sizes * self.link.kappa_1 + np.abs(self.ridge * theta) + np.abs(self.linear)
         return float(4 * _ROUNDOFF * (sizes + self.diagonal * np.abs(theta)).max())
 
-    def residual(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def residual(self, theta: Floats) -> tuple[Floats, Floats]:
         """The gradient and how far each entry can be off.
 
         Each slope is off by `slope_error` units of roundoff, and a gap x that is off by u |x| moves it by at most
@@ -163,7 +148,12 @@ class LinkProblem:
         return gradient, 1.01 * _ROUNDOFF * (self._to_items(each, each) + (len(theta) + 8) * sizes)
 
 
-def compensated_sum(terms: list[FloatArray]) -> FloatArray:
+Problem = LogisticProblem | LinkProblem
+"""What Newton's method needs: the gradient, which sets the Hessian too, about how exactly it can be met, and a careful
+last look."""
+
+
+def compensated_sum(terms: list[Floats]) -> Floats:
     """A sum of vectors whose roundings are added up too (Knuth's two-sum)."""
     total, rest = np.zeros_like(terms[0]), np.zeros_like(terms[0])
     for term in terms:
@@ -171,11 +161,11 @@ def compensated_sum(terms: list[FloatArray]) -> FloatArray:
         back = new - total
         rest += (total - (new - back)) + (term - back)
         total = new
-    summed: FloatArray = total + rest
+    summed: Floats = total + rest
     return summed
 
 
-def newton(problem: Problem, theta: FloatArray, tolerance: float) -> Solution:
+def newton(problem: Problem, theta: Floats, tolerance: float) -> Solution:
     """Until no entry of the gradient exceeds ``tolerance``, or rounding ends it, or the steps are used up.
 
     A trust radius grows while steps are too short and shrinks when one is too long.
@@ -228,7 +218,7 @@ class Solver:
         else:
             self.most = 500 if pairs <= _SPARSE * items else 20 * items
 
-    def solve(self, gradient: FloatArray, aim: float) -> FloatArray:
+    def solve(self, gradient: Floats, aim: float) -> Floats:
         """x with H x = gradient, roughly until Newton's own error, which falls quadratically."""
         from rankdp.rankers import newton_kernels as kernels
 
@@ -240,12 +230,12 @@ class Solver:
                 h.starts, h.second, h.weights, h.diagonal, h.ridge, gradient, target, self.most
             )
             if sweeps < self.most:
-                solved: FloatArray = step
+                solved: Floats = step
                 return solved
         self.direct = True
         return self._eliminate(gradient)
 
-    def _eliminate(self, gradient: FloatArray) -> FloatArray:
+    def _eliminate(self, gradient: Floats) -> Floats:
         """Exactly, up to rounding. Without a ridge H maps constants to 0: there a constant is added, or one item held.
 
         Where H is singular to working precision the preconditioner alone still gives a direction of descent.
@@ -264,7 +254,7 @@ class Solver:
         except (np.linalg.LinAlgError, RuntimeError):  # the latter is SuperLU's
             return gradient / diagonal
 
-    def _eliminate_sparse(self, gradient: FloatArray, first: NDArray[np.int64], diagonal: FloatArray) -> FloatArray:
+    def _eliminate_sparse(self, gradient: Floats, first: Longs, diagonal: Floats) -> Floats:
         from scipy.sparse import coo_array
         from scipy.sparse.linalg import splu
 

@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 
 from rankdp.data.counts import reached
 from rankdp.jit import kernel
-
-Float = NDArray[np.float64]
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
+from rankdp.types import Floats, Ints, Longs
 
 WIDE = 700.0
 """Up to here exp(theta) neither overflows nor loses digits, and a share is one division: x_i / (x_i + x_j)."""
 
 
 @kernel
-def largest(vector: Float) -> float:
+def largest(vector: Floats) -> float:
     """The largest size of an entry."""
     size = 0.0
     for i in range(len(vector)):
@@ -32,7 +29,7 @@ def largest(vector: Float) -> float:
 
 
 @kernel
-def expected_wins(starts: Int64, second: Int32, comparisons: Float, theta: Float, weights: Float) -> tuple[Any, Any]:
+def expected_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats, weights: Floats) -> tuple[Any, Any]:
     """Expected wins and the diagonal of their derivative; each pair's weight n p (1-p) into ``weights``."""
     wide = largest(theta) > WIDE
     x = np.exp(theta) if not wide else theta
@@ -62,7 +59,7 @@ def expected_wins(starts: Int64, second: Int32, comparisons: Float, theta: Float
 
 
 @kernel
-def _add_laplacian_times(starts: Int64, second: Int32, weights: Float, vector: Float, out: Float) -> None:
+def _add_laplacian_times(starts: Longs, second: Ints, weights: Floats, vector: Floats, out: Floats) -> None:
     """out += L vector, L the graph's Laplacian with these weights: the Hessian without the ridge."""
     for i in range(len(vector)):
         mine, total = vector[i], 0.0
@@ -76,7 +73,7 @@ def _add_laplacian_times(starts: Int64, second: Int32, weights: Float, vector: F
 
 
 @kernel
-def _add(sums: Float, rests: Float, i: Any, value: float) -> None:
+def _add(sums: Floats, rests: Floats, i: Any, value: float) -> None:
     """sums[i] + rests[i] += value without loss (Knuth's two-sum)."""
     old = sums[i]
     new = old + value
@@ -86,7 +83,7 @@ def _add(sums: Float, rests: Float, i: Any, value: float) -> None:
 
 
 @kernel
-def careful_wins(starts: Int64, second: Int32, comparisons: Float, theta: Float) -> tuple[Any, Any, Any]:
+def careful_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats) -> tuple[Any, Any, Any]:
     """Expected wins as the sum of two vectors, summed with compensation, and the comparisons of each item."""
     wide = largest(theta) > WIDE
     x = np.exp(theta) if not wide else theta
@@ -109,7 +106,7 @@ def careful_wins(starts: Int64, second: Int32, comparisons: Float, theta: Float)
 
 
 @kernel
-def _dot(left: Float, right: Float) -> float:
+def _dot(left: Floats, right: Floats) -> float:
     """A plain sum: BLAS would start threads for long vectors."""
     total = 0.0
     for i in range(len(left)):
@@ -119,12 +116,12 @@ def _dot(left: Float, right: Float) -> float:
 
 @kernel
 def conjugate_gradients(
-    starts: Int64,
-    second: Int32,
-    weights: Float,
-    diagonal: Float,
+    starts: Longs,
+    second: Ints,
+    weights: Floats,
+    diagonal: Floats,
     ridge: float,
-    right: Float,
+    right: Floats,
     target: float,
     most: int,
 ) -> tuple[Any, Any]:
@@ -159,7 +156,7 @@ def conjugate_gradients(
 
 
 @kernel
-def tally(cells: NDArray[np.uint32], drawn: NDArray[np.uint32], out: Int64) -> None:
+def tally(cells: NDArray[np.uint32], drawn: NDArray[np.uint32], out: Longs) -> None:
     """out[cells[draw]] += 1 for every draw."""
     for k in range(len(drawn)):
         out[cells[drawn[k]]] += 1
@@ -167,15 +164,15 @@ def tally(cells: NDArray[np.uint32], drawn: NDArray[np.uint32], out: Int64) -> N
 
 @kernel
 def refit_many(
-    starts: Int64,
-    second: Int32,
-    won: Int64,
+    starts: Longs,
+    second: Ints,
+    won: Longs,
     ridge: float,
-    start: Float,
+    start: Floats,
     tolerance: float,
     steps: int,
-    out: Float,
-) -> Int64:
+    out: Floats,
+) -> Longs:
     """Bradley-Terry fits of the same pairs with other counts, each into its row of ``out``; 0 for those that succeed.
 
     won[d, 2 k] and won[d, 2 k + 1] are the wins of the first and of the second item of pair k in fit d. Newton's

@@ -30,21 +30,19 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import fixed_point
 from rankdp.rankers.bradley_terry import first_guess, problem_of
 from rankdp.rankers.links import Link
-from rankdp.rankers.newton import FloatArray, Solver, newton, norm, pair_starts
+from rankdp.rankers.newton import Solver, newton, norm, pair_starts
+from rankdp.types import Floats
 
 SMALLEST_NORM = 2.0**-100
 
 
-def fit_within(
-    counts: PairCounts, gradient_norm: float, *, ridge: float, link: Link, linear: NDArray[np.float64]
-) -> list[Fraction]:
+def fit_within(counts: PairCounts, gradient_norm: float, *, ridge: float, link: Link, linear: Floats) -> list[Fraction]:
     """Strengths at which the exact gradient has an l2 norm of at most ``gradient_norm``, whatever the comparisons.
 
     Parameters
@@ -85,7 +83,7 @@ def fit_within(
 class _FixedPoint:
     """The objective in fixed point: exact except for the slopes; its Hessian, which only proposes steps, in doubles."""
 
-    def __init__(self, counts: PairCounts, ridge: float, link: Link, linear: FloatArray) -> None:
+    def __init__(self, counts: PairCounts, ridge: float, link: Link, linear: Floats) -> None:
         self.ridge, self.link, self.items = ridge, link, len(counts.items)
         self.ridge_over, self.ridge_under = ridge.as_integer_ratio()
         self.linear = [fixed_point.from_float(value) for value in linear.tolist()]
@@ -94,8 +92,8 @@ class _FixedPoint:
         columns = (self.first, self.second, *self.halves)
         self.rows = list(zip(*(column.tolist() for column in columns), strict=True))
         self.error = 4 * fixed_point.ERROR * float(counts.halves.sum() + self.items)
-        self.weights: FloatArray = np.empty(len(counts))
-        self.diagonal: FloatArray = np.empty(self.items)
+        self.weights: Floats = np.empty(len(counts))
+        self.diagonal: Floats = np.empty(self.items)
 
     def gradient(self, theta: list[int]) -> list[int]:
         """Within `error` in l1, hence in l2; in units of 2^-192."""
@@ -112,7 +110,7 @@ class _FixedPoint:
             for pull, strength, shift in zip(doubled, theta, self.linear, strict=True)
         ]
 
-    def solve(self, start: FloatArray, target: float) -> list[int]:
+    def solve(self, start: Floats, target: float) -> list[int]:
         """A point at which the exact gradient's norm is at most ``target``."""
         theta = [fixed_point.from_float(strength) for strength in start.tolist()]
         exact, solver = self.gradient(theta), Solver(self)
@@ -147,7 +145,7 @@ class _FixedPoint:
         for side in (self.first, self.second):
             self.diagonal += np.bincount(side, self.weights, self.items)
 
-    def _progress(self, gradient: FloatArray, direction: FloatArray) -> tuple[float, float, FloatArray]:
+    def _progress(self, gradient: Floats, direction: Floats) -> tuple[float, float, Floats]:
         """a s, the length a of a step, and its direction; 0 if it does not lead down for certain."""
         slope = _slope(gradient, direction)
         if not 0 < slope < math.inf:
@@ -158,15 +156,15 @@ class _FixedPoint:
         return length * slope, length, direction
 
 
-def _slope(gradient: FloatArray, direction: FloatArray) -> float:
+def _slope(gradient: Floats, direction: Floats) -> float:
     """How steeply the objective falls in this direction, at least: rounding is taken off."""
     terms = gradient * direction
     return float(-terms.sum() - 1e-12 * np.abs(terms).sum())
 
 
-def _doubles(values: list[int]) -> FloatArray:
+def _doubles(values: list[int]) -> Floats:
     return np.array([fixed_point.to_float(value) for value in values])
 
 
-def _moved(theta: list[int], step: FloatArray) -> list[int]:
+def _moved(theta: list[int], step: Floats) -> list[int]:
     return [strength + fixed_point.from_float(change) for strength, change in zip(theta, step.tolist(), strict=True)]

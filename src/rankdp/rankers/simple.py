@@ -6,20 +6,20 @@ wins more often. A tie is half a win for each side.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdp.checks import one_of
 from rankdp.data.counts import PairCounts
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError
+from rankdp.types import Floats
 
 Unlisted = Literal["shared", "left out"]
 """What a voter who did not list an item says about it: the mean of the ranks that are left, or nothing."""
 
 
-def mean_ranks(rankings: Rankings, *, unlisted: Unlisted = "shared") -> NDArray[np.float64]:
+def mean_ranks(rankings: Rankings, *, unlisted: Unlisted = "shared") -> Floats:
     """Borda's rule: each item's mean rank, 1 for the best; lower is better.
 
     Parameters
@@ -32,18 +32,17 @@ def mean_ranks(rankings: Rankings, *, unlisted: Unlisted = "shared") -> NDArray[
 
     Returns
     -------
-    NDArray[np.float64]
+    Floats
         One mean for each item.
     """
-    if unlisted not in ("shared", "left out"):
-        raise InputError(f"unlisted must be shared or left out, got {unlisted!r}")
+    one_of("unlisted", unlisted, get_args(Unlisted))
     orders, m = rankings.orders, len(rankings.items)
     listed = orders >= 0
     items = orders[listed]
     twice = 2 * np.broadcast_to(np.arange(1, orders.shape[1] + 1), orders.shape)[listed]
     if unlisted == "left out":
         with np.errstate(invalid="ignore"):
-            means: NDArray[np.float64] = np.bincount(items, twice, m) / (2 * np.bincount(items, minlength=m))
+            means: Floats = np.bincount(items, twice, m) / (2 * np.bincount(items, minlength=m))
             return means
     lengths = rankings.lengths.astype(np.int64)
     shared = lengths + 1 + m
@@ -52,7 +51,7 @@ def mean_ranks(rankings: Rankings, *, unlisted: Unlisted = "shared") -> NDArray[
     return (int(shared.sum()) + corrections) / (2 * len(rankings))
 
 
-def wins(counts: PairCounts) -> NDArray[np.float64]:
+def wins(counts: PairCounts) -> Floats:
     """Each item's wins, exact, a tie as a half.
 
     Parameters
@@ -63,7 +62,7 @@ def wins(counts: PairCounts) -> NDArray[np.float64]:
     return counts.half_wins / 2
 
 
-def majorities(counts: PairCounts) -> NDArray[np.float64]:
+def majorities(counts: PairCounts) -> Floats:
     """Copeland's own rule: against how many others each item won more often than it lost, an even score as a half.
 
     Parameters

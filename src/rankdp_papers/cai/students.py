@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.counts import PairCounts, count_pairs
+from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -46,7 +46,7 @@ class Answers:
     def some(self, p: float, order: Longs) -> PairCounts:
         """The counts of a share p of the answers: the first in this order."""
         kept = order[: round(p * len(order))]
-        return count_pairs(self.first[kept], self.second[kept], self.halves[kept], self.items)
+        return PairCounts.from_pairs(self.first[kept], self.second[kept], self.halves[kept], items=self.items)
 
 
 @cache

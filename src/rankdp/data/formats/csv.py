@@ -16,17 +16,9 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import recognise
-from rankdp.data.frames import (
-    Options,
-    Source,
-    arrow_voters,
-    first_line,
-    item_columns,
-    long_rankings,
-    wide_batches,
-)
+from rankdp.data.frames import Options, Source, arrow_voters, item_columns, long_rankings, wide_batches
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import Known
+from rankdp.data.tables import Known, first_line
 from rankdp.errors import InputError
 
 _ROW_BYTES = 64

@@ -19,14 +19,13 @@ from rankdp.data.frames import (
     Options,
     Source,
     declared_items,
-    first_line,
     long_rankings,
     wide_batches,
     wide_columns,
     wide_schema,
 )
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import Known, row_number
+from rankdp.data.tables import Known, first_line, row_number
 from rankdp.errors import InputError
 
 _GROUP_ROWS = 1 << 20

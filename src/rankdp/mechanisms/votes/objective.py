@@ -38,8 +38,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdp.checks import one_of
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.votes.protection import Protection
@@ -50,6 +50,7 @@ from rankdp.privacy.noise import bernoulli, bernoulli_exp, discrete_laplace, geo
 from rankdp.rankers.links import Link
 from rankdp.rankers.links import link as known_link
 from rankdp.rankers.proven_fit import SMALLEST_NORM, fit_within
+from rankdp.types import Floats, Longs
 
 _GAP_SHARE = Fraction(1, 500)  # eps_2 as a share of eps
 _NOISE_STEP = Fraction(1, 1 << 32)  # g, while the noise is below 2^10
@@ -91,8 +92,7 @@ class ObjectivePerturbation:
         link: str | Link = "logistic",
         calibration: str = "tight",
     ) -> None:
-        if calibration not in CALIBRATIONS:
-            raise InputError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
+        one_of("calibration", calibration, CALIBRATIONS)
         self.items, self.protection, self.link, self.calibration = items, protection, known_link(link), calibration
         self.epsilon, self.ridge = positive(epsilon), _double_above(positive(ridge, "ridge"))
         self.gap_epsilon = self.epsilon * _GAP_SHARE
@@ -166,7 +166,7 @@ class ObjectivePerturbation:
                 f"would not fit 64-bit integers, got {float(self.ridge):g}"
             )
 
-    def sample(self, counts: PairCounts, bits: Bits) -> NDArray[np.float64]:
+    def sample(self, counts: PairCounts, bits: Bits) -> Floats:
         """Private scores, on the grid of step h."""
         self.check()
         drawn = rounded_laplace(self.scale / self.noise_step, self.items, bits)
@@ -184,7 +184,7 @@ def _double_above(value: Fraction) -> Fraction:
     return Fraction(double if double >= value else math.nextafter(double, math.inf))
 
 
-def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> Longs:
     """Real Laplace noise of this scale rounded to the nearest integer, drawn exactly.
 
     Its absolute value is exponential: below 1/2, rounded to 0, with probability 1 - exp(-1/(2 scale)); else 1 plus the

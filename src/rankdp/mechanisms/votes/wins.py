@@ -16,9 +16,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
@@ -26,6 +23,7 @@ from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import rho_of
+from rankdp.types import Longs
 
 
 class NoisyWins:
@@ -42,13 +40,8 @@ class NoisyWins:
     @property
     def guarantee(self) -> Guarantee:
         """Central eps-DP, or (eps, delta)-DP, for the unit of protection."""
-        return Guarantee(
-            self.protection.protects,
-            self.epsilon,
-            self.delta,
-            local=False,
-            rho=None if self.rho is None else float(self.rho),
-        )
+        rho = None if self.rho is None else float(self.rho)
+        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     @property
     def scale(self) -> Fraction:
@@ -76,12 +69,12 @@ class NoisyWins:
         gaussian = {} if self.rho is None else {"rho": float(self.rho)}
         return {"noise_variance": self.noise_variance, **gaussian}
 
-    def noise(self, count: int, bits: Bits) -> NDArray[np.int64]:
+    def noise(self, count: int, bits: Bits) -> Longs:
         """``count`` independent draws of the noise, in half-wins."""
         if self.rho is not None:
             return discrete_gaussian(self.sigma, count, bits)
         return discrete_laplace(self.scale, count, bits)
 
-    def sample(self, half_wins: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    def sample(self, half_wins: Longs, bits: Bits) -> Longs:
         """The noisy half-wins: integers, possibly negative."""
         return half_wins + self.noise(len(half_wins), bits)
