@@ -98,7 +98,7 @@ def _name(cell: Any) -> str:
 
 
 def _compare_rankings(case: Case, rankings: Rankings, reader: Any) -> None:
-    columns = reader._source.columns
+    columns = reader._columns
     voter = [] if columns.voter is None else [columns.voter]
     ids, *cells = [*([] if voter else [[]]), *_columns(case, [*voter, *columns.ranks])]
     if columns.layout == "wide":

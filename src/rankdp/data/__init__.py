@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rankdp.data.files import RankingsReader, RankingsWriter, open_rankings, open_writer
+from rankdp.data.files import RankingsWriter, open_rankings, open_writer
+from rankdp.data.frames import RankingsReader
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 

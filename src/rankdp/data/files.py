@@ -21,7 +21,7 @@ is on disk. An exception of any kind removes it and leaves an older file as it w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -32,7 +32,7 @@ from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_csv
 from rankdp.data.formats.parquet import ParquetSink, open_parquet
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
-from rankdp.data.frames import BATCH_ROWS, Options, Source, from_frame, to_arrow
+from rankdp.data.frames import BATCH_ROWS, Options, RankingsReader, from_frame, to_arrow
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.errors import InputError, system_problem
@@ -50,80 +50,6 @@ Sink = CsvSink | ParquetSink | PreflibSink
 def format_of(path: str | PathLike[str]) -> str:
     """The format that a file's ending says."""
     return _FORMATS[known_ending(path, tuple(_FORMATS))]
-
-
-class RankingsReader:
-    """An open file of rankings: iterate over it once for its batches, in the order of the file."""
-
-    def __init__(self, path: str, source: Source) -> None:
-        self.path = path
-        self._source = source
-
-    @property
-    def format(self) -> str:
-        """`csv`, `parquet`, `soc`, `soi`, `toc` or `toi`."""
-        return self._source.format
-
-    @property
-    def layout(self) -> str:
-        """`wide` (one row per ranking) or `long` (one row per listed item)."""
-        return self._source.columns.layout
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rankings; None for a wide CSV, which must be read to the end to know."""
-        return self._source.rows
-
-    @property
-    def width(self) -> int:
-        """The number of columns that every batch's orders have."""
-        return self._source.width
-
-    @property
-    def voter_column(self) -> str | None:
-        """The column taken for the voters' ids, if there is one."""
-        return self._source.columns.voter
-
-    @property
-    def epsilon_column(self) -> str | None:
-        """The column that holds each voter's epsilon, if the caller named one."""
-        return self._source.columns.epsilon
-
-    @property
-    def ignored_columns(self) -> tuple[str, ...]:
-        """The columns that are not read."""
-        return self._source.columns.ignored
-
-    @property
-    def items(self) -> tuple[str, ...]:
-        """The items met so far: all of them from the start if declared, else once the last batch is read."""
-        return self._source.known.items
-
-    @property
-    def declared_items(self) -> bool:
-        """True when the caller or the file itself gave the list of items."""
-        return self._source.known.declared
-
-    @property
-    def missing_spelling(self) -> str | None:
-        """How missing was spelled so far: a blank is the empty text; None when nothing was missing."""
-        return self._source.known.blank
-
-    def __iter__(self) -> Iterator[Rankings]:
-        try:
-            yield from self._source.batches
-        except OSError as error:
-            raise system_problem(self.path, error, "read") from None
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def open_rankings(
@@ -168,16 +94,14 @@ def open_rankings(
             if not file.read(1):
                 raise InputError(f"{name}: the file is empty")
         if kind == "csv":
-            source = open_csv(name, options)
-        elif kind == "parquet":
-            source = open_parquet(name, options)
-        else:
-            source = open_preflib(name, kind, options)
+            return open_csv(name, options)
+        if kind == "parquet":
+            return open_parquet(name, options)
+        return open_preflib(name, kind, options)
     except FileNotFoundError:
         raise InputError(f"{name}: there is no such file") from None
     except OSError as error:
         raise system_problem(name, error, "read") from None
-    return RankingsReader(name, source)
 
 
 def read_rankings(path: str | PathLike[str], **options: Any) -> Rankings:

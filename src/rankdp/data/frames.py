@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from rankdp.data.tables import (
     row_number,
     understand,
 )
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 from rankdp.types import Floats, Ints
 
 ITEMS_KEY = b"rankdp.items"
@@ -52,18 +52,69 @@ class Options:
     batch_rows: int
 
 
-@dataclass(slots=True)
-class Source:
-    """What a format owes the reader of an open file: some facts, and the rankings batch by batch."""
+@dataclass(slots=True, eq=False, repr=False)
+class RankingsReader:
+    """An open file of rankings: iterate over it once for its batches, in the order of the file."""
 
+    path: str
     format: str
-    columns: Columns
-    known: Known
+    """`csv`, `parquet`, `soc`, `soi`, `toc` or `toi`."""
+    _columns: Columns
+    _known: Known
     rows: int | None
-    """How many rankings there are; None when only reading to the end could tell."""
+    """The number of rankings; None for a wide CSV, which must be read to the end to know."""
     width: int
-    batches: Iterator[Rankings]
-    close: Callable[[], None]
+    """The number of columns that every batch's orders have."""
+    _batches: Iterator[Rankings]
+    close: Callable[[], None] = lambda: None
+    """Closes the file."""
+
+    @property
+    def layout(self) -> str:
+        """`wide` (one row per ranking) or `long` (one row per listed item)."""
+        return self._columns.layout
+
+    @property
+    def voter_column(self) -> str | None:
+        """The column taken for the voters' ids, if there is one."""
+        return self._columns.voter
+
+    @property
+    def epsilon_column(self) -> str | None:
+        """The column that holds each voter's epsilon, if the caller named one."""
+        return self._columns.epsilon
+
+    @property
+    def ignored_columns(self) -> tuple[str, ...]:
+        """The columns that are not read."""
+        return self._columns.ignored
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The items met so far: all of them from the start if declared, else once the last batch is read."""
+        return self._known.items
+
+    @property
+    def declared_items(self) -> bool:
+        """True when the caller or the file itself gave the list of items."""
+        return self._known.declared
+
+    @property
+    def missing_spelling(self) -> str | None:
+        """How missing was spelled so far: a blank is the empty text; None when nothing was missing."""
+        return self._known.blank
+
+    def __iter__(self) -> Iterator[Rankings]:
+        try:
+            yield from self._batches
+        except OSError as error:
+            raise system_problem(self.path, error, "read") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def declared_items(schema: Any) -> list[str] | None:
@@ -128,12 +179,12 @@ def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> Ints:
     tables = [np.array([-1, *(known.position(name) for name in names)], dtype=np.int32) for names in meanings]
     orders = np.empty((len(columns[0].codes), len(columns)), np.int32)
     if orders.size >= LARGE:
-        row = _gather_large(columns, tables, len(known.names), orders)
+        row = _gather_large(columns, tables, len(known.items), orders)
     else:
         for position, (column, table) in enumerate(zip(columns, tables, strict=True)):
             orders[:, position] = table[column.codes + 1]
-        row = first_broken(orders, len(known.names))
-    refuse_row(row, orders, known.names, where, known.blank)
+        row = first_broken(orders, len(known.items))
+    refuse_row(row, orders, known.items, where, known.blank)
     return orders
 
 
@@ -189,11 +240,11 @@ def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where
         voters.codes[listed].astype(np.int64),
         items[listed],
         ranks[listed].astype(np.int64),
-        known.names,
+        known.items,
         ties,
         lambda entry: where(int(listed[entry])),
     )
-    check_orders(orders, known.names)
+    check_orders(orders, known.items)
     epsilons = None
     if columns.epsilon is not None:
         epsilons = _one_each(epsilon_values(table.column(columns.epsilon), where), voters.codes, where)

@@ -226,7 +226,7 @@ def epsilon_values(column: Any, where: Where) -> Floats:
 class Known:
     """The items met so far (indices never change) and the one spelling of missing met so far."""
 
-    names: list[str]
+    items: tuple[str, ...]
     closed: bool
     """True when the caller gave the list: then an item outside it is refused."""
     declared: bool
@@ -234,24 +234,16 @@ class Known:
     blank: str | None = None
     blank_at: Callable[[], str] = str
     _index: dict[str, int] = field(init=False)
-    _tuple: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._index = {name: position for position, name in enumerate(self.names)}
+        self._index = {name: position for position, name in enumerate(self.items)}
 
     @classmethod
     def start(cls, items: Iterable[str] | None, hint: Sequence[str] | None = None) -> Known:
         """Begin with the caller's list, else with the list that the file carries, else with nothing."""
         if items is not None:
-            return cls(list(check_items(items)), closed=True, declared=True)
-        return cls(list(check_items(hint)) if hint else [], closed=False, declared=bool(hint))
-
-    @property
-    def items(self) -> tuple[str, ...]:
-        """The items so far; the same tuple as long as nothing was added."""
-        if len(self._tuple) != len(self.names):
-            self._tuple = tuple(self.names)
-        return self._tuple
+            return cls(check_items(items), closed=True, declared=True)
+        return cls(check_items(hint) if hint else (), closed=False, declared=bool(hint))
 
     def __contains__(self, name: str) -> bool:
         return name in self._index
@@ -262,9 +254,9 @@ class Known:
 
     def add(self, names: Iterable[str]) -> None:
         """Append new items in the natural order of their names."""
-        for name in sorted(set(names) - self._index.keys(), key=natural):
-            self._index[name] = len(self.names)
-            self.names.append(name)
+        new = sorted(set(names) - self._index.keys(), key=natural)
+        self._index |= {name: position for position, name in enumerate(new, len(self.items))}
+        self.items += tuple(new)
 
     def meet_blank(self, spelling: str, at: Callable[[], str]) -> None:
         """Note a missing cell; two spellings of missing in one table are refused."""
@@ -386,6 +378,6 @@ def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[lis
         known.meet_blank(spelling, partial(where, row))
     if new and known.closed:
         row, name = min(new)
-        raise InputError(f"{where(row)}: {name!r} is not one of the {len(known.names)} items given")
+        raise InputError(f"{where(row)}: {name!r} is not one of the {len(known.items)} items given")
     known.add(name for _, name in new)
     return names

@@ -34,7 +34,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.files import RankingsReader, open_rankings, open_writer
+from rankdp.data.files import open_rankings, open_writer
+from rankdp.data.frames import RankingsReader
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import recognise
-from rankdp.data.frames import Options, Source, arrow_voters, item_columns, long_rankings, wide_batches
+from rankdp.data.frames import Options, RankingsReader, arrow_voters, item_columns, long_rankings, wide_batches
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, first_line
 from rankdp.errors import InputError
@@ -24,7 +24,7 @@ from rankdp.errors import InputError
 _ROW_BYTES = 64
 
 
-def open_csv(path: str, options: Options) -> Source:
+def open_csv(path: str, options: Options) -> RankingsReader:
     """Open a CSV file with wide or long columns; a wide file is streamed, a long one is loaded at once."""
     names, separator, size = read_header(path)
     columns = recognise(names, path, options.voter_column, options.epsilon_column)
@@ -37,14 +37,15 @@ def open_csv(path: str, options: Options) -> Source:
 
         table = pa.Table.from_batches(_some(stream, path))
         rankings = long_rankings(table, columns, known, options.ties, path, text.line)
-        return Source("csv", columns, known, len(rankings), rankings.orders.shape[1], iter([rankings]), lambda: None)
+        width = rankings.orders.shape[1]
+        return RankingsReader(path, "csv", columns, known, len(rankings), width, iter([rankings]))
     parts = (
         block.slice(first, options.batch_rows)
         for block in _some(stream, path)
         for first in range(0, block.num_rows, options.batch_rows)
     )
     batches = wide_batches(parts, columns, known, path, text.line)
-    return Source("csv", columns, known, None, len(columns.ranks), batches, stream.close)
+    return RankingsReader(path, "csv", columns, known, None, len(columns.ranks), batches, stream.close)
 
 
 def _some(stream: Iterator[Any], path: str) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from rankdp.data.columns import recognise
 from rankdp.data.frames import (
     ITEMS_KEY,
     Options,
-    Source,
+    RankingsReader,
     declared_items,
     long_rankings,
     wide_batches,
@@ -31,7 +31,7 @@ from rankdp.errors import InputError
 _GROUP_ROWS = 1 << 20
 
 
-def open_parquet(path: str, options: Options) -> Source:
+def open_parquet(path: str, options: Options) -> RankingsReader:
     """Open a Parquet file with wide or long columns; a wide file is streamed, a long one loaded at once."""
     import pyarrow as pa
 
@@ -52,9 +52,9 @@ def open_parquet(path: str, options: Options) -> Source:
         with coded:
             rankings = long_rankings(pa.Table.from_batches(stream), columns, known, options.ties, path, where)
         width = rankings.orders.shape[1]
-        return Source("parquet", columns, known, len(rankings), width, iter([rankings]), lambda: None)
+        return RankingsReader(path, "parquet", columns, known, len(rankings), width, iter([rankings]))
     batches = wide_batches(stream, columns, known, path, where)
-    return Source("parquet", columns, known, rows, len(columns.ranks), batches, coded.close)
+    return RankingsReader(path, "parquet", columns, known, rows, len(columns.ranks), batches, coded.close)
 
 
 def _row(path: str, row: int) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from rankdp.data.columns import Columns
-from rankdp.data.frames import Options, Source
+from rankdp.data.frames import Options, RankingsReader
 from rankdp.data.orders import Ties, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, check_item
@@ -132,7 +132,7 @@ class _File:
             raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
 
-def open_preflib(path: str, kind: str, options: Options) -> Source:
+def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
     for option, value in (("voter_column", options.voter_column), ("epsilon_column", options.epsilon_column)):
         if value is not None:
@@ -142,7 +142,7 @@ def open_preflib(path: str, kind: str, options: Options) -> Source:
     known = Known.start(options.items, names)
     for name in names:
         if name not in known:
-            raise InputError(f"{path}: {name!r} is not one of the {len(known.names)} items given")
+            raise InputError(f"{path}: {name!r} is not one of the {len(known.items)} items given")
     move = [known.position(name) for name in names]
     for line, _, groups in file.orders:
         tied = next(((rank, group) for rank, group in _ranked(groups) if len(group) > 1), None)
@@ -156,7 +156,7 @@ def open_preflib(path: str, kind: str, options: Options) -> Source:
     moved = [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
     batches = _batches(moved, known, width, rows, ties, options.batch_rows)
-    return Source(kind, columns, known, rows, width, batches, lambda: None)
+    return RankingsReader(path, kind, columns, known, rows, width, batches)
 
 
 def _ranked(groups: Groups) -> Iterator[tuple[int, list[int]]]:
@@ -184,7 +184,7 @@ def _batches(
         for row in np.flatnonzero(np.isin(which, list(tied))).tolist() if tied else ():
             order = [item for group in tied[int(which[row])] for item in shuffle(list(group))]
             batch[row, : len(order)] = order
-        check_orders(batch, known.names)
+        check_orders(batch, known.items)
         yield Rankings._of(batch, known.items, None, None)
 
 
