@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdp.data.atomic import make_directory, write_whole
-from rankdp.report import page as pages
+from rankdp.report.document import Table, page, paragraph
 from rankdp.version import __version__
 from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import PAPERS, Size
@@ -39,7 +39,7 @@ def to_html(done: Sequence[Reproduced], size: Size) -> str:
         blocks += [("title", PAPERS[paper]), *(block for result in members for block in _section(result))]
     blocks += [("title", "All claims"), ("table", (_HEADS, _claims(done)))]
     footer = [f"rankdp {__version__}: rankdp reproduce"]
-    return pages.page(_TITLE, *(_html(*block) for block in blocks), footer=footer)
+    return page(_TITLE, *(_html(*block) for block in blocks), footer=footer)
 
 
 def write_markdown(done: Sequence[Reproduced], size: Size, directory: Path) -> None:
@@ -82,12 +82,12 @@ def _html(kind: str, content: Any) -> str:
         return f"<{level}>{html.escape(content)}</{level}>"
     if kind == "table":
         heads, rows = content
-        return pages.table(heads, rows, texts=len(heads) if heads[-1] == _HEADS[-1] else 0)
+        return Table(heads, rows, texts=len(heads) if heads[-1] == _HEADS[-1] else 0).html()
     if kind == "picture":
         coded = base64.b64encode(content.pictures["svg"]).decode()
         title = html.escape(content.specification.title, quote=True)
         return f'<img alt="{title}" src="data:image/svg+xml;base64,{coded}">'
-    return pages.paragraph(content.replace("`", ""), "warning" if kind == "warning" else "")
+    return paragraph(content.replace("`", ""), "warning" if kind == "warning" else "")
 
 
 def _markdown(kind: str, content: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from rankdp.aggregation.estimates import Aggregate
 from rankdp.errors import Unsupported
 from rankdp.report.document import Report, Table
-from rankdp.report.intervals import Intervals
+from rankdp.report.plots import Intervals
 
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
@@ -32,13 +32,14 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
         The heading of the page or picture.
     """
     records = _records(result, method, level)
+    columns = {name: [record[name] for record in records] for name in records[0]}
     plot = Intervals(
-        names=[record["item"] for record in records],
-        values=[record["mean_rank"] for record in records],
-        low=[record["low"] for record in records],
-        high=[record["high"] for record in records],
-        label="mean rank (1 = best)",
-        others=[record["naive_mean_rank"] for record in records],
+        columns["item"],
+        columns["mean_rank"],
+        columns["low"],
+        columns["high"],
+        "mean rank (1 = best)",
+        others=columns["naive_mean_rank"],
         legend=(f"unbiased, with its {level:.0%} interval", "naive"),
     )
     promised = {} if result.release else {"guarantee": None, "rehearsal": None, "explanation": _UNKNOWN}
@@ -104,12 +105,8 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
         rates = result.win_rates
     except Unsupported:
         return None
-    return {
-        "items": result.items,
-        "values": rates.values,
-        "standard_errors": rates.standard_errors,
-        "naive": rates.naive,
-    }
+    known = {name: getattr(rates, name) for name in ("values", "standard_errors", "naive")}
+    return {"items": result.items, **known}
 
 
 def _table(records: list[dict[str, Any]], level: float) -> Table:

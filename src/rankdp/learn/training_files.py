@@ -21,7 +21,7 @@ import numpy as np
 
 from rankdp.aggregation.origin import Origin
 from rankdp.checks import one_of
-from rankdp.data.atomic import new_directory, write_whole
+from rankdp.data.atomic import known_ending, new_directory, write_whole
 from rankdp.data.formats.csv import read_header
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
@@ -177,9 +177,8 @@ def read_features(
     name = os.fspath(path)
     table = _read(name)
     header = list(table.column_names)
-    for column in header:
-        if header.count(column) > 1:
-            raise InputError(f"{name}: two columns are called {column!r}")
+    if twice := [column for column in header if header.count(column) > 1]:
+        raise InputError(f"{name}: two columns are called {twice[0]!r}")
     own = _id_column(name, header, known, id_column)
     ids = tuple(str(cell) if cell is not None else "" for cell in table.column(own).to_pylist())
     _check_ids(name, own, ids)
@@ -204,9 +203,7 @@ def _read(name: str) -> Any:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    ending = Path(name).suffix.lower()
-    if ending not in (".csv", ".tsv", ".parquet", ".pq"):
-        raise InputError(f"{name}: the ending must be one of .csv, .tsv, .parquet, .pq, got {ending!r}")
+    ending = known_ending(name, (".csv", ".tsv", ".parquet", ".pq"))
     try:
         if not Path(name).is_file():
             raise InputError(f"{name}: there is no such file")
@@ -252,14 +249,10 @@ def _is_number(table: Any, column: str) -> bool:
 
 
 def _numbers(name: str, table: Any, column: str) -> Floats:
-    import pyarrow as pa
-
     cells = table.column(column)
-    if cells.null_count:
-        row = cells.is_null().to_pylist().index(True) + 1
-        raise InputError(f"{name}, row {row}: {column} is blank; every feature needs a number")
-    values = cells.cast(pa.float64(), safe=False).to_numpy()
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise InputError(f"{name}, row {row + 1}: {column} must be a finite number, got {values[row]}")
-    return np.asarray(values)
+    values = np.asarray(cells.cast("float64", safe=False).to_numpy())  # NaN where a cell is blank
+    for row in np.flatnonzero(~np.isfinite(values))[:1].tolist():
+        blank = cells[row].as_py() is None
+        problem = "is blank; every feature needs a number" if blank else f"must be a finite number, got {values[row]}"
+        raise InputError(f"{name}, row {row + 1}: {column} {problem}")
+    return values

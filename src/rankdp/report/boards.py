@@ -8,7 +8,7 @@ from os import PathLike
 from rankdp.privacy.release import Release
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.report.document import Report, Table
-from rankdp.report.intervals import Intervals
+from rankdp.report.plots import Intervals
 
 
 def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> Report:

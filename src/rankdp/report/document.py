@@ -4,13 +4,15 @@ A result is described once, as a `Report`, and written in the format that a file
 with it in every format: in the JSON, at the foot of the page, below the picture, and beside a CSV in PATH.release.json.
 A rehearsal is called one in all of them.
 
-A spreadsheet runs text cells that begin like a formula. In a CSV such a cell gets an apostrophe in front, and so does
-one that begins with an apostrophe, so that taking one away gives the text back. Numbers stay numbers.
+A page is self-contained HTML that loads nothing. A spreadsheet runs text cells that begin like a formula. In a CSV such
+a cell gets an apostrophe in front, and so does one that begins with an apostrophe, so that taking one away gives the
+text back. Numbers stay numbers.
 """
 
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
@@ -23,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.errors import Unsupported
-from rankdp.report import page as pages
 from rankdp.report.plots import need_matplotlib, picture
 
 if TYPE_CHECKING:
@@ -56,6 +57,18 @@ class Table:
     rows: Sequence[Sequence[str]]
     texts: int = 1
     title: str = ""
+
+    def html(self) -> str:
+        """The table as an element of a page."""
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            kinds = [" class=text"] * self.texts + [""] * (len(cells) - self.texts)
+            marked = (f"<{tag}{kind}>{html.escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=False))
+            return f"<tr>{''.join(marked)}</tr>"
+
+        body = "\n".join(line("td", row) for row in self.rows)
+        caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
+        return f"<table>{caption}<thead>{line('th', self.heads)}</thead><tbody>\n{body}\n</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +148,10 @@ class Report:
                     file.promise(self.release.to_dict())
 
     def _content(self, ending: str) -> bytes:
-        if ending == ".csv":
-            return self.csv().encode()
-        if ending == ".json":
-            return (self.json() + "\n").encode()
-        return self.html().encode() if ending == ".html" else self.picture(ending[1:])
+        if ending in PICTURES:
+            return self.picture(ending[1:])
+        texts = {".csv": self.csv, ".json": lambda: self.json() + "\n", ".html": self.html}
+        return texts[ending]().encode()
 
     def json(self) -> str:
         """The facts, with the guarantee and provenance of the release."""
@@ -160,12 +172,12 @@ class Report:
     def html(self) -> str:
         """A page of its own that loads nothing."""
         warnings = [*([self.release.explain()] if self.release and self.release.rehearsal else []), *self.warnings]
-        return pages.page(
+        return page(
             self.title,
-            *(pages.paragraph(words) for words in self.words),
-            *(pages.paragraph(words, "warning") for words in warnings),
+            *(paragraph(words) for words in self.words),
+            *(paragraph(words, "warning") for words in warnings),
             self.drawing or self._drawn(),
-            *(pages.table(table.heads, table.rows, table.texts, table.title) for table in self.tables),
+            *(table.html() for table in self.tables),
             footer=[*self.footer, *self._promises()],
         )
 
@@ -189,7 +201,7 @@ class Report:
         try:
             drawn = picture(self.figure(), "svg").decode()
         except Unsupported as refusal:
-            return pages.paragraph(f"No picture: {refusal}.")
+            return paragraph(f"No picture: {refusal}.")
         return drawn[drawn.index("<svg") :]
 
     def _promises(self) -> list[str]:
@@ -200,6 +212,18 @@ class Report:
             ("" if self.release.rehearsal else "What is promised: ") + self.release.explain(),
             f"rankdp {origin.version}, {origin.mechanism}, {origin.when}",
         ]
+
+
+def page(title: str, *sections: str, footer: Iterable[str] = ()) -> str:
+    """A page of finished HTML sections; ``title`` and the paragraphs of the footer are plain text."""
+    last = "".join(f"<p>{html.escape(words)}</p>" for words in footer)
+    body = "\n".join(sections)
+    return _PAGE.format(title=html.escape(title), body=body, footer=f"<footer>{last}</footer>" if last else "")
+
+
+def paragraph(words: str, kind: str = "") -> str:
+    """A paragraph of plain text; ``kind`` is "warning" or nothing."""
+    return f"<p{f' class={kind}' if kind else ''}>{html.escape(words)}</p>"
 
 
 def check_outputs(paths: Iterable[str | PathLike[str]]) -> None:
@@ -235,3 +259,28 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # an array or a number of NumPy
         return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; }}
+table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
+th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
+th {{ border-bottom: 2px solid #1b1f24; }}
+caption {{ text-align: left; font-weight: bold; padding: .3rem .6rem; }}
+th, td {{ white-space: nowrap; }}
+th.text, td.text {{ text-align: left; white-space: normal; overflow-wrap: break-word; }}
+svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
+.grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
+.other {{ fill: none; stroke: #D55E00; stroke-width: 1.5; }}
+.name {{ text-anchor: end; font-size: 13px; }} .tick {{ text-anchor: middle; font-size: 12px; fill: #57606a; }}
+.warning {{ background: #fff8e1; padding: .5rem .8rem; border-left: 4px solid #E69F00; }}
+footer {{ color: #57606a; border-top: 1px solid #e3e6ea; padding-top: 1rem; }}
+</style></head><body>
+<h1>{title}</h1>
+{body}
+{footer}
+</body></html>
+"""

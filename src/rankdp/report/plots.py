@@ -1,10 +1,17 @@
-"""Figures. One colour for one mechanism everywhere, chosen to stay apart for colour-blind readers (Okabe and Ito)."""
+"""Figures. One colour for one mechanism everywhere, chosen to stay apart for colour-blind readers (Okabe and Ito).
+
+The plot of a leaderboard, a dot and an interval for each item, is drawn by matplotlib for pictures, and as SVG by hand
+for pages: so a page has its plot without matplotlib and keeps its text as text.
+"""
 
 from __future__ import annotations
 
+import html
 import io
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankdp.errors import Unsupported
@@ -15,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_SHOWN, _LONGEST_NAME = 60, 30  # items of a plot of intervals, and characters of their names
+_LEFT, _WIDTH, _STEP = 245, 535, 20
 _METHODS = {"bradley-terry": "#0072B2", "copeland": "#D55E00"}
 
 
@@ -78,17 +87,7 @@ def need_matplotlib() -> None:
 
 
 def picture(figure: Figure, kind: str, words: Sequence[str] = ()) -> bytes:
-    """The figure as "png", "svg" or "pdf", with paragraphs of small print below it.
-
-    Parameters
-    ----------
-    figure
-        What is drawn; it grows by the small print.
-    kind
-        The format.
-    words
-        The paragraphs.
-    """
+    """The figure as "png", "svg" or "pdf", longer by the paragraphs of small print below it."""
     if words:
         width, height = figure.get_size_inches()
         print_below = "\n".join(textwrap.fill(paragraph, int(16 * width)) for paragraph in words)
@@ -102,3 +101,84 @@ def picture(figure: Figure, kind: str, words: Sequence[str] = ()) -> bytes:
 def unformatted(text: str) -> str:
     """A text that matplotlib shows as it is: a dollar would start a formula."""
     return text.replace("$", r"\$")
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Items with their values and intervals, best first; a plot shows the first 60.
+
+    An infinite end of an interval reaches to the edge. ``others`` is a second value for each item, drawn as a hollow
+    dot; ``legend`` names both.
+    """
+
+    names: Sequence[str]
+    values: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    label: str
+    others: Sequence[float] | None = None
+    legend: tuple[str, str] = ("", "")
+
+    @property
+    def _axis(self) -> str:
+        return self.label + (f" (the first {_SHOWN} of {len(self.names)})" if len(self.names) > _SHOWN else "")
+
+    def figure(self, title: str) -> Figure:
+        """The plot by matplotlib, with a title above it."""
+        shown = min(len(self.names), _SHOWN)
+        figure, (axes,) = new_figure(1, width=9, height=1.5 + 0.28 * shown)
+        rows = range(shown)
+        axes.hlines(rows, self.low[:shown], self.high[:shown], color=SERIES[5], linewidth=3)
+        axes.plot(self.values[:shown], rows, "o", color=SERIES[0], label=self.legend[0])
+        if self.others is not None:
+            axes.plot(self.others[:shown], rows, "o", mfc="none", color=SERIES[1], label=self.legend[1])
+            axes.legend(frameon=False)
+        axes.set_yticks(rows, [unformatted(_cut(name)) for name in self.names[:shown]])
+        axes.set_ylim(shown - 0.4, -0.6)
+        axes.set(xlabel=self._axis, title=unformatted(title))
+        axes.grid(axis="x", color="0.93")
+        return figure
+
+    def svg(self) -> str:
+        """The plot as an SVG element."""
+        shown = min(len(self.names), _SHOWN)
+        drawn = [*self.low[:shown], *self.high[:shown], *self.values[:shown], *(self.others or ())[:shown]]
+        finite = [value for value in drawn if math.isfinite(value)]
+        least, most = min(finite), max(finite)
+        span = (most - least) or 1.0
+
+        def x(value: float) -> float:
+            return _LEFT + _WIDTH * (min(max(value, least), most) - least) / span
+
+        bottom = _STEP * shown + 12
+        parts = []
+        for tick in _ticks(least, most):
+            parts.append(f"<line x1='{x(tick):.1f}' x2='{x(tick):.1f}' y1='8' y2='{bottom}' class='grid'/>")
+            parts.append(f"<text x='{x(tick):.1f}' y='{bottom + 16}' class='tick'>{tick:,.10g}</text>")
+        for row in range(shown):
+            y, name = _STEP * row + 20, html.escape(_cut(self.names[row]))
+            left, right = x(self.low[row]), x(self.high[row])
+            parts.append(f"<text x='{_LEFT - 12}' y='{y + 4}' class='name'>{name}</text>")
+            parts.append(f"<line x1='{left:.1f}' x2='{right:.1f}' y1='{y}' y2='{y}' class='bar'/>")
+            if self.others is not None:
+                parts.append(f"<circle cx='{x(self.others[row]):.1f}' cy='{y}' r='4' class='other'/>")
+            parts.append(f"<circle cx='{x(self.values[row]):.1f}' cy='{y}' r='4'/>")
+        label = html.escape(self._axis, quote=True)
+        words = label if self.others is None else f"{label}; filled: {self.legend[0]}, hollow: {self.legend[1]}"
+        parts.append(f"<text x='{_LEFT + _WIDTH / 2}' y='{bottom + 36}' class='tick'>{words}</text>")
+        box = f"0 0 {_LEFT + _WIDTH + 30} {bottom + 46}"
+        return f"<svg viewBox='{box}' role='img' aria-label='{label}'>{''.join(parts)}</svg>"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _ticks(least: float, most: float) -> list[float]:
+    """Round numbers between two ends, four to eleven of them."""
+    if not most > least:
+        return [least]
+    longest = (most - least) / 4
+    unit = 10.0 ** math.floor(math.log10(longest))
+    step = max(times * unit for times in (1, 2, 5) if times * unit <= longest)
+    return [float(f"{turn * step:.10g}") for turn in range(math.ceil(least / step), math.floor(most / step) + 1)]
