@@ -108,7 +108,7 @@ def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> No
     kept: dict[str, list[float]] = {}
     for epsilon in epsilons:
         for candidate in candidates(items, epsilon):
-            kept.setdefault(candidate.name, []).append(candidate.expected_concordance())
+            kept.setdefault(type(candidate).name, []).append(candidate.expected_concordance())
     for name in sorted(kept, key=lambda name: -kept[name][-1]):
         axes.plot(epsilons, kept[name], color=COLOURS[name], label=name)
     axes.axhline(0.5, color="0.7", linewidth=0.8, linestyle=":")

@@ -32,11 +32,13 @@ from rankdp.audit.boards import ITEMS
 from rankdp.data.comparisons import Comparisons
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
+from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.theory.permutations import all_permutations
+from rankdp.theory.tiers import reach
 
 DRAWS = 30_000  # in all, for a statistical audit
 SEED = 20_231
@@ -80,6 +82,30 @@ class FloatKendall(Kendall):
         uniform = (bits.words(len(orders)) >> np.uint64(11)) * 2.0**-53
         cells = np.searchsorted(self._cuts()[1:-1], uniform, side="right")
         out[:] = np.take_along_axis(orders, all_permutations(self.items)[cells], axis=1)
+
+
+class DoubledWeight(Tiers):
+    """Twice the weight z of a kept item."""
+
+    @property
+    def weight(self):
+        return 2 * super().weight
+
+
+class TierOffByOne(Tiers):
+    """The weight is calibrated for a first tier that is larger by one than the tier that is drawn."""
+
+    @property
+    def weight(self):
+        first, second, *others = self.sizes
+        return calibrated(self.epsilon, reach((first + 1, second - 1, *others)))
+
+
+class StrictTiers(Tiers):
+    """The law is stated as if a kept item's tier had to be above (<) those before it, not at least equal (<=)."""
+
+    def _allowed(self, letters):
+        return all(before < after for before, after in itertools.pairwise(letters))
 
 
 class SmallSensitivity(NoisyWins):
@@ -241,6 +267,10 @@ MUTANTS = [
     Mutant("half the noise in the draws alone", rankings(LyingSampler(4, 1))),
     Mutant("NumPy floats, epsilon 200", rankings(FloatKendall(4, 200))),
     Mutant("exact integers, epsilon 200", rankings(rankdp.mechanism("kendall", 4, 200)), honest=True),
+    Mutant("tiers as they are", rankings(Tiers(4, 1, (1, 3))), honest=True),
+    Mutant("tiers with twice the weight", rankings(DoubledWeight(4, 1, (1, 3)))),
+    Mutant("tiers with a size off by one", rankings(TierOffByOne(4, 1, (1, 3)))),
+    Mutant("tiers compared by < instead of <=", rankings(StrictTiers(4, 1, (1, 3)))),
     Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),
     Mutant("a seed reused for every call", samples(same_seed_for_calls, _PAIR)),
     Mutant("noisy wins as they are", wins(NoisyWins), honest=True),

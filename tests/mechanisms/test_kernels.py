@@ -74,23 +74,6 @@ def test_counting_kernels(items, request):
     assert kernels.longest_increasing_lengths(rows).tolist() == [longest_increasing(row) for row in rows.tolist()]
 
 
-@pytest.mark.parametrize("weight", [1e-6, 0.3, 1.0, 20.0, 1e8])
-def test_log_increasing_sum_is_the_sum_over_all_increasing_subsequences(weight):
-    rows = all_permutations(5)
-    expected = [
-        math.log(
-            math.fsum(
-                weight**size
-                for size in range(6)
-                for part in itertools.combinations(row, size)
-                if list(part) == sorted(part)
-            )
-        )
-        for row in rows.tolist()
-    ]
-    np.testing.assert_allclose(kernels.log_increasing_sum(rows, math.log(weight)), expected, rtol=1e-12, atol=1e-15)
-
-
 # -- uniform integers from halves --------------------------------------------------------------------------------
 
 

@@ -111,3 +111,13 @@ def after_failure(problem: BaseException) -> list[str]:
     """What of a budget is spent after this failure, where one was in play: its own notes, or what the ledgers say."""
     cause = problem.__cause__ if isinstance(problem, click.Abort) and problem.__cause__ else problem
     return getattr(cause, "__notes__", None) or [ledger.told() for ledger in _opened]
+
+
+def sizes_of_tiers(_: click.Context, __: click.Parameter, value: str | None) -> list[int] | None:
+    """``10,90`` as whole numbers."""
+    if value is None:
+        return None
+    try:
+        return [int(size) for size in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"tiers must be whole numbers with commas between them, got {value!r}") from None

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO, PATH, charged, choice, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import (
+    MECHANISM_OR_AUTO,
+    PATH,
+    charged,
+    choice,
+    items_file_option,
+    open_ledger,
+    rehearse,
+    sizes_of_tiers,
+)
 from rankdp.cli.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -33,6 +42,12 @@ if TYPE_CHECKING:
     "--objective",
     ["concordance", "aggregate"],
     help="What auto maximises: pairs of items kept in order, or the precision of `rankdp aggregate`.",
+)
+@click.option(
+    "--tiers",
+    callback=sizes_of_tiers,
+    metavar="SIZES",
+    help="Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
 )
 @click.option(
     "--listed-items-public",

@@ -7,7 +7,7 @@ and the figures. The order is that of simplicity, which decides between equals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, check_tiers, read_name, spelled
 from rankdp.mechanisms.rankings.ulam import Ulam
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
@@ -64,26 +65,35 @@ def register(kind: Kind) -> Kind:
 
 
 def mechanism(
-    name: str, items: int, epsilon: Real | Iterable[Real], *, objective: Objective = "concordance"
+    name: str,
+    items: int,
+    epsilon: Real | Iterable[Real],
+    *,
+    objective: Objective = "concordance",
+    tiers: Sequence[int] | None = None,
 ) -> RankingMechanism | Personal:
     """A ranking mechanism by name, or the best one.
 
     Parameters
     ----------
     name
-        One of ``MECHANISMS``, or "auto" for the best one.
+        One of ``MECHANISMS``, or "auto" for the best one. Sizes of tiers may follow: "tiers-10-90" (see ``named``).
     items
         How many items each ranking has.
     epsilon
         The privacy of one item's position in one ranking: a number for everyone, or one for each voter.
     objective
         What "auto" is best at: "concordance" or "aggregate" (see ``candidates``).
+    tiers
+        How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
+        then); by default it chooses them.
 
     Returns
     -------
     RankingMechanism or Personal
         ``Personal`` where every voter has an own epsilon; its rows are the voters in that order.
     """
+    name = named(name, tiers)
     check_choice(name, objective)
     wanted = objective if name == "auto" else name
     if one_each(epsilon):
@@ -93,9 +103,33 @@ def mechanism(
 
 def check_choice(name: str, objective: str) -> None:
     """Refuse an unknown name or objective."""
-    if name != "auto" and name not in MECHANISMS:
+    base, sizes = read_name(str(name))
+    if name != "auto" and name not in MECHANISMS and (sizes is None or not _tiered(base)):
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
     one_of("objective", objective, get_args(Objective))
+
+
+def named(name: str, tiers: Sequence[int] | None) -> str:
+    """The name of a mechanism with these sizes of its tiers, in the spelling that releases record.
+
+    Parameters
+    ----------
+    name
+        The name of a mechanism that has tiers, or "auto" for "tiers".
+    tiers
+        How many items of the output each tier holds, or None for what the mechanism chooses.
+    """
+    if tiers is None:
+        return name
+    base = "tiers" if name == "auto" else name
+    if not _tiered(base):
+        raise InputError(f"tiers can be given with {' and '.join(filter(_tiered, MECHANISMS))}, got mechanism {name!r}")
+    sizes = list(tiers)
+    return f"{base}-{spelled(check_tiers(sizes, sum(sizes)))}"
+
+
+def _tiered(name: str) -> bool:
+    return name in MECHANISMS and issubclass(MECHANISMS[name], Tiered)
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -103,6 +137,9 @@ def _build(wanted: str, items: int, epsilon: Fraction) -> RankingMechanism:
     """The mechanism of this name, or the best one for this objective."""
     if wanted in MECHANISMS:
         return MECHANISMS[wanted](items, epsilon)
+    base, sizes = read_name(wanted)
+    if sizes is not None:
+        return cast(type[Tiered], MECHANISMS[base])(items, epsilon, sizes)
     return candidates(items, epsilon, objective=cast(Objective, wanted))[0]
 
 
@@ -116,10 +153,8 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
     epsilon
         The privacy of one item's position in one ranking.
     objective
-        "concordance" puts the one first that keeps most pairs in order: noisy-ranks for long rankings at small epsilon
-        (up to 1 for 10 items, 2.2 for 20, 4.7 for 100), else optimal up to 6 items, ulam up to 10 and reinsertion
-        above. Ulam takes part up to 10 items, where its concordance is known exactly. There it leads reinsertion by
-        0.002; for 12 to 50 items it was measured within 0.002 of it at eps = 4 and up to 0.008 behind it at eps = 1.
+        "concordance" puts the one first that keeps most pairs in order: optimal up to 6 items, tiers above.
+        Ulam takes part up to 10 items, where its concordance is known exactly.
         "aggregate" puts the one first whose unbiased win rates (above 50 items: mean ranks) have the smallest mean
         variance, so that the fewest respondents are needed. Those whose noise cannot be undone are left out.
 
@@ -183,5 +218,5 @@ def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
     )
 
 
-for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Optimal):
+for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, Optimal):
     register(_kind)

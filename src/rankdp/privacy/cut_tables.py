@@ -130,3 +130,38 @@ def geometric_weights(rate: Fraction, size: int | None = None) -> Callable[[int]
 def integer_weights(values: list[int]) -> Callable[[int], Weights]:
     """Weights that are whole numbers: no enclosure needed."""
     return lambda bits: Weights(values, values)
+
+
+def log_concave_weights(last: int, mode: int, ratio: Callable[[int], tuple[int, int]]) -> Callable[[int], Weights]:
+    """Weights on 0..last with w(k+1)/w(k) = top/bottom of ``ratio(k)``, whole numbers whose quotient falls with k.
+
+    They are followed from ``mode``, the largest, whose weight is the unit, to both sides until they are negligible;
+    there the rest is below a geometric series.
+    """
+
+    def weights(bits: int) -> Weights:
+        scale = bits + WORD + 4 * last.bit_length()
+        unit, negligible = 1 << scale, 1 << (scale - bits)
+        up_low, up_high, down_low, down_high = [unit], [unit], [unit], [unit]
+        k = mode
+        while k < last and up_high[-1] > negligible:
+            top, bottom = ratio(k)
+            up_low.append(up_low[-1] * top // bottom)
+            up_high.append(-(-up_high[-1] * top // bottom))
+            k += 1
+        above = _geometric_rest(up_high[-1], *ratio(k)) if k < last else 0
+        k = mode
+        while k > 0 and down_high[-1] > negligible:
+            top, bottom = ratio(k - 1)
+            down_low.append(down_low[-1] * bottom // top)
+            down_high.append(-(-down_high[-1] * bottom // top))
+            k -= 1
+        below = _geometric_rest(down_high[-1], *ratio(k - 1)[::-1]) if k > 0 else 0
+        return Weights(down_low[:0:-1] + up_low, down_high[:0:-1] + up_high, first=k, below=below, above=above)
+
+    return weights
+
+
+def _geometric_rest(last: int, top: int, bottom: int) -> int:
+    """An upper bound of last (q + q^2 + …) for q = top/bottom below 1."""
+    return -(-last * top // (bottom - top))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -40,7 +40,7 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
-from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice
+from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, named
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, SecureBits
@@ -62,6 +62,7 @@ def privatize(
     *,
     mechanism: str = "auto",
     objective: Objective = "concordance",
+    tiers: Sequence[int] | None = None,
     listed_items_public: bool = False,
     repeated_voters: bool = False,
     ledger: Ledger | None = None,
@@ -83,6 +84,9 @@ def privatize(
     objective
         What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
         from.
+    tiers
+        How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
+        then); by default it chooses them from public numbers.
     listed_items_public
         Accept partial rankings; which items they list is then public.
     repeated_voters
@@ -109,7 +113,9 @@ def privatize(
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
-    run = _Run(mechanism, objective, cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
+    run = _Run(
+        named(mechanism, tiers), objective, cast("Real | None", epsilon), listed_items_public, repeated_voters, bits
+    )
     groups = run.look(rankings)
     run.check_voters(lambda row: rankings.voters[row])
     if answers is not None:
@@ -127,6 +133,7 @@ def privatize_file(
     *,
     mechanism: str = "auto",
     objective: Objective = "concordance",
+    tiers: Sequence[int] | None = None,
     epsilon_column: str | None = None,
     listed_items_public: bool = False,
     repeated_voters: bool = False,
@@ -156,6 +163,9 @@ def privatize_file(
     objective
         What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
         from.
+    tiers
+        How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
+        then); by default it chooses them from public numbers.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     listed_items_public
@@ -186,7 +196,8 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not epsilon_column")
-    start = partial(_Run, mechanism, objective, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
+    name = named(mechanism, tiers)
+    start = partial(_Run, name, objective, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
     listed = None if items is None else tuple(items)
     read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column)
     run = start()
@@ -403,7 +414,7 @@ class _Run:
 
     def release(self, value: Any, **facts: Any) -> Release[Any]:
         """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
-        used = {chosen.name for chosen in self.mechanisms.values()}
+        used = {type(chosen).name for chosen in self.mechanisms.values()}
         parameters = {
             "asked_for": self.name,
             "objective": self.objective,

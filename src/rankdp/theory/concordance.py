@@ -32,7 +32,7 @@ def laplace_keep(gap: Longs, scale: float) -> Floats:
 
 
 def reinsertion_log_law(items: int, log_weight: float) -> Floats:
-    """log P(d items are taken out), d = 0..m: weights C(m,d) m!/(m-d)! w^(-d), given log w (w = e^eps - 1)."""
+    """log P(d items are taken out), d = 0..m: weights C(m,d) m!/(m-d)! z^(-d), given log z."""
     log = reinsertion_log_weights(items, log_weight)
     return log - log_sum(log)
 
@@ -101,6 +101,7 @@ def reinsertion_top_overlap(items: int, law: Floats, k: int) -> float:
 
 
 @lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _log_factorials(largest: int) -> Floats:
     return np.array([math.lgamma(k + 1) for k in range(largest + 1)])
 

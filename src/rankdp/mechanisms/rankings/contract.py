@@ -60,7 +60,7 @@ class RankingMechanism(ABC):
     """An eps-ranking-DP mechanism for rankings of ``items`` items."""
 
     #: the name in the registry, on the command line and in figures
-    name: ClassVar[str]
+    name: str
     #: its colour in figures
     colour: ClassVar[str] = "#5B5B5B"
     #: the longest ranking it can release, None for any
@@ -347,6 +347,7 @@ def rows_from_halves(
     out: Orders,
     bits: Bits,
     words_per_row: int,
+    *tables: NDArray[Any],
 ) -> None:
     """Run a kernel that reads 32-bit halves of random words until every row is done.
 
@@ -357,5 +358,5 @@ def rows_from_halves(
     while done < len(orders):
         fresh = bits.words((len(orders) - done) * words_per_row + 64).view(np.uint32)
         halves = np.concatenate([halves, fresh]) if len(halves) else fresh
-        rows, used = kernel(orders[done:], given[done:], halves, out[done:])
+        rows, used = kernel(orders[done:], given[done:], halves, out[done:], *tables)
         done, halves = done + rows, halves[used:]

@@ -29,7 +29,7 @@ from rankdp.types import Floats
 class Kendall(RankingMechanism):
     """Insert the items one by one, from best to worst, each a geometric number of places too early."""
 
-    name: ClassVar[str] = "kendall"
+    name: str = "kendall"
     colour: ClassVar[str] = "#009E73"
     position_law_up_to: ClassVar[int | None] = 1000
     pair_law_up_to: ClassVar[int] = 50

@@ -52,7 +52,7 @@ _FEW = 400  # positions of a top list, times the stretches between two ranks
 class RankLaplace(RankingMechanism):
     """Noise on the ranks, then sort: kept for comparison; ``NoisyRanks`` keeps more of the order everywhere."""
 
-    name: ClassVar[str] = "laplace"
+    name: str = "laplace"
     colour: ClassVar[str] = "#CC79A7"
     position_law_up_to: ClassVar[int | None] = 1000
     # probabilities are slow at large epsilon, positions take O(m^3)
@@ -130,7 +130,7 @@ class RankLaplace(RankingMechanism):
 class NoisyRanks(RankLaplace):
     """Noise on the ranks, then sort: keeps most of long rankings at small and moderate epsilon."""
 
-    name: ClassVar[str] = "noisy-ranks"
+    name: str = "noisy-ranks"
     colour: ClassVar[str] = "#E69F00"
 
     @property

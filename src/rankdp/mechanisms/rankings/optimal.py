@@ -39,7 +39,7 @@ _EPSILON_USED = Fraction(200)
 class Optimal(TableMechanism):
     """The best possible expected concordance, for rankings of up to six items."""
 
-    name: ClassVar[str] = "optimal"
+    name: str = "optimal"
     colour: ClassVar[str] = "#000000"
     slow: ClassVar[bool] = True  # a linear programme for each epsilon
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.jit import kernel
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Ints, Longs
 
 _FOUR = np.uint64(4)
 _ONE = np.uint64(1)
@@ -292,28 +292,3 @@ def longest_increasing_lengths(relative: Ints) -> Longs:
                 piles += 1
         lengths[u] = piles
     return lengths
-
-
-@kernel
-def log_increasing_sum(relative: Ints, log_weight: float) -> Floats:
-    """log of the sum of w^|S| over all increasing subsequences S (the empty one too) of each permutation.
-
-    f[j] = w (1 + sum of f[i] over i < j with a smaller value) sums over those that end at j; kept in
-    logarithms, O(m^2).
-    """
-    rows, items = relative.shape
-    sums = np.empty(rows, dtype=np.float64)
-    ending = np.empty(items, dtype=np.float64)
-    for u in range(rows):
-        total = 0.0
-        for j in range(items):
-            inside = 0.0
-            for i in range(j):
-                if relative[u, i] < relative[u, j]:
-                    high, low = max(inside, ending[i]), min(inside, ending[i])
-                    inside = high + np.log1p(np.exp(low - high))
-            ending[j] = inside + log_weight
-            high, low = max(total, ending[j]), min(total, ending[j])
-            total = high + np.log1p(np.exp(low - high))
-        sums[u] = total
-    return sums

@@ -45,7 +45,7 @@ class Ulam(RankingMechanism):
     (standard error below 0.0014 for a probability, below 0.0005 for the concordance), which costs no privacy.
     """
 
-    name: ClassVar[str] = "ulam"
+    name: str = "ulam"
     colour: ClassVar[str] = "#0072B2"
     most_items: ClassVar[int | None] = 60
     compared_up_to: ClassVar[int | None] = EXACT_UP_TO

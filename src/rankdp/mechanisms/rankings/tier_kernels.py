@@ -1,0 +1,98 @@
+"""Compiled loops of the mechanisms that sort items into tiers. None of them draws."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.jit import kernel
+from rankdp.mechanisms.rankings.sampling_kernels import _uniform
+
+
+@kernel
+def deal(
+    orders: NDArray[np.int32],
+    spans: NDArray[np.int64],
+    halves: NDArray[np.uint32],
+    out: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Keep random items of row u, which take the tiers labels[spans[u, 0] : spans[u, 1]] in order; deal the others out.
+
+    The others leave in random order and fill what is left of the tiers; then every tier is shuffled. Returns rows done
+    and halves used, as ``reinsert`` does.
+    """
+    rows, items = orders.shape
+    leaving = np.empty(items, dtype=np.int32)
+    gone = np.empty(items, dtype=np.int32)
+    filled = np.empty(len(sizes), dtype=np.int64)
+    cursor = 0
+    for u in range(rows):
+        begun = cursor
+        many = items - (spans[u, 1] - spans[u, 0])
+        for i in range(items):
+            leaving[i] = i
+            gone[i] = 0
+        for i in range(many):
+            drawn, cursor = _uniform(halves, cursor, items - i)
+            if drawn < 0:
+                return u, begun
+            item = leaving[i + drawn]
+            leaving[i + drawn] = leaving[i]
+            leaving[i] = item
+            gone[item] = 1
+        start = 0
+        for tier in range(len(sizes)):
+            filled[tier] = start
+            start += sizes[tier]
+        at = spans[u, 0]
+        for i in range(items):
+            if gone[i] == 0:
+                tier = labels[at]
+                out[u, filled[tier]] = orders[u, i]
+                filled[tier] += 1
+                at += 1
+        used, start = 0, 0
+        for tier in range(len(sizes)):
+            end = start + sizes[tier]
+            for place in range(filled[tier], end):
+                out[u, place] = orders[u, leaving[used]]
+                used += 1
+            for place in range(end - 1, start, -1):
+                drawn, cursor = _uniform(halves, cursor, place - start + 1)
+                if drawn < 0:
+                    return u, begun
+                other = start + drawn
+                out[u, place], out[u, other] = out[u, other], out[u, place]
+            start = end
+    return rows, cursor
+
+
+@kernel
+def log_kept_sum(words: NDArray[np.int32], tiers: int, drop: int, log_weight: float) -> NDArray[np.float64]:
+    """log of the sum of z^|S| over all sets S (the empty one too) on which a word never falls by more than ``drop``.
+
+    ending[b] sums over the sets whose largest letter is b - 1 (0: none). A letter c joins those whose largest is at
+    most c + drop. Kept in logarithms, O(m B).
+    """
+    rows, items = words.shape
+    sums = np.empty(rows, dtype=np.float64)
+    ending = np.empty(tiers + 1, dtype=np.float64)
+    for u in range(rows):
+        ending[0] = 0.0
+        ending[1:] = -np.inf
+        for i in range(items):
+            letter = words[u, i] + 1
+            top = 0.0
+            for b in range(letter + 1):
+                top = max(top, ending[b])
+            inside = 0.0
+            for b in range(letter + 1):
+                inside += np.exp(ending[b] - top)
+            for b in range(letter + 1, min(letter + drop, tiers) + 1):
+                ending[b] += np.logaddexp(0.0, log_weight)
+            ending[letter] = np.logaddexp(ending[letter], log_weight + top + np.log(inside))
+        top = ending.max()
+        sums[u] = top + np.log(np.exp(ending - top).sum())
+    return sums
