@@ -134,3 +134,16 @@ def test_a_closed_pipe_is_no_traceback(directory: Path) -> None:
     script = f"{sys.executable} -m rankdp demo --json | true"
     run = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False)
     assert "Traceback" not in run.stderr
+
+
+def test_tiers_are_given_by_their_sizes(directory: Path) -> None:
+    run = rankdp("privatize", "poll.csv", "out.csv", "--epsilon", "2", "--tiers", "1,2", cwd=directory)
+    assert run.returncode == 0
+    stated = json.loads((directory / "out.csv.release.json").read_text())
+    assert stated["parameters"]["choices"][0]["mechanism"] == "tiers-1-2"
+    run = rankdp("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1,3", cwd=directory)
+    assert run.returncode == 1
+    assert "tiers must be at least two whole numbers above 0 that add up to 3, got [1, 3]" in run.stderr
+    run = rankdp("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1;2", cwd=directory)
+    assert run.returncode == 2
+    assert "tiers must be whole numbers with commas between them, got '1;2'" in run.stderr
