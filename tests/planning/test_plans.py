@@ -218,17 +218,17 @@ def test_all_ways_to_ask(situation):
 
 def test_top_decides_what_is_recommended():
     by_pairs, by_top = plan("ranking", items=100, epsilon=2), plan("ranking", items=100, epsilon=2, top=1)
-    assert by_pairs.recommended.name == "noisy-ranks"
+    assert by_pairs.recommended.name == "tiers"
     assert by_top.recommended.name == "reinsertion"
 
 
 def test_what_is_not_known_of_the_recommended_one_is_left_out():
     made = plan("ranking", items=1000, epsilon=2)
-    assert made.recommended.name == "noisy-ranks"
+    assert made.recommended.name == "tiers"
     assert math.isnan(made.recommended.accuracy["exact"])
-    assert made.explain() == "At epsilon 2, noisy-ranks on a ranking of 1000 items gives 64.9% of pairs in order."
-    said = plan("ranking", items=1000, pairs=0.99).explain()
-    assert said.endswith("At epsilon 5 expect 77.9% of pairs in order with noisy-ranks.")
+    assert made.explain() == "At epsilon 2, tiers on a ranking of 1000 items gives 72.0% of pairs in order."
+    said = plan("ranking", items=1000, pairs=0.999).explain()
+    assert said.endswith("At epsilon 5 expect 91.6% of pairs in order with tiers.")
 
 
 def test_a_public_sample_can_stand_for_the_law():

@@ -30,10 +30,11 @@ import math
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -173,6 +174,8 @@ class Tiers(Tiered, TierSums):
     name: str = "tiers"
     colour: ClassVar[str] = "#009E73"
     position_law_up_to: ClassVar[int | None] = 500
+    # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
+    planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
 
     def _best_sizes(self) -> tuple[int, ...]:
         return theory.best_sizes(self.items, float(min(self.epsilon, _LARGEST_CALIBRATED)))
