@@ -41,15 +41,6 @@ class Simulated(NamedTuple):
         return cls(float(np.mean(sample)), float(np.std(sample, ddof=1) / np.sqrt(len(sample))))
 
 
-class DecoderGap(NamedTuple):
-    """Error probabilities of sorting and of the best decoder, their difference, and how often their answers differ."""
-
-    sort: Simulated
-    best: Simulated
-    gap: Simulated
-    differ: Simulated
-
-
 def sort_decoder(y: ArrayLike) -> Longs:
     """The linear decoder of Definition 3.1: items from the highest noisy score to the lowest (ties: the earlier first).
 
@@ -83,23 +74,6 @@ def map_decoder(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw) ->
     """The most likely order given y, best first: brute force over all orders of up to 7 items."""
     orders, chances = order_posterior(y, noise, sigma, law)
     return np.asarray(orders[int(np.argmax(chances))])
-
-
-def decoder_gap(
-    n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
-) -> DecoderGap:
-    """What sorting loses against the best decoder, with n scores drawn from the law.
-
-    For each draw of y the two decoders err with probability 1 - P(their order given y), which is averaged: the
-    difference is never negative, and far less noisy than a count of errors.
-    """
-    wrong = np.empty((draws, 2))
-    for draw in range(draws):
-        y = law.sample(n, rng) + sigma * noise.sample(n, rng)
-        orders, chances = order_posterior(y, noise, sigma, law)
-        wrong[draw] = 1 - chances[(orders == sort_decoder(y)).all(axis=1)][0], 1 - chances.max()
-    sort, best = wrong.T
-    return DecoderGap(*(Simulated.of(values) for values in (sort, best, sort - best, sort - best >= 1e-9)))
 
 
 def _posterior_masses(y: Floats, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> Floats:

@@ -71,8 +71,9 @@ def one_constant(cell: Cell) -> list[Row]:
     items, comparisons, epsilon = cell["items"], drawn_votes.expected_comparisons(cell), cell["epsilon"]
     constants = dict(zip(("for privacy alone", "for all of (2.4)"), curvatures(known_link("logistic")), strict=True))
     mechanisms = {name: algorithms.paper(items, comparisons, epsilon, kappa_2=one) for name, one in constants.items()}
-    exact = {name: {"kappa_2": value, "least ridge": 4 * value / epsilon} for name, value in constants.items()}
-    return _errors(cell, mechanisms) + exact_rows(exact)
+    exact = [exact_row(name, "kappa_2", value) for name, value in constants.items()]
+    exact += [exact_row(name, "least ridge", 4 * value / epsilon) for name, value in constants.items()]
+    return _errors(cell, mechanisms) + exact
 
 
 def curvatures(link: Link) -> tuple[float, float]:

@@ -28,9 +28,8 @@ from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, EnclosedLaw, Orders
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.cut_tables import CutTable, Weights, integer_weights
 from rankdp.privacy.exact import exp_bounds
-from rankdp.theory import increasing
 from rankdp.theory.pair_laws import PairLaw, from_cells
-from rankdp.theory.permutations import longest_increasing, tableau_shape
+from rankdp.theory.permutations import longest_increasing, pair_tallies, tableau_shape, tallies
 from rankdp.types import Floats, Ints
 
 EXACT_UP_TO = 10
@@ -129,7 +128,7 @@ class Ulam(RankingMechanism):
         m = self.items
         if m > EXACT_UP_TO:
             return _from_draws(self.sample(np.tile(np.arange(m), (_SIMULATED_ROWS, 1)), SeededBits(0)))
-        landed, kept = increasing.tallies(m)
+        landed, kept = tallies(m)
         log = -float(self.epsilon) * (m - np.arange(1, m + 1))
         weights = np.exp(log)
         share = weights / np.dot(weights, landed[1:, 0].sum(axis=1))
@@ -145,7 +144,7 @@ class Ulam(RankingMechanism):
 
     def _pair_law(self) -> PairLaw:
         """From all m! permutations, counted by their longest increasing subsequence."""
-        counts = increasing.pair_tallies(self.items)
+        counts = pair_tallies(self.items)
         weights = np.exp(-float(self.epsilon) * (self.items - np.arange(self.items + 1)))
         law = np.tensordot(weights, counts, 1)
         return from_cells(law / law[0, 1].sum())

@@ -57,10 +57,6 @@ class _Radial(ScoreNoise):
     def _radius_above(self, t: Floats) -> Floats:
         """P((R/scale)^p > t)."""
 
-    @abstractmethod
-    def _tail_quantile_power(self, tail: Floats) -> Floats:
-        """The t with P(T > t) = tail, for shape 1/power."""
-
     @property
     @abstractmethod
     def _mean_size(self) -> float:
@@ -75,9 +71,6 @@ class _Radial(ScoreNoise):
 
     def _tail(self, size: Floats) -> Floats:
         return self._above(1, (size / self.scale) ** self.power) / 2
-
-    def _tail_quantile(self, tail: Floats) -> Floats:
-        return np.asarray(self.scale * self._tail_quantile_power(2 * tail) ** (1 / self.power))
 
     def _tail_excess(self, size: Floats) -> Floats:
         """``E|N|/2`` P(T_2 > t) - x P(N > x), t = (x/scale)^power and T_2 of twice the shape."""
@@ -151,8 +144,8 @@ class GeneralizedNormal(_Radial):
     def _radius_above(self, t: Floats) -> Floats:
         return self._above(2, t)
 
-    def _tail_quantile_power(self, tail: Floats) -> Floats:
-        return np.asarray(scipy.special.gammainccinv(1 / self.p, tail))
+    def _tail_quantile(self, tail: Floats) -> Floats:
+        return np.asarray(self.scale * scipy.special.gammainccinv(1 / self.p, 2 * tail) ** (1 / self.p))
 
     @property
     def _mean_size(self) -> float:
@@ -303,8 +296,8 @@ class Ball(_Radial):
         a, b = self._shape
         return np.asarray(scipy.special.betaincc(2 * a, b - a, np.minimum(t, 1)))
 
-    def _tail_quantile_power(self, tail: Floats) -> Floats:
-        return np.asarray(scipy.special.betainccinv(*self._shape, tail))
+    def _tail_quantile(self, tail: Floats) -> Floats:
+        return np.asarray(self.scale * scipy.special.betainccinv(*self._shape, 2 * tail) ** (1 / self.power))
 
     @property
     def _mean_size(self) -> float:
