@@ -137,15 +137,13 @@ def test_difference_density_is_the_law_of_the_difference(law, request):
 
 
 @pytest.mark.parametrize("law", [Uniform(0, 10), Normal(), Exponential()], ids=lambda x: type(x).__name__)
-def test_a_sample_tells_the_squared_norm_and_its_error(law, request):
+def test_a_sample_tells_the_squared_norm(law, request):
     rng = generator(request)
     found = [score_law(law.sample(800, rng)) for _ in range(60)]
     values = np.array([one.squared_norm for one in found])
-    errors = np.array([one.squared_norm_error for one in found])
     assert np.mean(values) == pytest.approx(
         law.squared_norm, abs=4 * np.std(values) / math.sqrt(60) + 0.01 * law.squared_norm
     )
-    assert 0.7 < np.mean(errors) / np.std(values) < 1.6
 
 
 def test_a_sample_as_a_law(request):

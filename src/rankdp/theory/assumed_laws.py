@@ -1,10 +1,9 @@
 """What is publicly assumed about the scores, in the words people have: a name, a scipy distribution, a public sample.
 
 What has no closed form is integrated (``Tabulated``). From a sample (``Sampled``) it is a Gaussian kernel estimate,
-and ``||f||^2`` comes with its standard error. It is half the density of ``|X - X'|`` at 0+, estimated from the
-differences of all pairs with the boundary kernel K(u) = 4 - 6u on (0, 1), which integrates to 1 and has no first
-moment, so that the bias is of the second order in the bandwidth even where f jumps (there the density of the difference
-has a slope at 0). It is a U-statistic; its standard error is the jackknife's.
+but for ``||f||^2``: half the density of ``|X - X'|`` at 0+, estimated from the differences of all pairs with the
+boundary kernel K(u) = 4 - 6u on (0, 1), which integrates to 1 and has no first moment, so that the bias is of the
+second order in the bandwidth even where f jumps (there the density of the difference has a slope at 0).
 """
 
 from __future__ import annotations
@@ -270,7 +269,7 @@ class Sampled(ScoreLaw):
     def power_integral(self, k: int) -> float:
         """From pairs for k = 2 (see the module), from the kernel estimate for k > 2."""
         if k == 2:
-            return self._norm[0]
+            return self._norm
         x, _, f = self._table
         return float(np.trapezoid(f**k, x))
 
@@ -280,26 +279,17 @@ class Sampled(ScoreLaw):
         return float(np.trapezoid(np.gradient(f, x) ** 2, x))
 
     @cached_property
-    def _norm(self) -> tuple[float, float]:
+    def _norm(self) -> float:
         x, n = self.scores, len(self.scores)
         width = 1.5 * self.spread * n ** (-1 / 3)
         last = np.searchsorted(x, x + width, side="left")
-        # sum over j > i of 4 - 6 (x_j - x_i)/width, by prefix sums; then the same for j < i
+        # sum over j > i of 4 - 6 (x_j - x_i)/width, by prefix sums
         total = np.concatenate([[0.0], np.cumsum(x)])
         index = np.arange(n)
         ahead = (4 + 6 * x / width) * (last - index - 1) - 6 / width * (total[last] - total[index + 1])
-        first = np.searchsorted(x, x - width, side="right")
-        behind = (4 - 6 * x / width) * (index - first) + 6 / width * (total[index] - total[first])
-        rows = (ahead + behind) / (2 * width * (n - 1))
-        mean = float(np.mean(rows))
-        if mean <= 0:  # a few scores far apart
-            mean = float(np.trapezoid(self._table[2] ** 2, self._table[0]))
-        return mean, 2 * float(np.std(rows, ddof=1)) / math.sqrt(n)
-
-    @property
-    def squared_norm_error(self) -> float:  # type: ignore[override]
-        """The jackknife's standard error: twice that of the mean of the rows."""
-        return self._norm[1]
+        mean = float(np.sum(ahead)) / (width * n * (n - 1))
+        # a few scores may be far apart
+        return mean if mean > 0 else float(np.trapezoid(self._table[2] ** 2, self._table[0]))
 
     def difference_density(self, d: ArrayLike) -> Floats:
         """2 times the integral of f(x) f(x+d) of the kernel estimate, by one Fourier transform."""

@@ -44,8 +44,6 @@ class ScoreLaw(ABC):
     """The smallest interval that holds the law, perhaps infinite."""
     jumps: tuple[Jump, ...] = ()
     """Where f jumps."""
-    squared_norm_error: float = 0.0
-    """The standard error of ``squared_norm``: 0 unless it was estimated from a sample."""
 
     @abstractmethod
     def cdf(self, x: ArrayLike) -> Floats:
