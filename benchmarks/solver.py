@@ -25,6 +25,7 @@ from benchmarks.report import Table, digits, times, verdict
 from rankdp.data.counts import PairCounts
 from rankdp.rankers import bradley_terry
 from rankdp.rankers.bootstrap import bootstrap
+from rankdp.rankers.newton import Fit
 
 _RESIDUAL = 1e-10
 _DRAWS, _PEER_DRAWS = 1_000, 5
@@ -41,7 +42,7 @@ class Rows:
     winners: list[Any]
     index: pd.Index
 
-    def ours(self) -> bradley_terry.Fit:
+    def ours(self) -> Fit:
         """Count and fit."""
         return bradley_terry.fit(PairCounts.from_pairs(self.left, self.right, self.half_wins, items=self.items))
 

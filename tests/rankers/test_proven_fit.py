@@ -14,7 +14,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import fixed_point, proven_fit
 from rankdp.rankers.fixed_point import ERROR, ONE
 from rankdp.rankers.links import LINKS, LOGISTIC
-from rankdp.rankers.newton import Solution
+from rankdp.rankers.newton import Fit
 from rankdp.rankers.proven_fit import fit_within
 
 links = pytest.mark.parametrize("name", LINKS)
@@ -95,7 +95,7 @@ def test_the_norm_is_met_by_the_exact_gradient(name, target):
 @pytest.mark.parametrize("start", [[0.0] * 4, [1e5, -1e5, 1e5, 3.0], [math.nan, math.inf, 0.0, 1.0]])
 def test_every_start_leads_there(name, start, monkeypatch):
     """As if double precision had failed altogether."""
-    useless = Solution(np.array(start), math.nan, math.nan, 200, False)
+    useless = Fit(np.array(start), math.nan, math.nan, 200, False)
     monkeypatch.setattr(proven_fit, "newton", lambda *_: useless)
     counts = PairCounts.from_pairs([0, 0, 1], [1, 2, 2], [2**40, 2**41, 3], [2**40, 0, 2**30], items=4)
     linear = np.array([3.0, -700.0, 2.0, 5.0])

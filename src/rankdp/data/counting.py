@@ -132,8 +132,8 @@ class _Rows:
         item = self._names.number(value)
         return NO_OUTCOME if item < 0 else _NAMED + item
 
-    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Any, Longs, Longs, Any]]:
-        """Each batch with its contents (below 0 for a problem), weights (none if all are 1) and voters (or None).
+    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Longs, Longs, Any]]:
+        """Of each batch the contents (below 0 for a problem), weights (none if all are 1) and voters (or None).
 
         Ends at the first batch with a row that must be refused.
         """
@@ -159,7 +159,7 @@ class _Rows:
                 self._note(contents, file, start, batch)
                 if self.refused:
                     return
-            yield batch, contents, weights, voters
+            yield contents, weights, voters
 
     def _note(self, contents: Longs, file: int, start: int, batch: Any) -> None:
         self.problems += np.bincount(np.maximum(-contents, 0), minlength=len(PROBLEMS))
@@ -291,20 +291,18 @@ class InProcess:
         if dense and (self._table.rows or 0) >= _PARALLEL_ROWS:
             threads = min(os.cpu_count() or 1, _MOST_THREADS)
 
-        def work(stream: Iterator[Batch]) -> tuple[_Rows, Callable[[], PairCounts]]:
+        way = _dense if dense else _sparse if rules.per_voter is None else _bounded
+
+        def work(stream: Iterator[Batch]) -> tuple[_Rows, PairCounts]:
             rows = _Rows(rules, names)
-            way = _dense if dense else _sparse if rules.per_voter is None else _bounded
             return rows, way(rules, rows.judged(stream))
 
         with in_a_sentence(self.what):
             streams = self._table.streams(rules.used, threads)
-            if len(streams) == 1:
-                done = [work(streams[0])]
-            else:
-                with ThreadPoolExecutor(len(streams)) as pool:
-                    done = list(pool.map(work, streams))
+            with ThreadPoolExecutor(len(streams)) as pool:
+                done = list(pool.map(work, streams))
             facts = self._facts(rules, [rows for rows, _ in done])
-            return _sum_of([finish() for _, finish in done]), facts
+        return _sum_of([counts for _, counts in done]), facts
 
     def _facts(self, rules: VoteRules, parts: Sequence[_Rows]) -> Diagnostics:
         """Refuse the first row that is to be refused, and rows that are missing; else what was seen."""
@@ -317,29 +315,25 @@ class InProcess:
         return Diagnostics.of(np.sum([part.problems for part in parts], axis=0).tolist(), rows)
 
 
-def _dense(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
+def _dense(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
     """Count in a table with a cell for every content."""
     items = len(rules.items)
     table = np.zeros(2 * items * items, np.int64)
-    for _, contents, weights, _ in judged:
+    for contents, weights, _ in judged:
         tally(contents, weights, table)
-
-    def finish() -> PairCounts:
-        wins, ties = table.reshape(2, items, items)
-        return PairCounts._from_table(rules.items, 2 * wins + ties + ties.T)
-
-    return finish
+    wins, ties = table.reshape(2, items, items)
+    return PairCounts._from_table(rules.items, 2 * wins + ties + ties.T)
 
 
-def _sparse(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
+def _sparse(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
     """Many items: contents are held, and folded into pairs when there are many."""
     held, folded = _Held(), []
-    for _, contents, weights, _ in judged:
-        held.add(contents, weights, None)
+    for row in judged:
+        held.add(*row)
         if held.rows >= _FOLD_ROWS:
             folded.append(_fold(rules.items, held))
             held = _Held()
-    return lambda: _sum_of([*folded, _fold(rules.items, held)])
+    return _sum_of([*folded, _fold(rules.items, held)])
 
 
 def _fold(items: tuple[str, ...], held: _Held) -> PairCounts:
@@ -367,25 +361,21 @@ def _sum_of(parts: Sequence[PairCounts]) -> PairCounts:
 # -- bounding ----------------------------------------------------------------------------------------------------
 
 
-def _bounded(rules: VoteRules, judged: Iterator[Any]) -> Callable[[], PairCounts]:
+def _bounded(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
     """Hold who said what, then keep at most so many comparisons of each voter."""
     held = _Held()
-    for _, contents, weights, voters in judged:
-        held.add(contents, weights, voters)
-
-    def finish() -> PairCounts:
-        if not held.rows:
-            return _pairs(rules.items, _NONE, _NONE)
-        if len({part.type for part in held.voters}) > 1:
-            held.voters = [part.cast(pa.string()) for part in held.voters]
-        encoded = pa.chunked_array(held.voters).dictionary_encode().unify_dictionaries()
-        voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-        contents, weights = np.concatenate(held.contents), np.concatenate([_NONE, *held.weights])
-        held.contents, held.weights, held.voters = [], [], []
-        assert rules.per_voter is not None
-        return _pairs(rules.items, *_kept(voters, encoded.chunk(0).dictionary, contents, weights, rules.per_voter))
-
-    return finish
+    for row in judged:
+        held.add(*row)
+    if not held.rows:
+        return _pairs(rules.items, _NONE, _NONE)
+    if len({part.type for part in held.voters}) > 1:
+        held.voters = [part.cast(pa.string()) for part in held.voters]
+    encoded = pa.chunked_array(held.voters).dictionary_encode().unify_dictionaries()
+    voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+    contents, weights = np.concatenate(held.contents), np.concatenate([_NONE, *held.weights])
+    held.contents, held.weights, held.voters = [], [], []
+    assert rules.per_voter is not None
+    return _pairs(rules.items, *_kept(voters, encoded.chunk(0).dictionary, contents, weights, rules.per_voter))
 
 
 def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: int) -> tuple[Longs, Longs]:

@@ -145,7 +145,8 @@ def from_frame(
         raise InputError("frame: there are no rows")
     known = Known.start(items, declared_items(frame.schema))
     if columns.layout == "long":
-        return long_rankings(frame, columns, known, ties, "frame", row_number)
+        with in_a_sentence("frame"):
+            return _long_rankings(frame, columns, known, ties, row_number)
     batches = wide_batches(frame.select(columns.used).to_batches(BATCH_ROWS), columns, known, "frame", row_number)
     return Rankings.concatenate(batches, sort_items=not known.declared)
 
@@ -211,13 +212,19 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, 
     return -1
 
 
-def long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, what: str, where: Where) -> Rankings:
-    """A long table (one row per voter and listed item), grouped: voters in order of first appearance."""
-    with in_a_sentence(what):
-        return _long_rankings(table, columns, known, ties, where)
+def long_reader(
+    path: str, kind: str, batches: Iterable[Any], columns: Columns, known: Known, ties: Ties, where: Where
+) -> RankingsReader:
+    """A file with one row per voter and listed item, which is loaded at once."""
+    import pyarrow as pa
+
+    with in_a_sentence(path):
+        rankings = _long_rankings(pa.Table.from_batches(batches), columns, known, ties, where)
+    return RankingsReader(path, kind, columns, known, len(rankings), rankings.orders.shape[1], iter([rankings]))
 
 
 def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where: Where) -> Rankings:
+    """A long table, grouped: voters in order of first appearance."""
     import pyarrow as pa
 
     item_column, rank_column = columns.ranks

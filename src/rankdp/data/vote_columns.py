@@ -203,12 +203,11 @@ class VoteRules:
         match PROBLEMS[problem]:
             case "unknown outcome":
                 spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
-                choices = f"{', '.join(spelled[:-1])} or {spelled[-1]}"
-                said = f"{columns.outcome!r} must be {choices}, got {cells[columns.outcome or '']!r}"
-                return InputError(f"{where}: {said}")
+                rule, column = f"{', '.join(spelled[:-1])} or {spelled[-1]}", columns.outcome or ""
+                return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
             case "bad weight":
-                most = f"a whole number from 0 to {self.most_weight:,}"
-                return InputError(f"{where}: {columns.weight!r} must be {most}, got {cells[columns.weight or '']!r}")
+                rule, column = f"a whole number from 0 to {self.most_weight:,}", columns.weight or ""
+                return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
             case "missing outcome" if self.outcomes_required:
                 return InputError(
                     f"{where}: {columns.outcome!r} is blank, and leaving such rows out would make public which "

@@ -11,7 +11,6 @@ For the logistic link the design and the win totals are all that matters, so `fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,21 +21,8 @@ from rankdp.data.counts import PairCounts, always_beaten, components, never_beat
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as find_link
-from rankdp.rankers.newton import NEWTON_STEPS, LinkProblem, LogisticProblem, Problem, Solution, newton
+from rankdp.rankers.newton import NEWTON_STEPS, Fit, LinkProblem, LogisticProblem, Problem, newton
 from rankdp.types import Floats, Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """Strengths, and how exactly they solve the equations."""
-
-    theta: Floats
-    """One strength per item, higher is better; their sum is 0 when there is no ridge."""
-    gradient_residual: float
-    """The largest entry of the gradient, in absolute value, at this very theta."""
-    gradient_bound: float
-    """An upper bound on the l2 norm of the exact gradient at this very theta: the computed norm and its rounding."""
-    iterations: int
 
 
 def fit(
@@ -80,7 +66,7 @@ def fit(
         _check_maximum(counts)
     won, lost = counts.records()
     guess = first_guess(won / 2, (won + lost) / 2, ridge) if begin is None else begin
-    return _fitted(newton(problem_of(counts, chosen, ridge, shift), guess, tolerance))
+    return _settled(newton(problem_of(counts, chosen, ridge, shift), guess, tolerance))
 
 
 def fit_wins(
@@ -123,7 +109,7 @@ def fit_wins(
         raise InputError("ridge must be above 0 to fit given win totals, which need not belong to any outcomes")
     won, lost = design.records()
     guess = first_guess(totals / 2, (won + lost) / 2, ridge) if begin is None else begin
-    return _fitted(newton(LogisticProblem(design, totals / 2, ridge, shift), guess, tolerance))
+    return _settled(newton(LogisticProblem(design, totals / 2, ridge, shift), guess, tolerance))
 
 
 def problem_of(counts: PairCounts, link: Link, ridge: float, linear: Floats) -> Problem:
@@ -140,10 +126,10 @@ def first_guess(wins: Floats, played: Floats, ridge: float) -> Floats:
     return np.asarray(guess if ridge else guess - guess.mean())
 
 
-def _fitted(solution: Solution) -> Fit:
-    if not solution.settled:
+def _settled(fit: Fit) -> Fit:
+    if not fit.settled:
         raise Unsupported(f"the strengths did not settle within {NEWTON_STEPS} Newton steps")
-    return Fit(solution.theta, solution.residual, solution.bound, solution.steps)
+    return fit
 
 
 def _checked(

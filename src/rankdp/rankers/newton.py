@@ -26,17 +26,18 @@ _SPARSE = 40  # pairs per item up to which a sparse elimination is tried
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """Where Newton's method ended, and what is known about the gradient at this very point."""
+class Fit:
+    """Strengths, and how exactly they solve the equations."""
 
     theta: Floats
-    residual: float
-    """The largest entry of the gradient, in absolute value."""
-    bound: float
-    """An upper bound on the l2 norm of the exact gradient: the computed norm and its rounding."""
-    steps: int
+    """One strength per item, higher is better; their sum is 0 when there is no ridge."""
+    gradient_residual: float
+    """The largest entry of the gradient, in absolute value, at this very theta."""
+    gradient_bound: float
+    """An upper bound on the l2 norm of the exact gradient at this very theta: the computed norm and its rounding."""
+    iterations: int
     settled: bool
-    """Whether it stopped because the tolerance, or what rounding allows, was met."""
+    """Whether Newton's method stopped because the tolerance, or what rounding allows, was met."""
 
 
 class Hessian(Protocol):
@@ -116,8 +117,7 @@ class LinkProblem:
 
     def _to_items(self, first: Floats, second: Floats) -> Floats:
         m = len(self.linear)
-        sums: Floats = np.bincount(self.first, first, m).astype(np.float64) + np.bincount(self.second, second, m)
-        return sums
+        return np.asarray(np.bincount(self.first, first, m).astype(np.float64) + np.bincount(self.second, second, m))
 
     def gradient(self, theta: Floats) -> Floats:
         """The slopes of both sides of every pair, plus the ridge's pull and the linear term."""
@@ -161,11 +161,10 @@ def compensated_sum(terms: list[Floats]) -> Floats:
         back = new - total
         rest += (total - (new - back)) + (term - back)
         total = new
-    summed: Floats = total + rest
-    return summed
+    return np.asarray(total + rest)
 
 
-def newton(problem: Problem, theta: Floats, tolerance: float) -> Solution:
+def newton(problem: Problem, theta: Floats, tolerance: float) -> Fit:
     """Until no entry of the gradient exceeds ``tolerance``, or rounding ends it, or the steps are used up.
 
     A trust radius grows while steps are too short and shrinks when one is too long.
@@ -202,7 +201,7 @@ def newton(problem: Problem, theta: Floats, tolerance: float) -> Solution:
     theta.flags.writeable = False
     gradient, errors = problem.residual(theta)
     bound = (norm(gradient) + norm(errors)) * (1 + 4 * (len(theta) + 8) * _ROUNDOFF)
-    return Solution(theta, float(np.abs(gradient).max()), bound, steps, settled)
+    return Fit(theta, float(np.abs(gradient).max()), bound, steps, settled)
 
 
 class Solver:
@@ -230,8 +229,7 @@ class Solver:
                 h.starts, h.second, h.weights, h.diagonal, h.ridge, gradient, target, self.most
             )
             if sweeps < self.most:
-                solved: Floats = step
-                return solved
+                return np.asarray(step)
         self.direct = True
         return self._eliminate(gradient)
 

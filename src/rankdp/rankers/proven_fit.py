@@ -73,7 +73,7 @@ def fit_within(counts: PairCounts, gradient_norm: float, *, ridge: float, link: 
     with np.errstate(all="ignore"):  # whatever comes out here is only proposed
         guess = first_guess(won / 2, (won + lost) / 2, ridge)
         rough = newton(problem_of(counts, link, ridge, linear), guess, gradient_norm / (4 * math.sqrt(len(won))))
-    if rough.bound <= gradient_norm:
+    if rough.gradient_bound <= gradient_norm:
         return [Fraction(strength) for strength in rough.theta.tolist()]
     start = np.where(np.isfinite(rough.theta), rough.theta, 0.0)
     refined = _FixedPoint(counts, ridge, link, linear).solve(start, gradient_norm)

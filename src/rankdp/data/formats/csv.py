@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import recognise
-from rankdp.data.frames import Options, RankingsReader, arrow_voters, item_columns, long_rankings, wide_batches
+from rankdp.data.frames import Options, RankingsReader, arrow_voters, item_columns, long_reader, wide_batches
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, first_line
 from rankdp.errors import InputError
@@ -33,12 +33,7 @@ def open_csv(path: str, options: Options) -> RankingsReader:
     text = CsvText(path, names, separator, coded, [name for name in columns.used if name not in coded])
     stream = text.batches(max(1 << 20, options.batch_rows * _ROW_BYTES, size * 64))
     if columns.layout == "long":
-        import pyarrow as pa
-
-        table = pa.Table.from_batches(_some(stream, path))
-        rankings = long_rankings(table, columns, known, options.ties, path, text.line)
-        width = rankings.orders.shape[1]
-        return RankingsReader(path, "csv", columns, known, len(rankings), width, iter([rankings]))
+        return long_reader(path, "csv", _some(stream, path), columns, known, options.ties, text.line)
     parts = (
         block.slice(first, options.batch_rows)
         for block in _some(stream, path)

@@ -19,7 +19,7 @@ from rankdp.data.frames import (
     Options,
     RankingsReader,
     declared_items,
-    long_rankings,
+    long_reader,
     wide_batches,
     wide_columns,
     wide_schema,
@@ -33,8 +33,6 @@ _GROUP_ROWS = 1 << 20
 
 def open_parquet(path: str, options: Options) -> RankingsReader:
     """Open a Parquet file with wide or long columns; a wide file is streamed, a long one loaded at once."""
-    import pyarrow as pa
-
     with open_checked(path) as file:
         columns = recognise(file.schema_arrow.names, path, options.voter_column, options.epsilon_column)
         # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
@@ -50,9 +48,7 @@ def open_parquet(path: str, options: Options) -> RankingsReader:
     stream = (batch for group in groups for batch in read_group(path, coded, group, columns.used, batch_rows))
     if columns.layout == "long":
         with coded:
-            rankings = long_rankings(pa.Table.from_batches(stream), columns, known, options.ties, path, where)
-        width = rankings.orders.shape[1]
-        return RankingsReader(path, "parquet", columns, known, len(rankings), width, iter([rankings]))
+            return long_reader(path, "parquet", stream, columns, known, options.ties, where)
     batches = wide_batches(stream, columns, known, path, where)
     return RankingsReader(path, "parquet", columns, known, rows, len(columns.ranks), batches, coded.close)
 
