@@ -208,20 +208,17 @@ def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tu
 def _rank_table(ranks: Any) -> Longs:
     try:
         array = np.asarray(ranks)
-    except ValueError:
-        raise InputError("ranks must be a table of whole numbers with rows of one length") from None
-    if array.dtype == object:
-        try:
+        if array.dtype == object:
             array = np.array([[np.nan if cell is None else cell for cell in row] for row in ranks], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError("ranks must be a table of whole numbers with rows of one length") from None
+    except (TypeError, ValueError):
+        raise InputError("ranks must be a table of whole numbers with rows of one length") from None
     if array.size == 0 or array.ndim != 2:
         raise InputError(f"ranks must be a table with one row per voter and one column per item, got {array.shape}")
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), 0, array)
-        wrong = array != np.floor(array)
-        if wrong.any() or np.isinf(array).any():
-            row, column = np.argwhere(wrong | np.isinf(array))[0].tolist()
+        wrong = np.isinf(array) | (array != np.floor(array))
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0].tolist()
             raise InputError(f"row {row + 1}: a rank must be a whole number, got {float(array[row, column])!r}")
     elif array.dtype.kind not in "iu":
         raise InputError(f"ranks must be whole numbers, got dtype {array.dtype}")
@@ -247,10 +244,8 @@ def orders_from_long(voters: Longs, items: Longs, ranks: Longs, names: Sequence[
         start, length = int(starts[row]), int(lengths[row])
         entries = slice(start, start + length)
         first = start + int(wrong[entries].argmax())
-        order = break_ties(
-            rank[entries].tolist(), orders[row, :length].tolist(), names, ties, where(int(sorting[first]))
-        )
-        orders[row, :length] = order
+        listed = orders[row, :length].tolist()
+        orders[row, :length] = break_ties(rank[entries].tolist(), listed, names, ties, where(int(sorting[first])))
     return orders
 
 

@@ -309,25 +309,20 @@ class Rankings:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
         lengths = self.lengths
         partial = "" if self.complete else f", {lengths.min()} to {lengths.max()} listed"
-        extras = "".join(
-            f", {text}"
-            for text, value in (("voter ids", self._voters), ("own epsilons", self.epsilons))
-            if value is not None
-        )
+        extras = "" if self._voters is None else ", voter ids"
+        extras += "" if self.epsilons is None else ", own epsilons"
         return f"Rankings({len(self):,} of {len(self.items)} items: {shown}{partial}{extras})"
 
 
 def _stack(parts: Sequence[Ints]) -> Ints:
     """Rows under rows; narrower parts are padded."""
     width = max(part.shape[1] for part in parts)
-    if all(part.shape[1] == width for part in parts):
-        return np.concatenate(parts)
-    stacked = np.full((sum(map(len, parts)), width), -1, np.int32)
-    start = 0
-    for part in parts:
-        stacked[start : start + len(part), : part.shape[1]] = part
-        start += len(part)
-    return stacked
+    missing = [width - part.shape[1] for part in parts]
+    padded = [
+        np.pad(part, ((0, 0), (0, cells)), constant_values=-1) if cells else part
+        for part, cells in zip(parts, missing, strict=True)
+    ]
+    return np.concatenate(padded)
 
 
 def _join_voters(parts: Sequence[Any]) -> Any:

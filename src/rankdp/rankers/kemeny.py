@@ -305,9 +305,8 @@ class _Programme:
         more = True
         while more and self._open():
             places = np.argsort(self.search.order)
-            self.solver.setSolution(
-                len(columns), columns, (places[self.first] < places[self.second]).astype(np.float64)
-            )
+            above = (places[self.first] < places[self.second]).astype(np.float64)
+            self.solver.setSolution(len(columns), columns, above)
             before = self.solver.getRunTime()
             more = self._optimise()
             info = self.solver.getInfo()
@@ -378,9 +377,8 @@ class _Programme:
             return False
         self.cuts = np.concatenate([self.cuts, rows])
         signs, starts = np.tile([1.0, 1.0, -1.0], len(rows)), np.arange(0, 3 * len(rows), 3, dtype=np.int32)
-        self.solver.addRows(
-            len(rows), np.zeros(len(rows)), np.ones(len(rows)), 3 * len(rows), starts, rows.ravel(), signs
-        )
+        ends = np.zeros(len(rows)), np.ones(len(rows))
+        self.solver.addRows(len(rows), *ends, 3 * len(rows), starts, rows.ravel(), signs)
         return True
 
 
