@@ -6,8 +6,8 @@
     setting, seen       what was done, and what we see, with its numbers taken from the table (see ``results.filled``)
     [settings]          constants of every cell
     [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
-    [figure]            x, lines, panels, rows, log, labels (see ``figures``)
-    [[claims]]          text, by, where, check and what the check takes (see ``claims``)
+    [figure]            x, lines, panels, rows, log, labels (see ``pictures``)
+    [[claims]]          text, by, where, check and what the check takes (see ``verdicts``)
 
 Files of the package are found by name (xu/figure2); a file of your own also says ``paper = "xu"``.
 """
