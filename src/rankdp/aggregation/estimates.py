@@ -20,14 +20,14 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from rankdp.aggregation.origin import Origin, known_origin
+from rankdp.aggregation.respondents import quantile
 from rankdp.aggregation.tallies import Tallies, Tally
-from rankdp.checks import one_of, share
+from rankdp.checks import one_of
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.counts import PairCounts
 from rankdp.data.files import open_rankings
@@ -279,11 +279,6 @@ def _weighted(parts: Sequence[_Part]) -> tuple[Floats, Floats]:
             spread += weight**2 * (part.squares - 2 * mean * part.sums + part.voters * mean**2)
         error = np.sqrt(np.maximum(spread, 0) / (total**2 - squared))
     return mean, np.where(np.isfinite(error), error, np.nan)
-
-
-def quantile(level: float) -> float:
-    """How many standard errors a normal interval of this level reaches to each side."""
-    return NormalDist().inv_cdf((1 + share("level", level)) / 2)
 
 
 def aggregate(

@@ -12,8 +12,8 @@ on either side of every win rate, whatever the voters think, once
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
-from rankdp.aggregation.estimates import quantile
 from rankdp.checks import share
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
@@ -22,6 +22,11 @@ from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
 from rankdp.report.document import Report, Table
 from rankdp.theory.estimators import pair_estimator
+
+
+def quantile(level: float) -> float:
+    """How many standard errors a normal interval of this level reaches to each side."""
+    return NormalDist().inv_cdf((1 + share("level", level)) / 2)
 
 
 def compare(
