@@ -7,7 +7,6 @@ import pytest
 from support import generator
 
 from rankdp.errors import InputError
-from rankdp.publish import leaderboard
 from rankdp.publish.leaderboard import build, check_request, information, simulated_errors
 
 NAMES = ("a", "b", "c", "d")
@@ -220,5 +219,3 @@ def test_a_long_list_uses_the_diagonal(request):
     assert np.isinf(errors[1]).all()
     assert errors[[0, 2]].var(axis=1) == pytest.approx([0.25, 1.0], rel=5 * math.sqrt(2 / errors.shape[1]))
     assert inverse(np.ones(3)).tolist() == [0.25, 0, 1]
-    assert leaderboard.use_dense(1500)
-    assert not leaderboard.use_dense(1501)

@@ -303,18 +303,18 @@ def _largest(parts: list[Sums]) -> Sums:
 
 def divergence(guarantee: Guarantee, order: float) -> Fraction | None:
     """A bound on the Rényi divergence of this order, rounded up, by the best that the guarantee states."""
-    found: list[Fraction] = []
+    bounds: list[Fraction] = []
     if guarantee.delta == 0:
-        found += [guarantee.epsilon, _rounded(Fraction(order) * guarantee.epsilon**2 / 2)]
+        bounds += [guarantee.epsilon, _rounded(Fraction(order) * guarantee.epsilon**2 / 2)]
     if guarantee.rho is not None:
-        found.append(_rounded(Fraction(order) * Fraction(guarantee.rho)))
+        bounds.append(_rounded(Fraction(order) * Fraction(guarantee.rho)))
     below = max((point for point in guarantee.renyi if point[0] <= order), default=None)
     above = min((point for point in guarantee.renyi if point[0] >= order), default=None)
     if above is not None:
-        found.append(_rounded(Fraction(above[1])))
+        bounds.append(_rounded(Fraction(above[1])))
         if below is not None and below[0] < above[0]:
-            found.append(_chord(below, above, order))
-    return min(found, default=None)
+            bounds.append(_chord(below, above, order))
+    return min(bounds, default=None)
 
 
 def _chord(below: tuple[float, float], above: tuple[float, float], order: float) -> Fraction:
@@ -363,14 +363,14 @@ def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarante
     if not guarantees:
         raise InputError("guarantees must hold at least one release, got none")
     basic = replace(guarantees[0].compose(*guarantees[1:]), rho=None, renyi=())
-    found = [(basic.epsilon, basic.delta, BASIC)] if basic.delta <= delta else []
+    bounds = [(basic.epsilon, basic.delta, BASIC)] if basic.delta <= delta else []
     if delta > 0:
         for order in sorted({1 + 0.1 * 1.05**step for step in range(300)}):
-            curve = [divergence(one, order) for one in guarantees]
+            curve = [divergence(guarantee, order) for guarantee in guarantees]
             if None not in curve:
                 epsilon = sum(filter(None, curve), conversion(order, delta))
-                found.append((max(epsilon, Fraction(0)), delta, f"Rényi of order {order:.4g}"))
-    if not found:
+                bounds.append((max(epsilon, Fraction(0)), delta, f"Rényi of order {order:.4g}"))
+    if not bounds:
         raise InputError(f"delta must be at least {basic.delta}, the sum of those of the releases, got {delta}")
-    epsilon, spent, method = min(found)
+    epsilon, spent, method = min(bounds)
     return replace(basic, epsilon=epsilon, delta=spent), method

@@ -26,7 +26,7 @@ from rankdp.types import Flags, Floats, Ints, Longs
 
 ELO = 400 / math.log(10)
 _DRAWS = 4000
-_DENSE_UP_TO = 1500
+DENSE_UP_TO = 1500  # items: above, the Fisher information is not worth inverting as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,3 @@ def _parts(matrix: Floats) -> tuple[int, Ints]:
 
     parts, part = connected_components(csr_array(matrix != 0), directed=False)
     return int(parts), part
-
-
-def use_dense(items: int) -> bool:
-    """Whether the Fisher information is worth inverting as a whole."""
-    return items <= _DENSE_UP_TO

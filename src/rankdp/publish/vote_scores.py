@@ -20,7 +20,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError
@@ -179,23 +178,17 @@ def _errors(
 ) -> tuple[Floats, Floats]:
     """Scores freed from the ridge's pull, and draws of their error."""
     items = len(public.items)
-    random = np.random.default_rng(0)
-    if not leaderboard.use_dense(items):
-        met = np.full(items, public.degree) if public.design is None else _halves(public.design) / 2
+    design = public.design
+    if items > leaderboard.DENSE_UP_TO:
+        met = np.full(items, public.degree) if design is None else _halves(design) / 2
         information = met * link.slope(np.zeros(1)) ** 2
-        errors, inverse = leaderboard.simulated_errors(information, noise, random)
-        return scores + ridge * inverse(scores), errors
-    first: NDArray[Any]
-    second: NDArray[Any]
-    if public.design is None:
-        first, second = np.triu_indices(items, 1)
-        compared = np.full(len(first), public.comparisons / len(first))
     else:
-        first, second, compared = public.design.first, public.design.second, public.design.comparisons
-    gap = scores[first] - scores[second]
-    curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
-    matrix = leaderboard.information(first, second, compared * curved, items)
-    errors, inverse = leaderboard.simulated_errors(matrix, noise, random)
+        first, second = np.triu_indices(items, 1) if design is None else (design.first, design.second)
+        compared = public.comparisons / len(first) if design is None else design.comparisons
+        gap = scores[first] - scores[second]
+        curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
+        information = leaderboard.information(first, second, compared * curved, items)
+    errors, inverse = leaderboard.simulated_errors(information, noise, np.random.default_rng(0))
     return scores + ridge * inverse(scores), errors
 
 
