@@ -32,6 +32,7 @@ from rankdp.audit.boards import ITEMS
 from rankdp.data.comparisons import Comparisons
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
+from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -99,6 +100,14 @@ class TierOffByOne(Tiers):
     def weight(self):
         first, second, *others = self.sizes
         return calibrated(self.epsilon, reach((first + 1, second - 1, *others)))
+
+
+class SlidingTooFar(SlidingTiers):
+    """The weight is calibrated as if tiers two apart could mix as well."""
+
+    @property
+    def weight(self):
+        return calibrated(self.epsilon, reach(self.sizes, 2))
 
 
 class StrictTiers(Tiers):
@@ -271,6 +280,8 @@ MUTANTS = [
     Mutant("tiers with twice the weight", rankings(DoubledWeight(4, 1, (1, 3)))),
     Mutant("tiers with a size off by one", rankings(TierOffByOne(4, 1, (1, 3)))),
     Mutant("tiers compared by < instead of <=", rankings(StrictTiers(4, 1, (1, 3)))),
+    Mutant("sliding tiers as they are", rankings(SlidingTiers(4, 1, (1, 1, 1, 1))), honest=True),
+    Mutant("sliding tiers that slide too far", rankings(SlidingTooFar(4, 1, (1, 1, 1, 1)))),
     Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),
     Mutant("a seed reused for every call", samples(same_seed_for_calls, _PAIR)),
     Mutant("noisy wins as they are", wins(NoisyWins), honest=True),

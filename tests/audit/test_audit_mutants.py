@@ -23,6 +23,7 @@ def test_mutant(mutant):
         ("half the noise in the draws alone", "exact: sampler"),
         ("tiers with twice the weight", "exact: law"),
         ("tiers with a size off by one", "exact: law"),
+        ("sliding tiers that slide too far", "exact: law"),
         ("tiers compared by < instead of <=", "exact: sampler"),
         ("sensitivity 1 instead of 2", "exact: law"),
         ("sensitivity 1 instead of 2", "statistical"),

@@ -97,10 +97,11 @@ def test_public_numbers_equal_enumeration(sizes, weight):
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (1, 2, 2), (1, 1, 1, 1)], ids=str)
-def test_table_of_the_sampler_holds_the_sums_of_its_weight(sizes):
-    mechanism = rankdp.mechanism("tiers", sum(sizes), 1, tiers=sizes)
+@pytest.mark.parametrize("name", ["tiers", "sliding-tiers"])
+def test_table_of_the_sampler_holds_the_sums_of_its_weight(name, sizes):
+    mechanism = rankdp.mechanism(name, sum(sizes), 1, tiers=sizes)
     words = [tuple(word) for word in mechanism._words(mechanism._permutations).tolist()]
-    exact = {word: plain_sum(word, mechanism.weight) for word in set(words)}
+    exact = {word: plain_sum(word, mechanism.weight, mechanism.drop) for word in set(words)}
     law = mechanism.exact_law(600)
     scale = law[0][0] / exact[words[0]]
     for word, (low, high) in zip(words, law, strict=True):
@@ -141,6 +142,30 @@ def test_default_tiers_keep_as_much_as_is_known_to_be_possible(items, epsilon, l
 @pytest.mark.parametrize(("items", "epsilon", "top", "least"), [(100, 4, 10, 0.83), (10, 2, 3, 0.68)])
 def test_a_tier_for_the_top_finds_it(items, epsilon, top, least):
     assert rankdp.mechanism("tiers", items, epsilon, tiers=[top, items - top]).top_overlap(top) >= least
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 3, 1, 1), (3, 2), (1, 1, 1, 1, 1)], ids=str)
+def test_sums_over_sliding_sets_by_how_many_are_kept(sizes):
+    counts = [0.0] * (sum(sizes) + 1)
+    for word in all_words(sizes):
+        for j in range(len(counts)):
+            chosen = itertools.combinations(word, j)
+            counts[j] += sum(all(b >= a - 1 for a, b in itertools.combinations(part, 2)) for part in chosen)
+    found = np.exp(tiers.log_sliding_counts(sizes))
+    # every word of kept letters is kept in C(m, j) ways, and the others are dealt in (m-j)! / (r_1! … r_B!)
+    falling = [math.factorial(sum(sizes)) / math.factorial(j) for j in range(len(counts))]
+    np.testing.assert_allclose(found * falling, counts, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("items", "epsilon", "least"), [(20, 4, 0.882), (100, 2, 0.723), (100, 4, 0.876)])
+def test_sliding_tiers_keep_more(items, epsilon, least, request):
+    mechanism = rankdp.mechanism("sliding-tiers", items, epsilon)
+    assert mechanism.expected_concordance() >= least
+    out = mechanism.sample(np.tile(np.arange(items), (1500, 1)), seeded(request))
+    upper = np.triu_indices(items, 1)
+    places = np.argsort(out, axis=1)
+    share = (places[:, upper[0]] < places[:, upper[1]]).mean(axis=1)
+    assert abs(share.mean() - mechanism.expected_concordance()) < 4.5 * share.std() / math.sqrt(1500)
 
 
 @pytest.mark.parametrize("items", [2, 3, 7, 30])
@@ -189,7 +214,7 @@ def test_impossible_sizes_are_refused(sizes):
 
 
 def test_sizes_for_a_mechanism_without_tiers_are_refused():
-    with pytest.raises(InputError, match="tiers can be given with tiers"):
+    with pytest.raises(InputError, match="tiers can be given with tiers and sliding-tiers, got mechanism 'kendall'"):
         rankdp.mechanism("kendall", 12, 1, tiers=[6, 6])
     with pytest.raises(InputError, match="mechanism must be auto or one of"):
         rankdp.mechanism("kendall-6-6", 12, 1)

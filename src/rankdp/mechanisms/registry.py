@@ -21,6 +21,7 @@ from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, check_tiers, read_name, spelled
 from rankdp.mechanisms.rankings.ulam import Ulam
 from rankdp.privacy.exact import Real, one_each, positive
@@ -218,5 +219,5 @@ def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
     )
 
 
-for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, Optimal):
+for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, SlidingTiers, Optimal):
     register(_kind)

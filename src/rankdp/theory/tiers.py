@@ -270,6 +270,35 @@ def best_sizes(items: int, epsilon: float) -> tuple[int, ...]:
     return max(exact, key=lambda shape: (round(exact[shape], 9), -len(shape)))
 
 
+def even_sizes(items: int, count: int) -> tuple[int, ...]:
+    """``count`` tiers that are as equal as they can be."""
+    return _shape(items, count, 1.0)
+
+
+def log_sliding_counts(sizes: Sequence[int]) -> Floats:
+    """By j: log of the sum over words of j kept letters that never fall by more than 1 of the product of 1/r_b!.
+
+    Tier by tier, over j and t, the letters of the last tier after the last one of those before (``sliding_tiers``).
+    """
+    items = sum(sizes)
+    weights = np.zeros((items + 1, 1))
+    weights[0, 0] = 1.0
+    log_scale = 0.0
+    for size in sizes:
+        extended = np.zeros((items + 1, size + 1))
+        held = np.arange(1, weights.shape[1])[:, None]
+        for j in range(size + 1):
+            new = np.arange(j + 1)
+            ways = np.exp(log_choose(held - 1 + j - new, j - new)) if held.size else np.zeros((0, j + 1))
+            share = math.exp(_log_factorials(size)[size] - _log_factorials(size)[size - j])  # size!/r!
+            extended[j:, j] += share * weights[: items + 1 - j, 0]
+            extended[j:, : j + 1] += share * (weights[: items + 1 - j, 1:] @ ways)
+        largest = extended.max()
+        weights, log_scale = extended / largest, log_scale + math.log(largest) - float(_log_factorials(size)[size])
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(weights.sum(axis=1)) + log_scale)
+
+
 def _shape(items: int, count: int, larger: float) -> tuple[int, ...]:
     """``count`` tiers, both ends ``larger`` times as large as the others."""
     cuts = np.cumsum([0.0, larger, *[1.0] * (count - 2), larger][: count + 1])

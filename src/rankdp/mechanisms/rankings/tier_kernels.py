@@ -96,3 +96,44 @@ def log_kept_sum(words: NDArray[np.int32], tiers: int, drop: int, log_weight: fl
         top = ending.max()
         sums[u] = top + np.log(np.exp(ending - top).sum())
     return sums
+
+
+@kernel
+def mix(
+    orders: NDArray[np.int32], steps: NDArray[np.int64], halves: NDArray[np.uint32], out: NDArray[np.int32]
+) -> tuple[int, int]:
+    """Write the letters of the kept items of row u from steps[u] = (j_1..j_B, t_1..t_B), tier by tier, at random.
+
+    Of the t letters at the end all but one are mixed with j' - t' letters of the next tier; that one and t' new ones
+    follow.
+    Returns rows done and halves used, as ``reinsert`` does.
+    """
+    rows, tiers = len(orders), steps.shape[1] // 2
+    cursor = 0
+    for u in range(rows):
+        begun = cursor
+        length, held = 0, 0
+        for tier in range(tiers):
+            many, after = steps[u, tier], steps[u, tiers + tier]
+            at = length - held
+            old, new = max(held - 1, 0), many - after
+            while old > 0 and new > 0:
+                drawn, cursor = _uniform(halves, cursor, old + new)
+                if drawn < 0:
+                    return u, begun
+                fresh = drawn < new
+                out[u, at] = tier if fresh else tier - 1
+                new -= fresh
+                old -= 1 - fresh
+                at += 1
+            for _ in range(new):
+                out[u, at] = tier
+                at += 1
+            for _ in range(old + (held > 0)):
+                out[u, at] = tier - 1
+                at += 1
+            for _ in range(after):
+                out[u, at] = tier
+                at += 1
+            length, held = at, after
+    return rows, cursor

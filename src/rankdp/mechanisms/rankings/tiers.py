@@ -110,7 +110,7 @@ class TierSums(RankingMechanism):
             kinds = Counter(zip(self.sizes, following, strict=True))
             least = Decimal(1)
             least += sum(count * (more**size - 1) * more**others for (size, others), count in kinds.items())
-            return upwards(float(self.items * more.ln() - least.ln()))
+            return upwards(max(0.0, float(self.items * more.ln() - least.ln())))
 
     def _allowed(self, letters: Sequence[int]) -> bool:
         """Whether a set of items with these tiers, in the input's order, may be kept."""
@@ -214,15 +214,26 @@ class Tiers(Tiered, TierSums):
         return cuts[0], cuts[1]
 
     @property
+    def _mean_kept(self) -> Fraction:
+        """q, the mean of the Poisson law by which a draw is accepted."""
+        return Fraction(self._law.typical)
+
+    @property
+    def _acceptance(self) -> float:
+        """The share of proposals that are accepted."""
+        return self._law.acceptance
+
+    @property
     def _kept_weights(self) -> Callable[[int], Weights]:
-        """Enclosures of the Poisson probabilities of the number of kept items, of mean q, in units of that of q."""
-        mean = self._law.typical
-        return log_concave_weights(self.items, mean, lambda j: (mean, j + 1))
+        """Enclosures of the Poisson probabilities of the number of kept items, in units of the largest."""
+        mean = self._mean_kept
+        mode = min(self.items, math.floor(mean))
+        return log_concave_weights(self.items, mode, lambda j: (mean.numerator, mean.denominator * (j + 1)))
 
     def _accepts(self, kept: int, word: int, bits: Bits) -> bool:
-        """Whether a uniform number that begins with ``word`` is below q! q^(kept-q) / kept!."""
-        mean = self._law.typical
-        chance = Fraction(math.factorial(mean), math.factorial(kept)) * Fraction(mean) ** (kept - mean)
+        """Whether a uniform number that begins with ``word`` is below the Poisson probability over the largest."""
+        mode = min(self.items, math.floor(self._mean_kept))
+        chance = Fraction(math.factorial(mode), math.factorial(kept)) * self._mean_kept ** (kept - mode)
         digits, length = word, WORD
         while True:
             bound = chance * 2**length
@@ -230,59 +241,81 @@ class Tiers(Tiered, TierSums):
                 return bool(digits < bound)
             digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
 
-    def _draw_left(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """``count`` rows of (r_1..r_B): independent draws, accepted by how many items they leave to be kept."""
-        accepted = [np.empty((0, len(self.sizes)), dtype=np.int64)]
-        missing = count
+    def _propose(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        """``count`` rows that begin with (j_1..j_B), how many items of each tier are kept, before they are accepted."""
         sizes = np.array(self.sizes)
+        left = np.empty((count, len(sizes)), dtype=np.int64)
+        for size, table in self._left.items():
+            alike = np.flatnonzero(sizes == size)
+            left[:, alike] = table.sample(count * len(alike), bits).reshape(count, len(alike))
+        return sizes - left
+
+    def _draw_kept(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        """``count`` proposals, accepted by how many items they keep."""
+        accepted = [self._propose(0, bits)]
+        missing = count
         sure, unsure = self._kept
         while missing > 0:
-            tried = math.ceil(1.1 * missing / self._law.acceptance) + 2
-            left = np.empty((tried, len(sizes)), dtype=np.int64)
-            for size, table in self._left.items():
-                alike = np.flatnonzero(sizes == size)
-                left[:, alike] = table.sample(tried * len(alike), bits).reshape(tried, -1)
-            kept, words = self.items - left.sum(axis=1), bits.words(tried)
+            proposals = self._propose(math.ceil(1.1 * missing / self._acceptance) + 2, bits)
+            kept, words = proposals[:, : len(self.sizes)].sum(axis=1), bits.words(len(proposals))
             good = words < sure[kept]
             for row in np.flatnonzero(~good & (words <= unsure[kept])):
                 good[row] = self._accepts(int(kept[row]), int(words[row]), bits)
-            accepted.append(left[good][:missing])
+            accepted.append(proposals[good][:missing])
             missing -= len(accepted[-1])
         return np.concatenate(accepted)
 
+    def _labels(self, staying: NDArray[np.int64], bits: Bits) -> NDArray[np.int32]:
+        """The tiers of the kept items in the input's order, row after row."""
+        tiers = np.tile(np.arange(len(self.sizes), dtype=np.int32), len(staying))
+        return np.repeat(tiers, staying.ravel())
+
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
-        sizes = np.array(self.sizes)
-        staying = sizes - self._draw_left(len(orders), bits)
-        labels = np.repeat(np.tile(np.arange(len(sizes), dtype=np.int32), len(orders)), staying.ravel())
-        deal_out(orders, staying.sum(axis=1), labels, sizes, out, bits)
+        from rankdp.mechanisms.rankings.tier_kernels import deal
+
+        proposals = self._draw_kept(len(orders), bits)
+        labels = self._labels(proposals, bits)
+        kept = proposals[:, : len(self.sizes)].sum(axis=1)
+        ends = np.cumsum(kept)
+        spans = np.stack([ends - kept, ends], axis=1)
+        words = self.items - int(kept.min(initial=0)) // 2 + 1
+        rows_from_halves(deal, orders, spans, out, bits, words, labels, np.array(self.sizes))
+
+    def _kept_law(self, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], tuple[Fraction, Fraction]]:
+        """Bounds of the weight of a proposal, given the tiers of the kept items and the r_b."""
+        tables = {size: table.weights(bits) for size, table in self._left.items()}
+
+        def enclosed(_: tuple[int, ...], left: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+            parts = [_enclosed(tables[size], r) for size, r in zip(self.sizes, left, strict=True)]
+            return Fraction(math.prod(low for low, _ in parts)), Fraction(math.prod(high for _, high in parts))
+
+        return enclosed
 
     def exact_law(self, bits: int) -> EnclosedLaw:
-        """From the tables: what is left, accepted, with S and the dealing uniform.
+        """From the tables: what is kept, accepted, with S and the dealing uniform.
 
-        A set S on which the word does not fall has the r_b of the letters outside it, and contributes P(r) / C(m, j)
-        times r_1! … r_B! / (m-j)!.
+        A set S that may be kept has the r_b of the letters outside it, and contributes P(its letters) / C(m, j) times
+        r_1! … r_B! / (m-j)!.
         """
-        tables = {size: table.weights(bits) for size, table in self._left.items()}
-        kept = self._kept_weights(bits)
+        proposed, accepted = self._kept_law(bits), self._kept_weights(bits)
         sets = list(itertools.product((False, True), repeat=self.items))
 
         @cache
-        def drawn(left: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+        def drawn(letters: tuple[int, ...], left: tuple[int, ...]) -> tuple[Fraction, Fraction]:
             d = sum(left)
-            ways = math.comb(self.items, d) * math.factorial(d)
-            share = Fraction(math.prod(map(math.factorial, left)), ways)
-            parts = [_enclosed(tables[size], r) for size, r in zip(self.sizes, left, strict=True)]
-            parts.append(_enclosed(kept, self.items - d))
-            return share * math.prod(low for low, _ in parts), share * math.prod(high for _, high in parts)
+            share = Fraction(math.prod(map(math.factorial, left)), math.comb(self.items, d) * math.factorial(d))
+            low, high = proposed(letters, left)
+            least, most = _enclosed(accepted, self.items - d)
+            return share * low * least, share * high * most
 
         @cache
         def enclosed(word: tuple[int, ...]) -> tuple[Fraction, Fraction]:
             low = high = Fraction(0)
             for inside in sets:
-                letters = list(itertools.compress(word, inside))
+                letters = tuple(itertools.compress(word, inside))
                 if self._allowed(letters):
                     outside = Counter(letter for letter, kept in zip(word, inside, strict=True) if not kept)
-                    least, most = drawn(tuple(outside[tier] for tier in range(len(self.sizes))))
+                    least, most = drawn(letters, tuple(outside[tier] for tier in range(len(self.sizes))))
                     low, high = low + least, high + most
             return low, high
 
@@ -314,23 +347,6 @@ def _enclosed(weights: Weights, value: int) -> tuple[int, int]:
     if 0 <= cell < len(weights.low):
         return weights.low[cell], weights.high[cell]
     return 0, weights.below if cell < 0 else weights.above
-
-
-def deal_out(
-    orders: Orders,
-    kept: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    out: Orders,
-    bits: Bits,
-) -> None:
-    """Keep ``kept[u]`` random items of row u in the tiers that ``labels`` lists row after row; deal the others out."""
-    from rankdp.mechanisms.rankings.tier_kernels import deal
-
-    ends = np.cumsum(kept)
-    spans = np.stack([ends - kept, ends], axis=1)
-    words = (2 * orders.shape[1] - int(kept.min(initial=0)) + 1) // 2
-    rows_from_halves(deal, orders, spans, out, bits, words, labels, sizes)
 
 
 def check_tiers(tiers: Iterable[int], items: int) -> tuple[int, ...]:
