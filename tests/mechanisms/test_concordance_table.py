@@ -24,12 +24,12 @@ NAMES = ["optimal", "ulam", "tiers", "reinsertion", "noisy-ranks", "kendall", "l
 EPSILONS = (0.5, 1, 2, 4, 8)
 BEST = {  # the table of docs/mechanisms.md: what auto takes, and the share it keeps
     5: ("optimal 0.566", "optimal 0.632", "ulam 0.759", "ulam 0.943", "ulam 0.999"),
-    10: ("noisy-ranks 0.545", "tiers 0.600", "tiers 0.721", "ulam 0.902", "ulam 0.998"),
-    20: ("noisy-ranks 0.543", "tiers 0.602", "tiers 0.719", "tiers 0.883", "reinsertion 0.995"),
-    50: ("tiers 0.548", "tiers 0.609", "tiers 0.719", "tiers 0.875", "reinsertion 0.989"),
-    100: ("tiers 0.553", "tiers 0.612", "tiers 0.720", "tiers 0.872", "tiers 0.984"),
-    300: ("tiers 0.558", "tiers 0.614", "tiers 0.720", "tiers 0.870", "tiers 0.981"),
-    1000: ("tiers 0.560", "tiers 0.616", "tiers 0.720", "tiers 0.870", "tiers 0.980"),
+    10: ("noisy-ranks 0.545", "noisy-ranks 0.588", "ulam 0.696", "ulam 0.902", "ulam 0.998"),
+    20: ("noisy-ranks 0.543", "noisy-ranks 0.584", "noisy-ranks 0.656", "reinsertion 0.850", "reinsertion 0.995"),
+    50: ("noisy-ranks 0.542", "noisy-ranks 0.582", "noisy-ranks 0.651", "reinsertion 0.770", "reinsertion 0.989"),
+    100: ("noisy-ranks 0.542", "noisy-ranks 0.581", "noisy-ranks 0.650", "noisy-ranks 0.748", "reinsertion 0.979"),
+    300: ("noisy-ranks 0.541", "noisy-ranks 0.581", "noisy-ranks 0.649", "noisy-ranks 0.746", "reinsertion 0.945"),
+    1000: ("noisy-ranks 0.541", "noisy-ranks 0.580", "noisy-ranks 0.649", "noisy-ranks 0.746", "reinsertion 0.867"),
 }
 
 
@@ -49,6 +49,15 @@ def test_what_auto_takes(items):
     assert tuple(f"{type(one).name} {one.expected_concordance():.3f}" for one in best) == BEST[items]
     page = Path(__file__).parents[2] / "docs" / "mechanisms.md"
     assert f"| {items} | {' | '.join(BEST[items])} |" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("items", "about"), [(10, 1.0), (20, 2.2), (100, 4.7), (1000, 7.7)])
+def test_up_to_which_epsilon_auto_takes_noisy_ranks(items, about):
+    named = [
+        rankdp.mechanism("auto", items, Fraction(str(about)) + step).name
+        for step in (-Fraction(1, 10), Fraction(1, 10))
+    ]
+    assert named[0] == "noisy-ranks" != named[1]
 
 
 def lead(items, epsilon):

@@ -141,7 +141,8 @@ def _build(wanted: str, items: int, epsilon: Fraction) -> RankingMechanism:
     base, sizes = read_name(wanted)
     if sizes is not None:
         return cast(type[Tiered], MECHANISMS[base])(items, epsilon, sizes)
-    return candidates(items, epsilon, objective=cast(Objective, wanted))[0]
+    ranked = candidates(items, epsilon, objective=cast(Objective, wanted))
+    return next(candidate for candidate in ranked if candidate.taken_by_auto)
 
 
 def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance") -> list[RankingMechanism]:
@@ -154,8 +155,9 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
     epsilon
         The privacy of one item's position in one ranking.
     objective
-        "concordance" puts the one first that keeps most pairs in order: optimal up to 6 items, tiers above.
+        "concordance" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
         Ulam takes part up to 10 items, where its concordance is known exactly.
+        "auto" takes the first whose noise an aggregate can undo, so never tiers.
         "aggregate" puts the one first whose unbiased win rates (above 50 items: mean ranks) have the smallest mean
         variance, so that the fewest respondents are needed. Those whose noise cannot be undone are left out.
 
@@ -212,7 +214,7 @@ def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
             f"{float(chosen.epsilon):g}: one of them adds {_variance(chosen):.3g} to the variance of an unbiased "
             f"{what} ({listed})"
         )
-    listed = ", ".join(f"{other.name} {other.expected_concordance():.1%}" for other in others)
+    listed = ", ".join(f"{type(other).name} {other.expected_concordance():.1%}" for other in others)
     return (
         f"{chosen.name} keeps {chosen.expected_concordance():.1%} of all pairs in order on average for {chosen.items} "
         f"items at epsilon {float(chosen.epsilon):g} ({listed})"

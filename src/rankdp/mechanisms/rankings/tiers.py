@@ -143,6 +143,8 @@ class TierSums(RankingMechanism):
 class Tiered(RankingMechanism):
     """A mechanism with tiers: their sizes are public parameters, and part of the name under which it is recorded."""
 
+    taken_by_auto: ClassVar[bool] = False
+
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
         super().__init__(items, epsilon)
         self.sizes = self._best_sizes() if tiers is None else check_tiers(tiers, self.items)
