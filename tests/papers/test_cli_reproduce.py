@@ -173,7 +173,9 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_nobody_behind(tmp_path: Path
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert said == ("rankdp: interrupted; what was done is kept in reproduction, the same command goes on from there\n")
+    assert said == (
+        "rankdp: interrupted; what was done is kept in reproduction, the same command continues from there\n"
+    )
     assert not (tmp_path / "reproduction" / "report.html").exists()
     deadline = time.monotonic() + 10
     while running_in_session(process.pid):

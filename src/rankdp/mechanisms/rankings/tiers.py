@@ -174,7 +174,7 @@ class Tiers(Tiered, TierSums):
     """
 
     name: str = "tiers"
-    colour: ClassVar[str] = "#009E73"
+    colour: ClassVar[str] = "#8C510A"
     position_law_up_to: ClassVar[int | None] = 500
     # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
