@@ -157,7 +157,7 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
     objective
         "concordance" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
         Ulam takes part up to 10 items, where its concordance is known exactly.
-        "auto" takes the first whose noise an aggregate can undo, so never tiers.
+        "auto" takes the first that is not tiers, whose noise no aggregate can undo.
         "aggregate" puts the one first whose unbiased win rates (above 50 items: mean ranks) have the smallest mean
         variance, so that the fewest respondents are needed. Those whose noise cannot be undone are left out.
 
