@@ -35,6 +35,6 @@ from rankdp.publish.privatize import privatize_file as privatize_file
 from rankdp.publish.rank import rank as rank
 from rankdp.publish.scores import privatize_scores as privatize_scores
 from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
-from rankdp.report.boards import write_board as write_board
+from rankdp.report.board_report import write_board as write_board
 from rankdp.version import __version__ as __version__
 from rankdp_papers.reproduction import reproduce as reproduce

@@ -89,7 +89,7 @@ def rank(
     from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
     from rankdp.publish.rank import BoardRequest
-    from rankdp.report.boards import board_report
+    from rankdp.report.board_report import board_report
     from rankdp.report.document import check_outputs
 
     ledger = open_ledger(ledger_file, dataset)
