@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import positive, whole
 from rankdp.errors import InputError
-from rankdp.theory.noises.contract import ScoreNoise, check_independent
+from rankdp.theory.noises.score_noise import ScoreNoise, check_independent
 from rankdp.theory.score_laws import ScoreLaw
 from rankdp.types import Flags, Floats, Longs
 

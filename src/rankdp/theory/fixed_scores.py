@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import positive, whole
 from rankdp.errors import InputError
-from rankdp.theory.noises.contract import ScoreNoise, check_independent
+from rankdp.theory.noises.score_noise import ScoreNoise, check_independent
 from rankdp.theory.quadrature import halved, spread, stieltjes
 from rankdp.theory.rank_noise import one_more, without_each
 from rankdp.types import Floats

@@ -31,7 +31,7 @@ import scipy
 from rankdp.checks import positive, whole
 from rankdp.errors import Unsupported
 from rankdp.theory.noises.constants import order_constants
-from rankdp.theory.noises.contract import ScoreNoise, check_independent, grow
+from rankdp.theory.noises.score_noise import ScoreNoise, check_independent, grow
 from rankdp.theory.quadrature import halved, spread, stieltjes, unit_rule
 from rankdp.theory.score_laws import ScoreLaw
 from rankdp.types import Floats

@@ -27,7 +27,7 @@ from rankdp.mechanisms.scores.tails import ORDERS, pure_renyi
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import ONE_SCORE, Guarantee
-from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.types import Floats, Longs
 
 _FINE = 20  # log2 of the fewest steps in the bounds, and in the noise's standard deviation, where integers allow it

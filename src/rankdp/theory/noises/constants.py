@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.noises.radial import Ball, GeneralizedNormal
 from rankdp.types import Floats
 

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import share
 from rankdp.errors import Unsupported
-from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.quadrature import boundary, excess_table
 from rankdp.types import Floats
 

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory.noises.contract import ScoreNoise, check_shape
+from rankdp.theory.noises.score_noise import ScoreNoise, check_shape
 from rankdp.theory.quadrature import boundary, excess_table, log_table, log_trapezoid, unit_rule
 from rankdp.types import Floats
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import number, positive
 from rankdp.errors import InputError
-from rankdp.theory.noises.contract import ScoreNoise
+from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.types import Floats
 
 
