@@ -2,7 +2,7 @@
 
 from rankdp.attack.inference import infer, success_curve, success_probability
 from rankdp.attack.position import position_attack
-from rankdp.attack.votes import membership_experiment, score_attack
+from rankdp.attack.membership import membership_experiment, score_attack
 
 __all__ = [
     "infer",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rankdp.attack.inference import Success
 from rankdp.attack.position import PositionAttack
-from rankdp.attack.votes import Membership
+from rankdp.attack.membership import Membership
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import COLOURS, SERIES, drawing
 

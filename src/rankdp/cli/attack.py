@@ -107,6 +107,6 @@ def attack_votes(epsilon: str | None, **setting: Any) -> Report:
     Membership inference as in Cai, Section 2.2.
     """
     from rankdp.attack.attack_report import votes_report
-    from rankdp.attack.votes import membership_experiment
+    from rankdp.attack.membership import membership_experiment
 
     return votes_report(membership_experiment(epsilon, **setting))
