@@ -39,7 +39,7 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.theory.permutations import all_permutations
-from rankdp.theory.tiers import reach
+from rankdp.theory.tier_laws import reach
 
 DRAWS = 30_000  # in all, for a statistical audit
 SEED = 20_231

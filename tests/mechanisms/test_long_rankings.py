@@ -34,7 +34,7 @@ def test_a_ranking_of_a_hundred_thousand_items(name, epsilon, request):
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_kendall_distance_of_long_rankings(items, share, request):
     """Discordant pairs are a sum of independent stages: mean and variance of Theorem 1(3)."""
-    from rankdp.theory import kendall as theory
+    from rankdp.theory import mallows as theory
 
     epsilon = round(share * items * 4, 3)
     rows = 400

@@ -14,7 +14,7 @@ import rankdp
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.tier_kernels import log_kept_sum
 from rankdp.mechanisms.rankings.tiers import calibrated, read_name, spelled
-from rankdp.theory import tiers
+from rankdp.theory import tier_laws
 
 DIVISIONS = [(1, 1), (2, 3), (3, 1), (1, 2, 3), (2, 2, 2), (3, 1, 2), (1, 1, 1, 1, 1), (2, 1, 1, 2)]
 WEIGHTS = [Fraction(1, 10), Fraction(7, 4), Fraction(20)]
@@ -52,7 +52,7 @@ def test_worst_ratio_over_moves_is_the_formula_exactly(sizes, weight, drop):
     sums = {word: plain_sum(word, weight, drop) for word in all_words(sizes)}
     worst = max(total / sums[other] for word, total in sums.items() for other in moved(word))
     more = 1 + weight
-    assert worst == more / (1 + weight / more ** tiers.reach(sizes, drop))
+    assert worst == more / (1 + weight / more ** tier_laws.reach(sizes, drop))
 
 
 @pytest.mark.parametrize("epsilon", ["1e-30", "0.01", "0.5", "1", "4", "50"])
@@ -62,7 +62,7 @@ def test_calibration_is_below_epsilon_and_nearly_reaches_it(epsilon, reach):
     ratio = (1 + weight) / (1 + weight / (1 + weight) ** reach)
     assert ratio <= growth * (1 + Fraction(1, 10**140))
     assert ratio - 1 >= (growth - 1) * (1 - Fraction(1, 10**25))
-    assert math.exp(tiers.calibrated(float(epsilon), reach)) == pytest.approx(float(weight), rel=1e-6)
+    assert math.exp(tier_laws.calibrated(float(epsilon), reach)) == pytest.approx(float(weight), rel=1e-6)
 
 
 def test_a_huge_epsilon_is_calibrated_as_a_large_one():
@@ -82,7 +82,7 @@ def test_sums_in_logarithms(sizes, weight, drop):
 @divisions
 @weights
 def test_public_numbers_equal_enumeration(sizes, weight):
-    words, law, items = all_words(sizes), tiers.TierLaw(sizes, math.log(weight)), sum(sizes)
+    words, law, items = all_words(sizes), tier_laws.TierLaw(sizes, math.log(weight)), sum(sizes)
     sums = np.array([float(plain_sum(word, weight)) for word in words])
     share, letters = sums / sums.sum(), np.array(words)
     matrix = np.stack([share @ (letters == tier) for tier in range(len(sizes))], axis=1)
@@ -151,7 +151,7 @@ def test_sums_over_sliding_sets_by_how_many_are_kept(sizes):
         for j in range(len(counts)):
             chosen = itertools.combinations(word, j)
             counts[j] += sum(all(b >= a - 1 for a, b in itertools.combinations(part, 2)) for part in chosen)
-    found = np.exp(tiers.log_sliding_counts(sizes))
+    found = np.exp(tier_laws.log_sliding_counts(sizes))
     # every word of kept letters is kept in C(m, j) ways, and the others are dealt in (m-j)! / (r_1! … r_B!)
     falling = [math.factorial(sum(sizes)) / math.factorial(j) for j in range(len(counts))]
     np.testing.assert_allclose(found * falling, counts, rtol=1e-12)

@@ -14,7 +14,7 @@ from rankdp.audit.enumeration import audit_exact
 from rankdp.mechanisms.registry import mechanism
 from rankdp.privacy.bits import SeededBits
 from rankdp.theory.concordance import laplace_keep
-from rankdp.theory.kendall import reversal_tail
+from rankdp.theory.mallows import reversal_tail
 from rankdp.theory.permutations import all_permutations
 from rankdp_papers.experiment import Cell
 from rankdp_papers.pictures import draw

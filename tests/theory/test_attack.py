@@ -10,7 +10,7 @@ from scipy import stats
 from support import LEVEL, decimal_exp, seeded
 
 import rankdp
-from rankdp.theory import kendall as theory
+from rankdp.theory import mallows as theory
 
 
 def exact_tail(releases, items, epsilon, ties):

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
-from rankdp.theory import concordance, kendall
+from rankdp.theory import concordance, mallows
 
 
 @pytest.mark.parametrize("a", [1e-9, 0.01, 0.3, 1, 5, 40, 2000])
@@ -31,7 +31,7 @@ def test_laplace_keep_against_integration(a):
 def test_lemma_4_kendall_keeps_more_than_laplace(items, epsilon):
     scale = 2 * (items - 1) / epsilon
     laplace = concordance.average_over_gaps(items, lambda gaps: concordance.laplace_keep(gaps, scale))
-    ours = kendall.expected_concordance(items, epsilon)
+    ours = mallows.expected_concordance(items, epsilon)
     assert ours > laplace or (ours == pytest.approx(1) and laplace == pytest.approx(1))
 
 

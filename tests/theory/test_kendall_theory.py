@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import inversions, precise
 
-from rankdp.theory import kendall
+from rankdp.theory import mallows
 
 EPSILONS = [1e-12, 1e-6, 1e-4, 3e-4, 1e-3, 0.01, 0.05, 0.5, 1, 4, 50, 800, 3000, 1e6]
 SIZES = range(2, 7)
@@ -46,9 +46,9 @@ def test_keep_probability_by_gap(items, epsilon):
         }
         for exact in kept.values():  # the same wherever the pair stands
             assert abs(exact - kept[0]) < Decimal("1e-60")
-            assert kendall.keep_probability(items, epsilon, gap) == pytest.approx(float(exact), rel=1e-10)
+            assert mallows.keep_probability(items, epsilon, gap) == pytest.approx(float(exact), rel=1e-10)
             # and what is kept beyond one half, which is all that matters for tiny epsilon
-            advantage = kendall.keep_probability(items, epsilon, gap) - 0.5
+            advantage = mallows.keep_probability(items, epsilon, gap) - 0.5
             assert advantage == pytest.approx(float(exact - Decimal("0.5")), rel=1e-6, abs=1e-11)
 
 
@@ -61,14 +61,14 @@ def test_keep_probability_stays_accurate_for_long_rankings():
             with localcontext(precise()):
                 x = Decimal(repr(epsilon)) / (items - 1)
                 exact = (gap + 1) / (1 - (-x * (gap + 1)).exp()) - gap / (1 - (-x * gap).exp())
-            assert kendall.keep_probability(items, epsilon, gap) == pytest.approx(float(exact), abs=1e-11)
+            assert mallows.keep_probability(items, epsilon, gap) == pytest.approx(float(exact), abs=1e-11)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("items", SIZES)
 def test_expected_concordance(items, epsilon):
     exact = expectation(items, epsilon, lambda s: math.comb(items, 2) - inversions(s)) / math.comb(items, 2)
-    assert kendall.expected_concordance(items, epsilon) == pytest.approx(float(exact), rel=1e-10)
+    assert mallows.expected_concordance(items, epsilon) == pytest.approx(float(exact), rel=1e-10)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -80,17 +80,17 @@ def test_theorem_1_3_mean_and_variance_of_a_stage(items, epsilon):
             weights = [(x * (k - stage)).exp() for k in range(stage)]
             mean = sum(k * w for k, w in enumerate(weights)) / sum(weights)
             variance = sum((k - mean) ** 2 * w for k, w in enumerate(weights)) / sum(weights)
-        assert kendall.stage_mean(items, epsilon, stage) == pytest.approx(float(mean), rel=1e-9, abs=1e-15)
-        assert kendall.stage_variance(items, epsilon, stage) == pytest.approx(float(variance), rel=1e-8, abs=1e-11)
+        assert mallows.stage_mean(items, epsilon, stage) == pytest.approx(float(mean), rel=1e-9, abs=1e-15)
+        assert mallows.stage_variance(items, epsilon, stage) == pytest.approx(float(variance), rel=1e-8, abs=1e-11)
 
 
 def test_theorem_1_3_as_the_paper_prints_it():
     """E = t - 1 + t/(q^t - 1) - 1/(q - 1); the limit for large epsilon is t - 1."""
     q = math.exp(1.7 / 4)
     for t in range(1, 6):
-        assert kendall.stage_mean(5, 1.7, t) == pytest.approx(t - 1 + t / (q**t - 1) - 1 / (q - 1))
-        assert kendall.stage_mean(5, 1e5, t) == t - 1
-        assert kendall.stage_variance(5, 1e5, t) == 0
+        assert mallows.stage_mean(5, 1.7, t) == pytest.approx(t - 1 + t / (q**t - 1) - 1 / (q - 1))
+        assert mallows.stage_mean(5, 1e5, t) == t - 1
+        assert mallows.stage_variance(5, 1e5, t) == 0
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -99,13 +99,13 @@ def test_normaliser(items, epsilon):
     with localcontext(precise()):
         x = Decimal(repr(epsilon)) / (items - 1)
         exact = sum((-x * count).exp() for _, count in by_inversions(items)).ln()
-    assert kendall.log_normaliser(items, epsilon) == pytest.approx(float(exact), rel=1e-12, abs=1e-13)
+    assert mallows.log_normaliser(items, epsilon) == pytest.approx(float(exact), rel=1e-12, abs=1e-13)
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.5, 1, 4, 50, 3000])
 @pytest.mark.parametrize("items", SIZES)
 def test_position_matrix(items, epsilon):
-    matrix = kendall.position_matrix(items, epsilon)
+    matrix = mallows.position_matrix(items, epsilon)
     for a, b in itertools.product(range(items), repeat=2):
         exact = expectation(items, epsilon, lambda s, a=a, b=b: s[b] == a)
         assert matrix[a, b] == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
@@ -113,7 +113,7 @@ def test_position_matrix(items, epsilon):
 
 @pytest.mark.parametrize(("items", "epsilon"), [(30, 1), (200, 5)])
 def test_position_matrix_is_doubly_stochastic_and_symmetric(items, epsilon):
-    matrix = kendall.position_matrix(items, epsilon)
+    matrix = mallows.position_matrix(items, epsilon)
     np.testing.assert_allclose(matrix.sum(axis=0), 1, rtol=1e-12)
     np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(matrix, matrix.T, rtol=1e-9)  # a permutation and its inverse have as many inversions
@@ -124,11 +124,11 @@ def test_position_matrix_is_doubly_stochastic_and_symmetric(items, epsilon):
 @pytest.mark.parametrize("items", [2, 3, 6, 20])
 def test_theorem_1_2_for_a_fixed_ranking(items, epsilon):
     """Bounds of 2 P(keep) - 1; the lower one is attained by adjacent items."""
-    low, high = kendall.preference_bounds(items, epsilon)
+    low, high = mallows.preference_bounds(items, epsilon)
     q = math.exp(epsilon / (items - 1))
     assert low == pytest.approx((q - 1) / (q + 1))
     assert high == pytest.approx((q ** (2 * items - 3) - 1) / (q ** (2 * items - 3) + 1))
-    advantages = [2 * kendall.keep_probability(items, epsilon, gap) - 1 for gap in range(1, items)]
+    advantages = [2 * mallows.keep_probability(items, epsilon, gap) - 1 for gap in range(1, items)]
     assert advantages[0] == pytest.approx(low, rel=1e-6)
     assert all(low * (1 - 1e-6) <= advantage <= high * (1 + 1e-6) for advantage in advantages)
     assert all(near <= far for near, far in itertools.pairwise(advantages))
@@ -153,9 +153,9 @@ def test_theorem_1_1_fails_for_a_random_ranking():
     assert after < Decimal("0.5")
     assert round(after, 2) == Decimal("0.49")
     # Theorem 1(2)'s ratio |2 eta~ - 1| / |2 eta - 1| falls below its lower bound as well.
-    assert abs(2 * float(after) - 1) / 0.4 < kendall.preference_bounds(5, 1)[0]
-    near = kendall.keep_probability(5, 1, 1)
-    far = kendall.keep_probability(5, 1, 4)
+    assert abs(2 * float(after) - 1) / 0.4 < mallows.preference_bounds(5, 1)[0]
+    near = mallows.keep_probability(5, 1, 1)
+    far = mallows.keep_probability(5, 1, 4)
     assert float(after) == pytest.approx(0.7 * near + 0.3 * (1 - far), rel=1e-12)
 
 

@@ -1,8 +1,8 @@
 """Attack: what an attacker learns from a release."""
 
 from rankdp.attack.inference import infer, success_curve, success_probability
-from rankdp.attack.position import position_attack
 from rankdp.attack.membership import membership_experiment, score_attack
+from rankdp.attack.position import position_attack
 
 __all__ = [
     "infer",

@@ -26,7 +26,7 @@ from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_ord
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.kemeny import kemeny
-from rankdp.theory import kendall as theory
+from rankdp.theory import mallows as theory
 from rankdp.theory.permutations import all_permutations, moves, places
 from rankdp.types import Longs
 

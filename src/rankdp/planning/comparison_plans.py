@@ -24,8 +24,8 @@ from rankdp.privacy.exact import Real, rational
 from rankdp.publish.rank import METHODS
 from rankdp.publish.vote_scores import choose_ridge, count_cost, objective
 from rankdp.rankers.links import LOGISTIC
-from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.noises.families import Gaussian, NormalLaplace
+from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.score_laws import Uniform
 
 _NODES = 40

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankdp.theory import kendall
+from rankdp.theory import mallows
 from rankdp.theory.concordance import NEGLIGIBLE, log_choose
 from rankdp.types import Floats, Ints, Longs
 
@@ -88,7 +88,7 @@ def from_cells(law: Floats) -> PairLaw:
 
 def kendall_pair_law(items: int, epsilon: float) -> PairLaw:
     """Follow all pairs at once: item t joins t others at place x with weight r^(t-x) and pushes those from x on."""
-    rate = kendall.rate(items, epsilon)
+    rate = mallows.rate(items, epsilon)
     begun = [t * (t - 1) // 2 for t in range(items + 1)]  # pairs with both items before t, in order of the second
     law = np.zeros((begun[items], items, items))
     single = np.zeros((items, items))

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.theory.estimators import pair_estimator
-from rankdp.theory.kendall import preference_bounds, reversal_tail
+from rankdp.theory.mallows import preference_bounds, reversal_tail
 from rankdp.theory.permutations import all_permutations, concordance
 from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows, mean_row
 from rankdp_papers.xu.rivals import built, worst_ratio

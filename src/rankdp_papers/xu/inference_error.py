@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from rankdp.attack.inference import success_probability
-from rankdp.theory.kendall import adaptive_epsilon, reversal_tail
+from rankdp.theory.mallows import adaptive_epsilon, reversal_tail
 from rankdp_papers.experiment import Cell, Row
 from rankdp_papers.xu.rivals import built
 

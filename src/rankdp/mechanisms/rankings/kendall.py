@@ -20,7 +20,7 @@ import numpy as np
 from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.noise import TruncatedGeometrics
-from rankdp.theory import kendall as theory
+from rankdp.theory import mallows as theory
 from rankdp.theory.pair_laws import PairLaw, kendall_pair_law
 from rankdp.theory.permutations import places
 from rankdp.types import Floats

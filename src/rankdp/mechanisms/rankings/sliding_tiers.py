@@ -32,7 +32,7 @@ from rankdp.mechanisms.rankings.tiers import Tiers
 from rankdp.mechanisms.rankings.ulam import _from_draws
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.cut_tables import CutTable, integer_weights
-from rankdp.theory import tiers as theory
+from rankdp.theory import tier_laws as theory
 from rankdp.theory.concordance import log_sum
 
 _SIMULATED_ROWS = 1 << 14

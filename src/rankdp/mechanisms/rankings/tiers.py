@@ -5,7 +5,7 @@ Inside a tier the order is uniformly random, and
 
     P(w) proportional to the sum of z^|S| over the sets S on which w never falls.
 
-Drawn as in ``theory.tiers``. Reinsertion is the case of a tier for each item.
+Drawn as in ``theory.tier_laws``. Reinsertion is the case of a tier for each item.
 
 Proof of eps: a neighbour moves one letter b of the word. Let A be the sum over the sets without it, the same for both
 words, and z C and z C' the sums over the sets with it, before and after. C <= A. A set that counts in C counts in C'
@@ -45,7 +45,7 @@ from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders, RankingMech
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import WORD, CutTable, Weights, log_concave_weights
 from rankdp.privacy.exact import Real, upwards
-from rankdp.theory import tiers as theory
+from rankdp.theory import tier_laws as theory
 
 _LARGEST_CALIBRATED = Fraction(4096)  # epsilon; above it the weight of this one is taken, which is more private
 _GOOD_BITS = 100  # of the weight z

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.noises.radial import Ball, GeneralizedNormal
+from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.types import Floats
 
 _DEGREES = (1, 2, 2, 3, 3, 3, 3, 3, 3)
