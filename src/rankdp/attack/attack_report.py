@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rankdp.attack.inference import Success
 from rankdp.attack.membership import Membership
 from rankdp.attack.position import PositionAttack
+from rankdp.attack.signature import CURATOR, SignatureAttack
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import COLOURS, SERIES, drawing
 
@@ -102,6 +103,39 @@ def votes_report(attack: Membership) -> Report:
             "chance": attack.advantage_error,
         },
         words=[attack.explain()],
+        figure=drawing(attack.draw),
+    )
+
+
+def signature_report(attack: SignatureAttack) -> Report:
+    """The report of the signature attack; every format says that it is not for publication.
+
+    Parameters
+    ----------
+    attack
+        What ``signature_attack`` returned.
+    """
+    records = [
+        {**dataclasses.asdict(row), "unique_share": row.unique / attack.voters, "for_whom": CURATOR}
+        for row in attack.shown
+    ]
+    rows = [
+        [str(row.places), f"{row.unique:,}", f"{row.unique / attack.voters:.1%}", f"{row.bound:,}"]
+        for row in attack.shown
+    ]
+    return Report(
+        title="What publishing the ballots as they are gives away (for the curator's eyes only)",
+        records=records,
+        facts=lambda: {
+            "for_whom": CURATOR,
+            "voters": attack.voters,
+            "demanded": attack.demanded,
+            "limit": attack.limit,
+            "safe_places": attack.safe_places,
+            "shown": [dataclasses.asdict(row) for row in attack.shown],
+        },
+        tables=[Table(["places shown", "unique ballots", "share of all", "voters who could be bound"], rows)],
+        words=[CURATOR, attack.explain()],
         figure=drawing(attack.draw),
     )
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, choice
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_file_option
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
+    from rankdp.data.orders import Ties
     from rankdp.report.document import Report
 
 
 @click.group()
 def attack() -> None:
-    """Measure on simulated data what an attacker learns."""
+    """Measure what an attacker learns, on simulated data or on ballots as they are."""
 
 
 @attack.command("inference")
@@ -86,6 +88,36 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
         raise click.UsageError(f"--prior takes numbers with commas between, got {prior!r}.") from None
     result = position_attack(build(mechanism, items, epsilon), landed, before)  # type: ignore[arg-type]
     return position_report(result)
+
+
+@attack.command("signature")
+@click.argument("ballots", metavar="BALLOTS", type=PATH)
+@click.option(
+    "--demand", "demanded", multiple=True, metavar="NAME", help="Candidate whom a coercer demands in the next place."
+)
+@click.option("--limit", default=0.01, help="Share of unique ballots that a truncated table should stay below.")
+@choice(
+    "--ties",
+    ["refuse", "listed", "random"],
+    help="Tied candidates: refuse the file, keep the order of the file, or break ties at random.",
+)
+@items_file_option
+@reporting
+def attack_signature(
+    ballots: Path, demanded: tuple[str, ...], limit: float, ties: Ties, items_file: Path | None
+) -> Report:
+    """Count the ballots that are signatures. For the curator's eyes only.
+
+    BALLOTS is a CSV, Parquet or PrefLib file of rankings. Prints, by how many places a published table would show, how
+    many ballots are unique and how many voters a coercer could bind by prescribing the order of their last places.
+    """
+    from rankdp.attack.attack_report import signature_report
+    from rankdp.attack.signature import signature_attack
+    from rankdp.data.comparisons import listed_items
+    from rankdp.data.rankings import Rankings
+
+    items = listed_items(items_file) if items_file else None
+    return signature_report(signature_attack(Rankings.read(ballots, items, ties=ties), demanded, limit))
 
 
 @attack.command("votes")
