@@ -247,6 +247,8 @@ def test_renyi_curves_add_up_at_common_orders():
             "one voter with at most 7 comparisons",
             ["Of every voter at most 7 comparisons are used", "under several names"],
         ),
+        ("one ballot", ["that a person voted at all, is NOT", "several ballots is protected less"]),
+        ("one voter's ballot", ["several ballots is protected less"]),
     ],
 )
 def test_a_guarantee_for_votes_says_what_it_does_not_protect(protects, words):

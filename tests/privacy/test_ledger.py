@@ -213,6 +213,7 @@ def test_several_data_sets_and_units_in_one_file(path):
         ("one comparison's outcome", pure(1), 1),
         (WHOLE_RANKING, Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=Fraction(5)), 5),
         (ITEM_POSITION, Guarantee(WHOLE_RANKING, Fraction(1)), 1),
+        ("one ballot", pure(1, "one voter's ballot"), 2),  # one goes, another comes
     ],
 )
 def test_units_convert_on_request_only(path, budget, release, cost):
@@ -233,6 +234,7 @@ def test_units_convert_on_request_only(path, budget, release, cost):
         (VOTER, pure(1, "one voter with at most 5 comparisons")),
         (COMPARISON, pure(1, ITEM_POSITION)),
         (VOTER, pure(1, "one score")),
+        ("one voter's ballot", pure(1, "one ballot")),  # which may state how many voted
     ],
 )
 def test_other_units_never_mix(path, budget, release):

@@ -34,7 +34,7 @@ from rankdp.data.tables import (
     understand,
 )
 from rankdp.errors import InputError, system_problem
-from rankdp.types import Floats, Ints
+from rankdp.types import Floats, Ints, Longs
 
 ITEMS_KEY = b"rankdp.items"
 BATCH_ROWS = 131_072
@@ -223,8 +223,22 @@ def long_reader(
     return RankingsReader(path, kind, columns, known, len(rankings), rankings.orders.shape[1], iter([rankings]))
 
 
-def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where: Where) -> Rankings:
-    """A long table, grouped: voters in order of first appearance."""
+@dataclass(frozen=True, slots=True)
+class LongEntries:
+    """The listed items of a long table: the voter, item and rank of each entry, voters and items counted from 0."""
+
+    voters: Longs
+    items: Longs
+    ranks: Longs
+    where: Where
+    ids: Any
+    """The voters' ids, in order of first appearance."""
+    codes: Ints
+    """The voter of every row of the table, listed or not."""
+
+
+def long_entries(table: Any, columns: Columns, known: Known, where: Where) -> LongEntries:
+    """Read and check the rows of a long table."""
     import pyarrow as pa
 
     item_column, rank_column = columns.ranks
@@ -243,19 +257,25 @@ def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where
         raise InputError(f"{where(int((items < 0).argmax()))}: the item is blank")
     listed = np.flatnonzero(~np.isnan(ranks))
     _refuse_silent(voters.codes, listed, voters.values, where)
-    orders = orders_from_long(
+    return LongEntries(
         voters.codes[listed].astype(np.int64),
         items[listed],
         ranks[listed].astype(np.int64),
-        known.items,
-        ties,
         lambda entry: where(int(listed[entry])),
+        pa.array(voters.values, type=ids.type),
+        voters.codes,
     )
+
+
+def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where: Where) -> Rankings:
+    """A long table, grouped: voters in order of first appearance."""
+    entries = long_entries(table, columns, known, where)
+    orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, ties, entries.where)
     check_orders(orders, known.items)
     epsilons = None
     if columns.epsilon is not None:
-        epsilons = _one_each(epsilon_values(table.column(columns.epsilon), where), voters.codes, where)
-    return Rankings._of(orders, known.items, pa.array(voters.values, type=ids.type), epsilons)
+        epsilons = _one_each(epsilon_values(table.column(columns.epsilon), where), entries.codes, where)
+    return Rankings._of(orders, known.items, entries.ids, epsilons)
 
 
 def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:

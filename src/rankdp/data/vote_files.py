@@ -16,6 +16,7 @@ import pyarrow as pa
 from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import CsvText, read_header
 from rankdp.data.formats.parquet import open_checked, read_group
+from rankdp.data.frames import declared_items
 from rankdp.data.tables import arrow_table, in_a_sentence, row_number
 from rankdp.data.vote_columns import Kind
 from rankdp.errors import InputError, system_problem
@@ -67,6 +68,7 @@ class ParquetFiles:
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
         self.what, self.paths, self.rows = what, paths, 0
+        self.declared_items: list[str] | None = None
         self.kinds: dict[str, Kind] = {}
         self._groups: list[tuple[int, int, int]] = []
         for number, path in enumerate(paths):
@@ -75,6 +77,7 @@ class ParquetFiles:
                 if number and kinds != self.kinds:
                     raise InputError(f"{path}: its columns are not those of {paths[0]}")
                 self.kinds, start = kinds, 0
+                self.declared_items = declared_items(file.metadata) if len(paths) == 1 else None
                 for group in range(file.num_row_groups):
                     self._groups.append((number, group, start))
                     start += file.metadata.row_group(group).num_rows
@@ -104,6 +107,7 @@ class CsvFiles:
     """CSV files with the same columns; every cell that is read comes as a dictionary of texts."""
 
     rows: int | None = None
+    declared_items: list[str] | None = None
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
         self.what, self.paths = what, paths
@@ -154,6 +158,7 @@ class Frame:
                 self._table = arrow_table(frame)
                 schema, self.rows = self._table.schema, len(self._table)
         check_names(schema.names, self.what)
+        self.declared_items = declared_items(schema)
         self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
 
     def whole(self) -> Any:

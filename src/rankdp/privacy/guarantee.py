@@ -25,6 +25,8 @@ ONE_SCORE = "one score"
 #: the units of a table of comparisons (``mechanisms.votes.protection``)
 COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
 VOTER = re.compile(r"one voter with at most (\d+) comparisons")
+#: the units of an election (``mechanisms.ballots.protection``): a ballot is replaced, or comes or goes
+BALLOT, VOTERS_BALLOT = "one ballot", "one voter's ballot"
 
 HARDLY = 10
 """From this epsilon on a guarantee says that it protects hardly at all: e^10 is 22,026."""
@@ -160,6 +162,13 @@ class Guarantee:
                 "and those that are left out give nothing away; a person who votes under several names is protected "
                 "less."
             )
+        if self.protects == BALLOT:
+            sentences.append(
+                "What stands on a ballot is protected; how many ballots there are, and so that a person voted at all, "
+                "is NOT."
+            )
+        if self.protects in (BALLOT, VOTERS_BALLOT):
+            sentences.append("A person who casts several ballots is protected less.")
         if self.listed_items_public:
             sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
         if self.epsilon >= HARDLY:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from rankdp.data.frames import Options, RankingsReader
 from rankdp.data.orders import Ties, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, check_item
-from rankdp.errors import InputError
+from rankdp.errors import InputError, system_problem
 
 _NUMBER = r"[0-9]{1,18}"
 _TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
@@ -132,30 +133,40 @@ class _File:
             raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
 
-def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
-    """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
-    for option, value in (("voter_column", options.voter_column), ("epsilon_column", options.epsilon_column)):
-        if value is not None:
-            raise InputError(f"{path}: {option} is {value!r}, but a PrefLib file has no columns")
-    file, ties = _File(path), options.ties
+def counted_orders(
+    path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False
+) -> tuple[Known, list[tuple[int, Groups]]]:
+    """The items of a PrefLib file, and its distinct orders with their counts, by the places of items in that list."""
+    try:
+        file = _File(path)
+    except OSError as error:
+        raise system_problem(path, error, "read") from None
     names = tuple(file.names.values())
-    known = Known.start(options.items, names)
+    known = Known.start(items, names)
     for name in names:
         if name not in known:
             raise InputError(f"{path}: {name!r} is not one of the {len(known.items)} items given")
     move = [known.position(name) for name in names]
     for line, _, groups in file.orders:
         tied = next(((rank, group) for rank, group in _ranked(groups) if len(group) > 1), None)
-        if tied is not None and (ties == "refuse" or kind in ("soc", "soi")):
+        if tied is not None and (refuse_ties or kind in ("soc", "soi")):
             rank, group = tied
             raise refuse_tie(f"{path}, line {line}", [names[item] for item in group], rank)
         if kind in ("soc", "toc") and sum(map(len, groups)) != len(names):
             raise file.problem(line, f"a .{kind} file lists every alternative in every order")
-    width = max(sum(map(len, groups)) for _, _, groups in file.orders)
-    rows = sum(count for _, count, _ in file.orders)
-    moved = [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
+    return known, [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
+
+
+def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
+    """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
+    for option, value in (("voter_column", options.voter_column), ("epsilon_column", options.epsilon_column)):
+        if value is not None:
+            raise InputError(f"{path}: {option} is {value!r}, but a PrefLib file has no columns")
+    known, moved = counted_orders(path, kind, options.items, refuse_ties=options.ties == "refuse")
+    width = max(sum(map(len, groups)) for _, groups in moved)
+    rows = sum(count for count, _ in moved)
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
-    batches = _batches(moved, known, width, rows, ties, options.batch_rows)
+    batches = _batches(moved, known, width, rows, options.ties, options.batch_rows)
     return RankingsReader(path, kind, columns, known, rows, width, batches)
 
 

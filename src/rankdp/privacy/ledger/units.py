@@ -8,6 +8,7 @@
 | a voter's comparisons | one comparison | 2 eps, delta (e^eps + 1), 4 rho: it may go from one voter to another |
 | a voter's comparisons | one comparison's outcome | eps: an outcome stays with its voter |
 | one comparison | its outcome | eps: an outcome is some of a comparison |
+| one voter's ballot | one ballot | 2 eps, delta (e^eps + 1), 4 rho: one ballot goes, another comes |
 
 The first is group privacy, a chain of c changes. The chain leaves every voter's number of comparisons as it is, so that
 number is public in the converted promise, and the caller must know that no voter has more than c in the table that
@@ -16,7 +17,8 @@ comparison" (``publish.rank`` refuses it), so the chain never runs through a cho
 
 A release that protects voters bounds each voter's rows itself and holds for any change of all rows of one voter. A
 comparison that is replaced by one of *another* voter changes the rows of two: that is a chain of two changes, the
-comparison leaves and the other comes, whatever rows the bounding then chooses.
+comparison leaves and the other comes, whatever rows the bounding then chooses. In the same way replacing a ballot is
+removing one and adding another. The reverse is not so: a release under "one ballot" may state how many there are.
 """
 
 from __future__ import annotations
@@ -28,7 +30,16 @@ from fractions import Fraction
 
 from rankdp.errors import InputError
 from rankdp.privacy.exact import exp_bounds, exponent, shown
-from rankdp.privacy.guarantee import COMPARISON, ITEM_POSITION, OUTCOME, VOTER, WHOLE_RANKING, Guarantee
+from rankdp.privacy.guarantee import (
+    BALLOT,
+    COMPARISON,
+    ITEM_POSITION,
+    OUTCOME,
+    VOTER,
+    VOTERS_BALLOT,
+    WHOLE_RANKING,
+    Guarantee,
+)
 
 _STRONGER = {OUTCOME: (VOTER, re.compile(COMPARISON)), ITEM_POSITION: (re.compile(WHOLE_RANKING),)}
 
@@ -62,6 +73,8 @@ def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | 
         )
     if protects == COMPARISON and VOTER.fullmatch(guarantee.protects):
         return _group(guarantee, protects, 2, "2 voters, because a comparison may move from one to the other")
+    if protects == BALLOT and guarantee.protects == VOTERS_BALLOT:
+        return _group(guarantee, protects, 2, "2 changes, because one ballot goes and another comes")
     if protects == WHOLE_RANKING and guarantee.protects == ITEM_POSITION:
         whole = replace(guarantee.to_local_dp(), rho=None, renyi=())
         return whole, f"epsilon {shown(whole.epsilon)} between any two rankings, from {shown(guarantee.epsilon)}"

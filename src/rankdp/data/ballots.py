@@ -1,0 +1,394 @@
+"""Ballots: a frozen table of the distinct ranked ballots of an election, each with how often it was cast.
+
+A ballot lists some or all candidates, best first, and may tie some where the format has ties: the braces of a PrefLib
+file, equal ranks in a long table. Who is not listed stands behind everyone listed, all unlisted ones tied.
+
+The counts are integers:
+
+| | one ballot adds |
+|---|---|
+| ``first_k(k)`` | to each of its first k candidates a whole vote, ``SHARES`` units; tied ones share the places left |
+| ``centred_borda()`` | to a candidate those below it minus those above it: m - 1, m - 3, …, 1 - m when complete |
+| ``margins()`` | to a pair +1, -1, or 0 where the two are tied |
+
+A truncated or tied ballot so adds the average of what its strict completions would add to Borda scores and margins.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rankdp.checks import whole
+from rankdp.data.columns import Columns, check_names, first_known, recognise
+from rankdp.data.comparisons import listed_items
+from rankdp.data.files import PREFLIB
+from rankdp.data.formats.preflib import counted_orders
+from rankdp.data.frames import long_entries, wide_batches
+from rankdp.data.orders import orders_from_long
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import Known, encode, in_a_sentence, natural
+from rankdp.data.vote_columns import MOST_WEIGHT, WEIGHT_NAMES, weight_of
+from rankdp.errors import InputError, Unsupported
+from rankdp.types import Flags, Ints, Longs
+
+if TYPE_CHECKING:
+    from rankdp.data.vote_files import Table
+
+SHARES = 720_720
+"""The units of one vote. Every number up to 16 divides it, so that so many tied candidates share a vote exactly."""
+MOST_BALLOTS = 10**12
+"""So that counts in units fit 64-bit integers."""
+
+Part = tuple[Ints, Flags | None, Longs]
+"""Orders, which of their places are tied with the one before, and how often each was cast."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ballots:
+    """Distinct ballots with their numbers. Use `of`, `read`, `from_frame` or `from_orders`.
+
+    Parameters
+    ----------
+    items
+        The names of the candidates.
+    orders
+        A row per distinct ballot and a column per place: candidates' indices (int32), best first, -1 after the last.
+    tied
+        For each place whether it is tied with the place before it.
+    weights
+        How often each ballot was cast (int64).
+    items_from_data
+        Whether the list of candidates was taken from the ballots, which makes public who is listed at all.
+    """
+
+    items: tuple[str, ...]
+    orders: Ints
+    tied: Flags
+    weights: Longs
+    items_from_data: bool = False
+
+    @classmethod
+    def of(cls, source: Any, **options: Any) -> Self:
+        """Ballots from whatever holds them.
+
+        Parameters
+        ----------
+        source
+            Ballots (returned as they are), Rankings, a path (`read`), lists of names (`from_orders`) or a frame
+            (`from_frame`).
+        **options
+            The options of the method that is called.
+        """
+        if isinstance(source, (cls, Rankings)) and options:
+            raise InputError(f"these ballots are open already: {', '.join(options)} cannot be given again")
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, Rankings):
+            return cls.from_rankings(source)
+        if isinstance(source, (str, os.PathLike)):
+            return cls.read(source, **options)
+        return (cls.from_orders if isinstance(source, (list, tuple)) else cls.from_frame)(source, **options)
+
+    @classmethod
+    def from_rankings(cls, rankings: Rankings) -> Self:
+        """One ballot for each ranking.
+
+        Parameters
+        ----------
+        rankings
+            Complete or partial rankings, at most one of each voter.
+        """
+        if rankings.voters is not None:
+            _refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
+        ones = np.ones(len(rankings), np.int64)
+        return cls._counted(rankings.items, [(rankings.orders, None, ones)])
+
+    @classmethod
+    def from_orders(cls, orders: Any, items: Iterable[Any] | None = None, weights: Iterable[Any] | None = None) -> Self:
+        """Ballots from lists of candidates, best first.
+
+        Parameters
+        ----------
+        orders
+            A list of names for each ballot; lists may have different lengths.
+        items
+            The names of all candidates; without them, those that are listed.
+        weights
+            How often each ballot was cast, whole numbers; once if not given.
+        """
+        if not len(orders):
+            raise InputError("there are no ballots; at least one is needed")
+        rankings = Rankings.from_orders(orders, items)
+        cast = [1] * len(rankings) if weights is None else list(weights)
+        if len(cast) != len(rankings):
+            raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
+        ballots = cls._counted(rankings.items, [(rankings.orders, None, _weights(cast, "weights, row {}".format))])
+        return replace(ballots, items_from_data=items is None)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        items: Iterable[Any] | str | os.PathLike[str] | None = None,
+        voter_column: str | None = None,
+        weight_column: str | None = None,
+    ) -> Self:
+        """Ballots in a PrefLib file (.soc, .soi, .toc, .toi), or in CSV or Parquet files, wide or long.
+
+        Parameters
+        ----------
+        path
+            A file, or for CSV and Parquet a pattern like ``ballots-*.csv``; the columns are those of rankings.
+        items
+            The public list of candidates, or a file with one name per line; then any other name is refused.
+        voter_column, weight_column
+            The columns of the voter (who has one ballot) and of the number of equal ballots that a row of a wide table
+            stands for, where their names are not the usual ones.
+        """
+        name = os.fspath(path)
+        listed = None if items is None else listed_items(items)
+        kind = Path(name).suffix.lower().removeprefix(".")
+        if kind not in PREFLIB:
+            from rankdp.data.vote_files import find_files
+
+            return cls._of_table(find_files(name), listed, voter_column, weight_column)
+        if voter_column or weight_column:
+            raise InputError(
+                f"{name}: voter_column and weight_column are for tables, and a PrefLib file has no columns"
+            )
+        known, counted = counted_orders(name, kind, listed)
+        weights = np.array([count for count, _ in counted], np.int64)
+        orders = np.full((len(counted), len(known.items)), -1, np.int32)
+        tied = np.zeros(orders.shape, np.bool_)
+        for row, (_, groups) in enumerate(counted):
+            flat = [item for group in groups for item in group]
+            orders[row, : len(flat)] = flat
+            tied[row, : len(flat)] = [bool(place) for group in groups for place in range(len(group))]
+        return cls._counted(known.items, [(orders, tied, weights)])
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        items: Iterable[Any] | str | os.PathLike[str] | None = None,
+        voter_column: str | None = None,
+        weight_column: str | None = None,
+    ) -> Self:
+        """Ballots in a table in memory: pandas, Polars, PyArrow or a DuckDB relation.
+
+        Parameters
+        ----------
+        frame
+            The table, wide or long.
+        items, voter_column, weight_column
+            As for `read`.
+        """
+        from rankdp.data.vote_files import Frame
+
+        listed = None if items is None else listed_items(items)
+        return cls._of_table(Frame(frame), listed, voter_column, weight_column)
+
+    @classmethod
+    def _of_table(
+        cls, table: Table, items: Iterable[Any] | None, voter_column: str | None, weight_column: str | None
+    ) -> Self:
+        names = list(table.kinds)
+        check_names(names, table.what, voter_column=voter_column, weight_column=weight_column)
+        weight = weight_column or first_known(names, WEIGHT_NAMES, {voter_column})
+        columns = recognise([name for name in names if name != weight], table.what, voter_column)
+        known = Known.start(items, table.declared_items)
+        with in_a_sentence(table.what):
+            if columns.layout == "long":
+                if weight is not None:
+                    raise Unsupported(
+                        f"{table.what}: the column {weight!r} would give ballots weights, which a table with a row per "
+                        "voter and candidate does not have: use a row per ballot"
+                    )
+                parts = [_long_part(table, columns, known)]
+            else:
+                parts = list(_wide_parts(table, columns, weight, known))
+        ballots = cls._counted(known.items, parts, sort_items=not known.declared)
+        return replace(ballots, items_from_data=not known.declared)
+
+    @classmethod
+    def _counted(cls, items: tuple[str, ...], parts: Sequence[Part], sort_items: bool = False) -> Self:
+        """Put equal ballots together; the candidates of a tie are listed as in ``items``."""
+        if len(items) < 2:
+            raise InputError(f"an election needs at least 2 candidates, got {len(items)}")
+        orders, tied, weights = _stacked(parts, len(items))
+        if sort_items:
+            ordered = tuple(sorted(items, key=natural))
+            position = {name: number for number, name in enumerate(ordered)}
+            orders = np.array([*(position[name] for name in items), -1], np.int32)[orders]
+            items = ordered
+        if tied.any():
+            groups = np.where(orders >= 0, np.cumsum(~tied, axis=1), len(items) + 1)
+            orders = np.take_along_axis(orders, np.lexsort((orders, groups)), axis=1)
+        distinct, inverse = np.unique(2 * orders + tied, axis=0, return_inverse=True)
+        total = np.zeros(len(distinct), np.int64)
+        np.add.at(total, inverse.ravel(), weights)
+        cast = total > 0
+        if not cast.any():
+            raise InputError("there are no ballots; at least one is needed")
+        if sum(total.tolist()) > MOST_BALLOTS:
+            raise InputError(f"an election holds at most {MOST_BALLOTS:,} ballots, got {sum(total.tolist()):,}")
+        distinct = distinct[cast]
+        arrays = distinct >> 1, (distinct & 1 == 1) & (distinct >= 0), total[cast]
+        for array in arrays:
+            array.flags.writeable = False
+        return cls(items, *arrays)
+
+    @property
+    def count(self) -> int:
+        """How many ballots there are."""
+        return int(self.weights.sum())
+
+    @property
+    def lengths(self) -> Longs:
+        """How many candidates each distinct ballot lists."""
+        listed: Longs = (self.orders >= 0).sum(axis=1, dtype=np.int64)
+        return listed
+
+    def places(self) -> tuple[Ints, Ints]:
+        """Of every ballot (rows) and candidate (columns) how many stand before it, and before it or beside it."""
+        k, m = self.orders.shape
+        row, place = np.nonzero(self.orders >= 0)
+        opening = np.maximum.accumulate(np.where(self.tied, 0, np.arange(m, dtype=np.int32)), axis=1)[row, place]
+        group = row * m + opening
+        ahead = np.repeat(self.lengths.astype(np.int32)[:, None], m, axis=1)
+        reached = np.full((k, m), m, np.int32)
+        listed = row, self.orders[row, place]
+        ahead[listed] = opening
+        reached[listed] = opening + np.bincount(group, minlength=k * m)[group]
+        return ahead, reached
+
+    def first_k(self, k: int) -> Longs:
+        """Votes, in units of 1/SHARES, when every ballot votes for the first k candidates that it lists.
+
+        Tied candidates share the places left, rounded down to whole units, so that no ballot adds more than k votes.
+
+        Parameters
+        ----------
+        k
+            How many, from 1 to the number of candidates.
+        """
+        k = whole("k", k, 1, len(self.items))
+        ahead, reached = self.places()
+        room = np.clip(k - ahead.astype(np.int64), 0, reached - ahead)
+        units = np.where(ahead < self.lengths[:, None], room * SHARES // (reached - ahead), 0)
+        votes: Longs = self.weights @ units
+        return votes
+
+    def first_preferences(self) -> Longs:
+        """``first_k(1)``: one vote for the candidate in the first place."""
+        return self.first_k(1)
+
+    def centred_borda(self) -> Longs:
+        """Each candidate's sum over ballots of (candidates below it) - (candidates above it); all sum to 0."""
+        ahead, reached = self.places()
+        scores: Longs = self.weights @ (len(self.items) - ahead.astype(np.int64) - reached)
+        return scores
+
+    def margins(self) -> Longs:
+        """An antisymmetric m x m table: ballots with the row's candidate before the column's, less the contrary."""
+        ahead, _ = self.places()
+        return np.stack([self.weights @ np.sign(ahead - ahead[:, [item]]) for item in range(len(self.items))])
+
+    def __repr__(self) -> str:
+        return f"Ballots({self.count:,} of {len(self.items)} candidates, {len(self.weights):,} distinct)"
+
+
+def _stacked(parts: Sequence[Part], m: int) -> tuple[Ints, Flags, Longs]:
+    rows = sum(len(weights) for _, _, weights in parts)
+    orders, tied, first = np.full((rows, m), -1, np.int32), np.zeros((rows, m), np.bool_), 0
+    for part, flags, weights in parts:
+        width = min(part.shape[1], m)  # a checked row lists no more than m
+        here = slice(first, first + len(weights))
+        orders[here, :width] = part[:, :width]
+        if flags is not None:
+            tied[here, :width] = flags[:, :width]
+        first += len(weights)
+    return orders, tied, np.concatenate([weights for _, _, weights in parts]) if parts else np.empty(0, np.int64)
+
+
+def _weights(cells: Sequence[Any], where: Any) -> Longs:
+    """Whole weights, or a sentence; ``where`` tells a row, counted from 1."""
+    weights = [weight_of(cell, MOST_WEIGHT) for cell in cells]
+    if -1 in weights:
+        row = weights.index(-1)
+        raise InputError(
+            f"{where(row + 1)}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, got {cells[row]!r}"
+        )
+    return np.array(weights, np.int64)
+
+
+def _refuse_repeated(voters: int, rows: int, what: str) -> None:
+    if voters < rows:
+        raise InputError(
+            f"{what}: {rows:,} ballots come from {voters:,} voters, and an election counts one ballot of each voter; "
+            "if every row is another person's, leave out the column of voters"
+        )
+
+
+def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known) -> Iterator[Part]:
+    """The distinct ballots of each batch."""
+    import pyarrow as pa
+
+    voters = []
+    used = [*columns.used, *([] if weight is None else [weight])]
+    for file, start, batch in table.streams(used, 1)[0]:
+        where = partial(_at, table, file, start)
+        for rankings in wide_batches([batch], columns, known, table.what, where):
+            weights = np.ones(len(rankings), np.int64)
+            if weight is not None:
+                cells = encode(batch.column(weight))
+                meaning = [*cells.values, None]
+                weights = _weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))  # noqa: B023
+            if rankings._voters is not None:
+                voters.append(rankings._voters)
+            distinct, inverse = np.unique(rankings.orders, axis=0, return_inverse=True)
+            total = np.zeros(len(distinct), np.int64)
+            np.add.at(total, inverse.ravel(), weights)
+            yield distinct, None, total
+    if voters:
+        ids = pa.chunked_array(voters)
+        _refuse_repeated(len(ids.unique()), len(ids), table.what)
+
+
+def _at(table: Table, file: int, start: int, row: int) -> str:
+    return table.where(file, start + row)
+
+
+def _long_part(table: Table, columns: Columns, known: Known) -> Part:
+    """A table with a row per voter and candidate; equal ranks of a voter are ties."""
+    import pyarrow as pa
+
+    batches = list(table.streams(columns.used, 1)[0])
+    if not sum(batch.num_rows for _, _, batch in batches):
+        raise InputError(f"{table.what}: there are no ballots; at least one is needed")
+    starts = np.cumsum([0, *(batch.num_rows for _, _, batch in batches)]).tolist()
+
+    def where(row: int) -> str:
+        number = bisect(starts, row) - 1
+        file, start, _ = batches[number]
+        return table.where(file, start + row - starts[number])
+
+    rows = pa.Table.from_batches([batch for _, _, batch in batches])
+    entries = long_entries(rows, columns, known, where)
+    orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, "listed", entries.where)
+    sorting = np.lexsort((entries.ranks, entries.voters))
+    voters, ranks = entries.voters[sorting], entries.ranks[sorting]
+    tied = np.zeros(orders.shape, np.bool_)
+    # the rows of `orders` are those of the sorted entries, each filled from the left
+    tied[orders >= 0] = np.concatenate([[False], (voters[1:] == voters[:-1]) & (ranks[1:] == ranks[:-1])])
+    return orders, tied, np.ones(len(orders), np.int64)

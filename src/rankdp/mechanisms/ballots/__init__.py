@@ -1,0 +1,1 @@
+"""Mechanisms for ranked ballots in a curator's hands."""

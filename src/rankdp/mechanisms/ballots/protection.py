@@ -1,0 +1,84 @@
+"""What a release from ballots protects, and how far one ballot moves each count.
+
+Elections are neighbours when
+
+- *ballot*: one ballot is replaced by another; how many there are is public;
+- *voter*: one ballot is added or removed; how many there are is secret.
+
+A ballot adds a vector x to a count, as in ``data.ballots``; let X be the set of all such vectors. Neighbours differ by
+some x in X (voter) or by x - y with x and y in X (ballot), at most twice as far in any norm, whence "2, squared 4"
+unless something smaller is stated. m candidates:
+
+| count | l1 | squared l2 |
+|---|---|---|
+| votes for the first k | k; ballot: min(2k, m) | the same |
+| a round of a runoff, in votes | 1; ballot: 2 | the same |
+| centred Borda, doubled | floor(m^2/2) | m (m^2 - 1)/3 |
+| margins, one entry a pair | m (m - 1)/2 | the same |
+
+Votes: entries in [0, 1] with sum at most k, so a difference has m entries of at most 1, and the square of each is at
+most its absolute value. Rounds: a ballot's worth in a round is at most 1, as with k = 1 (``ballots.rounds``). Borda:
+sums of abs(m + 1 - 2j) and of its square over the places j; a ballot and its reverse are twice as far apart. Margins:
+entries in [-1, 1].
+
+Truncated and tied ballots add averages of what complete ones add to Borda scores and margins. They lie in the convex
+hull, where a norm is largest at a corner, so the same bounds hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankdp.checks import one_of
+from rankdp.privacy.guarantee import BALLOT, VOTERS_BALLOT
+
+
+@dataclass(frozen=True, slots=True)
+class BallotProtection:
+    """A unit of protection of ballots, and every sensitivity for it, in the integers of ``data.ballots``.
+
+    Parameters
+    ----------
+    unit
+        "ballot" or "voter".
+    """
+
+    unit: str
+
+    def __post_init__(self) -> None:
+        one_of("protect", self.unit, ("ballot", "voter"))
+
+    @property
+    def count_public(self) -> bool:
+        """Whether all neighbours have the same number of ballots."""
+        return self.unit == "ballot"
+
+    @property
+    def protects(self) -> str:
+        """In words, for the guarantee."""
+        return BALLOT if self.unit == "ballot" else VOTERS_BALLOT
+
+    @property
+    def moved(self) -> int:
+        """How many ballots one change touches: one comes or goes (1), or one goes and another comes (2)."""
+        return 2 if self.unit == "ballot" else 1
+
+    def votes(self, k: int, m: int) -> int:
+        """How far votes for the first k of m candidates can be apart, in whole votes: in l1, and in squared l2 too."""
+        return min(self.moved * k, m)
+
+    def borda_l1(self, m: int) -> int:
+        """How far doubled centred Borda scores can be apart in l1."""
+        return self.moved * (m * m // 2)
+
+    def borda_l2_squared(self, m: int) -> int:
+        """How far doubled centred Borda scores can be apart in squared l2."""
+        return self.moved**2 * (m * (m * m - 1) // 3)
+
+    def margins_l1(self, m: int) -> int:
+        """How far margins, each pair once, can be apart in l1."""
+        return self.moved * (m * (m - 1) // 2)
+
+    def margins_l2_squared(self, m: int) -> int:
+        """How far margins, each pair once, can be apart in squared l2."""
+        return self.moved**2 * (m * (m - 1) // 2)
