@@ -53,3 +53,8 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     if low == 0:
         raise InputError(f"no Gaussian noise gives epsilon {epsilon} with delta {delta}")
     return Fraction(low)
+
+
+def deviation_for(l2_squared: int, rho: Fraction) -> Fraction:
+    """The standard deviation, rounded up, of Gaussian noise that is rho-zCDP for this squared l2 sensitivity."""
+    return Fraction(math.isqrt(math.ceil(l2_squared / (2 * rho) * 2**40)) + 1, 2**20)

@@ -22,7 +22,7 @@ from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
-from rankdp.privacy.zcdp import rho_of
+from rankdp.privacy.zcdp import deviation_for, rho_of
 from rankdp.types import Longs
 
 
@@ -52,8 +52,7 @@ class NoisyWins:
     def sigma(self) -> Fraction:
         """The discrete Gaussian standard deviation, in half-wins, rounded up."""
         assert self.rho is not None
-        variance = self.protection.half_win_l2_squared / (2 * self.rho)
-        return Fraction(math.isqrt(math.ceil(variance * 2**40)) + 1, 2**20)
+        return deviation_for(self.protection.half_win_l2_squared, self.rho)
 
     @property
     def noise_variance(self) -> float:
