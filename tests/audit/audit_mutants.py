@@ -34,6 +34,7 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
+from rankdp.mechanisms.rankings.ulam import UlamTiers
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
@@ -117,6 +118,29 @@ class StrictTiers(Tiers):
         return all(before < after for before, after in itertools.pairwise(letters))
 
 
+class DoubledRate(UlamTiers):
+    """Twice the epsilon for every item that must be moved back."""
+
+    def _shrinking(self, bits):
+        return UlamTiers(self.items, 2 * self.epsilon, self.sizes)._shrinking(bits)
+
+
+class ShapesOffByOne(UlamTiers):
+    """The shapes are counted for a first tier that is larger by one than the tier that is drawn."""
+
+    def _shapes(self, first):
+        one, *others, last = self.sizes
+        return UlamTiers(self.items, self.epsilon, (one + 1, *others, last - 1))._shapes(first)
+
+
+class StrictUlamTiers(UlamTiers):
+    """The law is stated for the longest subsequence that rises strictly (<), drawn for one that never falls (<=)."""
+
+    def exact_law(self, bits):
+        bounds, words = self._shrinking(bits), self._words(self._permutations).tolist()
+        return [bounds[0 if any(a < b for a, b in itertools.combinations(word, 2)) else 1] for word in words]
+
+
 class SmallSensitivity(NoisyWins):
     """A turned vote moves two items' wins; the noise is for one."""
 
@@ -133,9 +157,13 @@ def rankings(mechanism: RankingMechanism, statistical: bool = True) -> dict[str,
     def sampler():
         return ranking_sampler(mechanism, SeededBits(SEED))
 
-    return {
+    exact = {
         "exact: law": lambda: not audit_exact(mechanism, draws=0).holds,
         "exact: sampler": lambda: not audit_exact(mechanism, bits=SeededBits(SEED)).sampler_agrees,
+    }
+    if not statistical:
+        return exact
+    return exact | {
         "statistical": lambda: not audit_samples(sampler(), pairs, draws=DRAWS, claimed_epsilon=claimed).holds,
         "independence": lambda: not audit_independence(sampler(), *pairs[0]).holds,
     }
@@ -280,6 +308,10 @@ MUTANTS = [
     Mutant("tiers with twice the weight", rankings(DoubledWeight(4, 1, (1, 3)))),
     Mutant("tiers with a size off by one", rankings(TierOffByOne(4, 1, (1, 3)))),
     Mutant("tiers compared by < instead of <=", rankings(StrictTiers(4, 1, (1, 3)))),
+    Mutant("Ulam tiers as they are", rankings(UlamTiers(6, 1, (1, 2, 3)), statistical=False), honest=True),
+    Mutant("Ulam tiers with twice the rate", rankings(DoubledRate(4, 1, (1, 3)))),
+    Mutant("Ulam tiers with a size off by one", rankings(ShapesOffByOne(6, 1, (1, 2, 3)), statistical=False)),
+    Mutant("Ulam tiers compared by < instead of <=", rankings(StrictUlamTiers(6, 1, (3, 3)), statistical=False)),
     Mutant("sliding tiers as they are", rankings(SlidingTiers(4, 1, (1, 1, 1, 1))), honest=True),
     Mutant("sliding tiers that slide too far", rankings(SlidingTooFar(4, 1, (1, 1, 1, 1)))),
     Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),

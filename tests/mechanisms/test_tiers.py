@@ -12,6 +12,7 @@ from support import LEVEL, Scripted, assert_law, decimal_exp, seeded
 
 import rankdp
 from rankdp.errors import InputError
+from rankdp.mechanisms import RankingMechanism
 from rankdp.mechanisms.rankings.tier_kernels import log_kept_sum
 from rankdp.mechanisms.rankings.tiers import calibrated, read_name, spelled
 from rankdp.theory import tier_laws
@@ -107,6 +108,72 @@ def test_table_of_the_sampler_holds_the_sums_of_its_weight(name, sizes):
     for word, (low, high) in zip(words, law, strict=True):
         assert abs(low / scale - exact[word]) < exact[word] / 10**100
         assert low <= high <= low * (1 + Fraction(1, 10**100))
+
+
+def longest(word):
+    """The longest non-decreasing subsequence, by trying every set of letters."""
+    chosen = (part for size in range(len(word), 0, -1) for part in itertools.combinations(word, size))
+    return len(next(part for part in chosen if list(part) == sorted(part)))
+
+
+@divisions
+def test_a_moved_letter_changes_the_longest_rising_part_by_one_at_most(sizes):
+    lengths = {word: longest(word) for word in all_words(sizes)}
+    assert max(length - lengths[other] for word, length in lengths.items() for other in moved(word)) == 1
+    assert min(lengths.values()) == max(sizes)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (1, 2, 3), (2, 2, 2), (2, 1, 1, 2), (1, 2, 2)], ids=str)
+def test_tables_of_ulam_tiers_hold_their_law(sizes):
+    mechanism, m = rankdp.mechanism("ulam-tiers", sum(sizes), "2/3", tiers=sizes), sum(sizes)
+    law = mechanism.exact_law(400)
+    for word, (low, high) in zip(mechanism._words(mechanism._permutations).tolist(), law, strict=True):
+        weight = Fraction(decimal_exp(Fraction(2, 3) * (longest(word) - m), 150))
+        for bound in (low / law[0][0], high / law[0][1]):
+            assert abs(bound / weight - 1) < Fraction(1, 10**100)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (2, 3, 2), (1, 2, 1, 3)], ids=str)
+def test_public_numbers_of_ulam_tiers_equal_enumeration(sizes, request):
+    mechanism = rankdp.mechanism("ulam-tiers", 7, 1, tiers=sizes)
+    enumerated = RankingMechanism
+    for i, j in itertools.combinations(range(7), 2):
+        assert mechanism.keep_probability(i, j) == pytest.approx(enumerated._keep(mechanism, i, j), abs=1e-12)
+    np.testing.assert_allclose(mechanism.position_matrix(), enumerated.position_matrix(mechanism), atol=1e-12)
+    np.testing.assert_allclose(mechanism.pair_law(), enumerated._pair_law(mechanism), atol=1e-12)
+    assert mechanism.top_overlap(3) == pytest.approx(enumerated.top_overlap(mechanism, 3), abs=1e-12)
+    assert mechanism.expected_concordance() == pytest.approx(enumerated.expected_concordance(mechanism), abs=1e-12)
+    out = mechanism.sample(np.tile(np.arange(7), (40_000, 1)), seeded(request))
+    words = np.unique(mechanism._words(mechanism._permutations), axis=0)
+    share = mechanism.log_prob([np.argsort(word, kind="stable") for word in words], np.arange(7))
+    cells = {tuple(word): cell for cell, word in enumerate(words.tolist())}
+    share = np.exp(share + math.log(math.prod(map(math.factorial, sizes))))
+    assert_law(np.array([cells[tuple(word)] for word in mechanism._words(out).tolist()]), share[:-1])
+
+
+@pytest.mark.parametrize(
+    ("items", "epsilon", "least"),
+    [(5, 1, 0.6317), (6, 0.5, 0.560), (10, 1, 0.611), (20, 2, 0.714), (60, 1, 0.611), (100, 0.5, 0.555)],
+)
+def test_ulam_tiers_keep_as_much_as_is_known_to_be_possible(items, epsilon, least, request):
+    mechanism = rankdp.mechanism("ulam-tiers", items, epsilon)
+    assert mechanism.expected_concordance() >= least
+    out = mechanism.sample(np.tile(np.arange(items), (3000, 1)), seeded(request))
+    upper, places = np.triu_indices(items, 1), np.argsort(out, axis=1)
+    share = (places[:, upper[0]] < places[:, upper[1]]).mean(axis=1)
+    assert abs(share.mean() - mechanism.expected_concordance()) < 4.5 * share.std() / math.sqrt(3000)
+
+
+def test_a_tier_for_each_item_is_ulam():
+    single, plain = rankdp.mechanism("ulam-tiers", 9, 2, tiers=[1] * 9), rankdp.mechanism("ulam", 9, 2)
+    np.testing.assert_allclose(single.position_matrix(), plain.position_matrix(), atol=1e-12)
+    assert single.keep_probability(2, 5) == pytest.approx(plain.keep_probability(2, 5), abs=1e-12)
+    assert single.local_epsilon() == plain.local_epsilon() == 16
+
+
+def test_more_ulam_tiers_than_can_be_counted_are_refused():
+    with pytest.raises(InputError, match=r"tiers of the ulam-tiers mechanism must be few enough to be counted, two fo"):
+        rankdp.mechanism("ulam-tiers", 60, 1, tiers=[20, 20, 20])
 
 
 @pytest.mark.parametrize(("items", "epsilon"), [(20, "0.01"), (20, 4), (100, 1), (100, 6), (300, 2)])
@@ -214,7 +281,9 @@ def test_impossible_sizes_are_refused(sizes):
 
 
 def test_sizes_for_a_mechanism_without_tiers_are_refused():
-    with pytest.raises(InputError, match="tiers can be given with tiers and sliding-tiers, got mechanism 'kendall'"):
+    with pytest.raises(
+        InputError, match="tiers can be given with tiers, ulam-tiers and sliding-tiers, got mechanism 'kendall'"
+    ):
         rankdp.mechanism("kendall", 12, 1, tiers=[6, 6])
     with pytest.raises(InputError, match="mechanism must be auto or one of"):
         rankdp.mechanism("kendall-6-6", 12, 1)

@@ -29,7 +29,7 @@ def test_places_and_neighbours(items):
 @sizes
 def test_what_increases(items):
     for s in itertools.permutations(range(items)):
-        assert permutations.longest_increasing(s) == longest_increasing(s)
+        assert permutations.longest_rising(s) == longest_increasing(s)
         assert permutations.increasing_subsequences(s) == increasing_counts(s)
         shape = permutations.tableau_shape(s)
         assert sum(shape) == items

@@ -23,7 +23,7 @@ from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, check_tiers, read_name, spelled
-from rankdp.mechanisms.rankings.ulam import Ulam
+from rankdp.mechanisms.rankings.ulam import Ulam, UlamTiers
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 
@@ -124,7 +124,8 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
         return name
     base = "tiers" if name == "auto" else name
     if not _tiered(base):
-        raise InputError(f"tiers can be given with {' and '.join(filter(_tiered, MECHANISMS))}, got mechanism {name!r}")
+        *others, last = filter(_tiered, MECHANISMS)
+        raise InputError(f"tiers can be given with {', '.join(others)} and {last}, got mechanism {name!r}")
     sizes = list(tiers)
     return f"{base}-{spelled(check_tiers(sizes, sum(sizes)))}"
 
@@ -221,5 +222,5 @@ def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
     )
 
 
-for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, SlidingTiers, Optimal):
+for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, UlamTiers, SlidingTiers, Optimal):
     register(_kind)

@@ -1,16 +1,17 @@
 """All rankings of a few items: permutations in lexicographic order, their neighbours, what increases in them.
 
-``tallies`` counts all permutations at once by their longest increasing subsequence l and by where their values stand.
-Patience sorting reads a permutation from left to right: a value goes on the pile with the next larger top, or on a new
-pile; in the end there are l piles. What is read so far matters only through the set of values read and the set of tops,
-so the m! permutations are paths through at most 3^m states. As many paths with l piles take a step as there are paths
-into it times paths with l piles out of it. Counts are whole numbers in floating point, exact below 2^53.
+``tallies`` counts all words with mu_b letters b at once by their longest non-decreasing subsequence l and by where
+their letters stand; a permutation is a word with each letter once. Patience sorting reads a word from left to right: a
+letter goes on the pile with the next larger top, or on a new pile; in the end there are l piles. What is read so far
+matters only through how often each letter was read and how often it is a top, so the words are paths through a few
+states (3^m for permutations at most). As many paths with l piles take a step as there are paths into it times paths
+with l piles out of it. Counts are whole numbers in floating point, exact below 2^53.
 """
 
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -67,11 +68,11 @@ def concordance(permutations: NDArray[Any]) -> Floats:
     return np.asarray((permutations[:, first] < permutations[:, second]).mean(axis=1))
 
 
-def longest_increasing(s: Sequence[int]) -> int:
-    """The length of the longest increasing subsequence, by patience sorting."""
+def longest_rising(word: Sequence[int]) -> int:
+    """The length of the longest non-decreasing subsequence, by patience sorting."""
     tops: list[int] = []
-    for value in s:
-        pile = bisect_left(tops, value)
+    for value in word:
+        pile = bisect_right(tops, value)
         tops[pile : pile + 1] = [value]
     return len(tops)
 
@@ -87,10 +88,10 @@ def increasing_subsequences(s: Sequence[int]) -> list[int]:
     return [1] + [sum(row[k] for row in ending) for k in range(1, len(s) + 1)]
 
 
-def tableau_shape(s: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the two tableaux of a permutation, by Schensted's row insertion."""
+def tableau_shape(word: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the two tableaux of a word, by Schensted's row insertion."""
     rows: list[list[int]] = []
-    for value in s:
+    for value in word:
         bumped = value
         for row in rows:
             place = bisect_right(row, bumped)
@@ -104,78 +105,85 @@ def tableau_shape(s: Sequence[int]) -> tuple[int, ...]:
 
 
 class _Position(NamedTuple):
-    """All steps that read the value at one position: those of a state are a row, one for each value not yet read."""
+    """All steps that read the letter at one position, ordered by the state that they leave."""
 
-    used: Floats
-    """used[state, value]: 1 if it has been read."""
-    values: Longs
-    """values[state, step]: what is read."""
-    targets: Longs
-    """targets[state, step]: the state of the next position."""
+    read: Longs
+    """read[state, letter]: how often it has been read."""
+    source: Longs
+    """By step: the state it leaves."""
+    letter: Longs
+    """By step: what is read."""
+    target: Longs
+    """By step: the state of the next position."""
     into: Floats
     """into[state]: the paths to it."""
     after: Floats
     """after[target, l]: the paths from it that end with l piles."""
 
-    def reading(self, value: int) -> tuple[Longs, Floats]:
-        """The states that can read this value, and for each the paths with l piles after it."""
-        states, steps = np.nonzero(self.values == value)
-        return states, self.after[self.targets[states, steps]]
+    def reading(self, letter: int) -> tuple[Longs, Floats]:
+        """The states that can read this letter, and for each the paths with l piles after it."""
+        steps = self.letter == letter
+        return self.source[steps], self.after[self.target[steps]]
 
 
-@lru_cache(maxsize=1)  # shared by both counts of one length
-def _positions(items: int) -> tuple[_Position, ...]:
-    bits = 1 << np.arange(items)
-    states, into = np.zeros(1, dtype=np.int64), np.ones(1)  # two sets of bits: the tops, below them the values read
-    found = []
-    for position in range(items):
-        tops, before = (states >> items)[:, None], (states % (1 << items))[:, None]
-        unused = before & bits == 0
-        values = np.nonzero(unused)[1].reshape(len(states), items - position)
-        new = bits[values]
-        larger = tops & -new
-        reached = ((tops ^ (larger & -larger) | new) << items) + (before | new)
-        states, targets = np.unique(reached, return_inverse=True)
-        targets = targets.reshape(values.shape)
-        found.append((1.0 - unused, values, targets, into))
-        into = _onwards(into, targets)
-    after = np.eye(items + 1)[((states >> items)[:, None] & bits != 0).sum(axis=1)]
+@lru_cache(maxsize=1)  # shared by both counts of one content
+def _positions(sizes: tuple[int, ...]) -> tuple[_Position, ...]:
+    """States are numbers: digit b to the base mu_b + 1 is how often b was read, digit B + b how many tops are b."""
+    size = np.array(sizes)
+    unit = np.cumprod([1, *(size + 1)])
+    unit, whole = unit[:-1], int(unit[-1])
+    states, into = np.zeros(1, dtype=np.int64), np.ones(1)
+    steps = []
+    for _ in range(sum(sizes)):
+        digits = states[:, None] // np.concatenate([unit, whole * unit]) % np.tile(size + 1, 2)
+        read, tops = digits[:, : len(size)], digits[:, len(size) :]
+        source, letter = np.nonzero(read < size)
+        covered = np.zeros(read.shape, dtype=np.int64)  # the unit of the next larger top
+        for b in range(len(size) - 2, -1, -1):
+            covered[:, b] = np.where(tops[:, b + 1] > 0, whole * unit[b + 1], covered[:, b + 1])
+        reached = states[source] + (1 + whole) * unit[letter] - covered[source, letter]
+        states, target = np.unique(reached, return_inverse=True)
+        steps.append((read, source, letter, target, into))
+        into = _onwards(into, source, target)
+    piles = (states[:, None] // (whole * unit) % (size + 1)).sum(axis=1)
+    after = np.eye(sum(sizes) + 1)[piles]
     positions = []
-    for used, values, targets, into in reversed(found):
-        positions.append(_Position(used, values, targets, into, after))
-        after = after[targets].sum(axis=1)
+    for read, source, letter, target, into in reversed(steps):
+        positions.append(_Position(read, source, letter, target, into, after))
+        after = np.add.reduceat(after[target], np.flatnonzero(np.diff(source, prepend=-1)))
     return tuple(reversed(positions))
 
 
-def _onwards(paths: Floats, targets: Longs) -> Floats:
+def _onwards(paths: Floats, source: Longs, target: Longs) -> Floats:
     """What leads to each state of the next position, from what leads to the states of this one."""
-    order = np.argsort(targets, axis=None, kind="stable")
-    starts = np.flatnonzero(np.diff(targets.ravel()[order], prepend=-1))
-    return np.add.reduceat(paths[order // targets.shape[1]], starts)
+    order = np.argsort(target, kind="stable")
+    return np.add.reduceat(paths[source[order]], np.flatnonzero(np.diff(target[order], prepend=-1)))
 
 
-@lru_cache(maxsize=16)
-def tallies(items: int) -> tuple[Floats, Floats]:
-    """landed[l, a, b]: the permutations with value a at position b. kept[l, i, j]: those with i before j, for i < j."""
-    landed, kept = np.zeros((2, items + 1, items, items))
-    for b, position in enumerate(_positions(items)):
-        for value in range(items):
-            states, after = position.reading(value)
+@lru_cache(maxsize=64)
+def tallies(sizes: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """landed[l, i, b]: the words with letter b at position i. kept[l, b, c]: their pairs of a b and a later c."""
+    landed = np.zeros((sum(sizes) + 1, sum(sizes), len(sizes)))
+    kept = np.zeros((sum(sizes) + 1, len(sizes), len(sizes)))
+    for i, position in enumerate(_positions(sizes)):
+        for letter in range(len(sizes)):
+            states, after = position.reading(letter)
             paths = position.into[states] * after.T
-            landed[:, value, b] = paths.sum(axis=1)
-            kept[:, :, value] += paths @ position.used[states]
-    return landed, np.triu(kept, 1)
+            landed[:, i, letter] = paths.sum(axis=1)
+            kept[:, :, letter] += paths @ position.read[states]
+    return landed, kept
 
 
 @lru_cache(maxsize=16)
-def pair_tallies(items: int) -> Floats:
-    """counts[l, b1, b2, a1, a2]: the permutations with value a1 at position b1 and a2 at b2, for b1 < b2."""
-    counts = np.zeros((items + 1,) + (items,) * 4)
-    known = np.zeros((1, items, items))  # known[state, b1, a1]: the paths to it that have read a1 at b1
-    for b2, position in enumerate(_positions(items)):
-        for value in range(items):
-            states, after = position.reading(value)
-            counts[:, :, b2, :, value] = np.tensordot(after, known[states], (0, 0))
-        known = _onwards(known, position.targets)
-        np.add.at(known[:, b2], (position.targets, position.values), position.into[:, None])
+def pair_tallies(sizes: tuple[int, ...]) -> Floats:
+    """counts[l, i, j, b, c]: the words with letter b at position i and c at j, for i < j."""
+    items, letters = sum(sizes), len(sizes)
+    counts = np.zeros((items + 1, items, items, letters, letters))
+    known = np.zeros((1, items, letters))  # known[state, i, b]: the paths to it that have read b at i
+    for j, position in enumerate(_positions(sizes)):
+        for letter in range(letters):
+            states, after = position.reading(letter)
+            counts[:, :, j, :, letter] = np.tensordot(after, known[states], (0, 0))
+        known = _onwards(known, position.source, position.target)
+        np.add.at(known[:, j], (position.target, position.letter), position.into[position.source])
     return counts

@@ -260,7 +260,7 @@ def best_sizes(items: int, epsilon: float) -> tuple[int, ...]:
     shapes: dict[tuple[int, ...], float] = {}
     count, most = 2, min(items, _MOST_TIERS)
     while count <= most:
-        tried = {_shape(items, count, larger) for larger in _LARGER}
+        tried = divisions(items, count)
         shapes |= {shape: _estimate(shape, calibrated(epsilon, reach(shape))) for shape in tried}
         if max(shapes.values()) - 0.5 > 1.05 * (max(shapes[shape] for shape in tried) - 0.5):
             break
@@ -268,6 +268,11 @@ def best_sizes(items: int, epsilon: float) -> tuple[int, ...]:
     finalists = sorted(shapes, key=lambda shape: -shapes[shape])[:_FINALISTS]
     exact = {shape: TierLaw(shape, calibrated(epsilon, reach(shape))).concordance() for shape in finalists}
     return max(exact, key=lambda shape: (round(exact[shape], 9), -len(shape)))
+
+
+def divisions(items: int, count: int) -> set[tuple[int, ...]]:
+    """What is tried with ``count`` tiers: both ends are as large as the others, or a little larger."""
+    return {_shape(items, count, larger) for larger in _LARGER}
 
 
 def even_sizes(items: int, count: int) -> tuple[int, ...]:

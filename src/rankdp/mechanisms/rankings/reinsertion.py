@@ -37,11 +37,6 @@ class Reinsertion(TierSums):
     pair_law_up_to: ClassVar[int] = 50
 
     @cached_property
-    def sizes(self) -> tuple[int, ...]:  # type: ignore[override]
-        """A tier for each item."""
-        return (1,) * self.items
-
-    @cached_property
     def _taken(self) -> CutTable:
         """The law of d, the number of items taken out."""
         m, weight = self.items, self.weight

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.jit import kernel
-from rankdp.mechanisms.rankings.sampling_kernels import _uniform
+from rankdp.mechanisms.rankings.sampling_kernels import _shuffle_tiers, _uniform
 
 
 @kernel
@@ -59,13 +59,10 @@ def deal(
             for place in range(filled[tier], end):
                 out[u, place] = orders[u, leaving[used]]
                 used += 1
-            for place in range(end - 1, start, -1):
-                drawn, cursor = _uniform(halves, cursor, place - start + 1)
-                if drawn < 0:
-                    return u, begun
-                other = start + drawn
-                out[u, place], out[u, other] = out[u, other], out[u, place]
             start = end
+        cursor = _shuffle_tiers(out[u], sizes, halves, cursor)
+        if cursor < 0:
+            return u, begun
     return rows, cursor
 
 

@@ -81,11 +81,31 @@ def calibrated(epsilon: Fraction, reach: int) -> Fraction:
     return math.floor(weight * unit) / unit
 
 
-class TierSums(RankingMechanism):
+class Worded(RankingMechanism):
+    """A mechanism whose law depends on the word of tiers alone."""
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """A tier for each item, unless they are given."""
+        return (1,) * self.items
+
+    def _words(self, relative: Orders) -> NDArray[np.int32]:
+        """By original position: the tier (from 0) in which the item lands."""
+        tiers = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+        words = np.empty_like(relative)
+        np.put_along_axis(words, relative, np.broadcast_to(tiers, relative.shape), axis=1)
+        return words
+
+    @property
+    def _log_inside(self) -> float:
+        """log of the number of orders inside the tiers."""
+        return math.fsum(math.lgamma(size + 1) for size in self.sizes)
+
+
+class TierSums(Worded):
     """What all mechanisms share whose word weighs the sum of z^|S| over sets that do not fall by more than ``drop``."""
 
     drop: ClassVar[int] = 0
-    sizes: tuple[int, ...]
 
     @cached_property
     def weight(self) -> Fraction:
@@ -117,13 +137,6 @@ class TierSums(RankingMechanism):
         largest = itertools.accumulate(letters, max)
         return all(letter >= most - self.drop for letter, most in zip(letters, largest, strict=True))
 
-    def _words(self, relative: Orders) -> NDArray[np.int32]:
-        """By original position: the tier (from 0) in which the item lands."""
-        tiers = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
-        words = np.empty_like(relative)
-        np.put_along_axis(words, relative, np.broadcast_to(tiers, relative.shape), axis=1)
-        return words
-
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.rankings.tier_kernels import log_kept_sum
 
@@ -134,16 +147,13 @@ class TierSums(RankingMechanism):
         """From the sum of the sorted word, (1+z)^m."""
         return self.items * float(np.logaddexp(0, self._log_weight)) - self._log_normaliser - self._log_inside
 
-    @property
-    def _log_inside(self) -> float:
-        """log of the number of orders inside the tiers."""
-        return math.fsum(math.lgamma(size + 1) for size in self.sizes)
 
-
-class Tiered(RankingMechanism):
+class Tiered(Worded):
     """A mechanism with tiers: their sizes are public parameters, and part of the name under which it is recorded."""
 
     taken_by_auto: ClassVar[bool] = False
+    # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
+    planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
 
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
         super().__init__(items, epsilon)
@@ -176,8 +186,6 @@ class Tiers(Tiered, TierSums):
     name: str = "tiers"
     colour: ClassVar[str] = "#8C510A"
     position_law_up_to: ClassVar[int | None] = 500
-    # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
-    planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
 
     def _best_sizes(self) -> tuple[int, ...]:
         return theory.best_sizes(self.items, float(min(self.epsilon, _LARGEST_CALIBRATED)))
