@@ -39,6 +39,7 @@ from rankdp.types import Floats, Ints, Longs
 ITEMS_KEY = b"rankdp.items"
 BATCH_ROWS = 131_072
 _TILE_CELLS = 1 << 16
+_TILE_ROWS = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,17 +313,13 @@ def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     """The orders as `width` Arrow dictionary columns over `values`, null where nothing is listed."""
     import pyarrow as pa
 
-    orders = rankings.orders
-    full = bool((orders[:, -1] >= 0).all())
-    arrays = []
-    for rank in range(width):
-        if rank < orders.shape[1]:
-            codes = np.ascontiguousarray(orders[:, rank])
-            indices = pa.array(codes, mask=None if full else codes < 0)
-        else:
-            indices = pa.nulls(len(rankings), pa.int32())
-        arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
-    return arrays
+    codes = np.empty(rankings.orders.shape[::-1], np.int32)
+    for start in range(0, len(rankings), _TILE_ROWS):
+        codes[:, start : start + _TILE_ROWS] = rankings.orders[start : start + _TILE_ROWS].T
+    full = bool(codes.min() >= 0)
+    indices = [pa.array(column, mask=None if full else column < 0) for column in codes]
+    indices += [pa.nulls(len(rankings), pa.int32())] * (width - len(indices))
+    return [pa.DictionaryArray.from_arrays(column, values, safe=False) for column in indices]
 
 
 def wide_columns(rankings: Rankings, width: int) -> list[Any]:

@@ -28,7 +28,7 @@ from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, first_line, row_number
 from rankdp.errors import InputError
 
-_GROUP_ROWS = 1 << 20
+_GROUP_ROWS = 1 << 19
 
 
 def open_parquet(path: str, options: Options) -> RankingsReader:
@@ -100,7 +100,7 @@ def read_group(
         batch = next(stream, None)
         _check_values(path, file, group, columns)
         while batch is not None:
-            batch.validate(full=True)
+            _validate(batch)
             rows += batch.num_rows
             yield batch
             batch = next(stream, None)
@@ -108,6 +108,22 @@ def read_group(
         raise _damaged(path, first_line(error)) from None
     if rows != announced:
         raise _damaged(path, f"row group {group + 1} announces {announced} rows and holds {rows}")
+
+
+def _validate(batch: Any) -> None:
+    """What `batch.validate(full=True)` does, in a quarter of the time for dictionary codes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    batch.validate()
+    for column in batch.columns:
+        if not pa.types.is_dictionary(column.type):
+            column.validate(full=True)
+            continue
+        column.dictionary.validate(full=True)
+        codes = pc.min_max(column.indices)
+        if codes["min"].is_valid and not 0 <= codes["min"].as_py() <= codes["max"].as_py() < len(column.dictionary):
+            raise pa.ArrowIndexError("a cell points outside its column's dictionary")
 
 
 def _check_values(path: str, file: Any, group: int, columns: Sequence[str]) -> None:
@@ -126,7 +142,7 @@ def _check_values(path: str, file: Any, group: int, columns: Sequence[str]) -> N
 
 
 class ParquetSink:
-    """Writes wide batches, gathered into row groups of about a million rows.
+    """Writes wide batches, gathered into row groups of about half a million rows.
 
     Columns are required as long as no cell is blank, which takes a third less time; when the first blank comes, the row
     groups written so far are copied once into a file whose columns may be null.
@@ -145,9 +161,9 @@ class ParquetSink:
         """Append one batch."""
         self._schema = self._schema or wide_schema(rankings, self._width, self._voter, self._epsilon).remove_metadata()
         self._items = rankings.items
-        orders = rankings.orders
-        self._full = self._full and orders.shape[1] == self._width and bool((orders[:, -1] >= 0).all())
-        self._pending.append(wide_columns(rankings, self._width))
+        columns = wide_columns(rankings, self._width)
+        self._full = self._full and not any(column.null_count for column in columns)
+        self._pending.append(columns)
         self._rows += len(rankings)
         if self._rows >= _GROUP_ROWS:
             self._flush()
@@ -168,11 +184,14 @@ class ParquetSink:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        coded = [f"rank_{rank + 1}" for rank in range(self._width)]
         schema = pa.schema([field.with_nullable(not self._full) for field in self._schema])
-        # statistics would take as long as everything else, and snappy halves the ids in little time
+        # statistics would take as long as everything else; differences of ids take half the time of the ids
         return pq.ParquetWriter(
-            self._temporary, schema, compression="snappy", use_dictionary=coded, write_statistics=False
+            self._temporary,
+            schema,
+            use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
+            column_encoding={field.name: "DELTA_BINARY_PACKED" for field in schema if pa.types.is_integer(field.type)},
+            write_statistics=False,
         )
 
     def _allow_blanks(self) -> None:

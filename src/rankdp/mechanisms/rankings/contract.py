@@ -155,6 +155,10 @@ class RankingMechanism(ABC):
             return out
         chunks = [slice(start, start + rows) for start in range(0, len(array), rows)]
         parts = [(array[chunk], out[chunk], bits.spawn()) for chunk in chunks]
+        if workers == 1:
+            for part in parts:
+                self._draw(*part)
+            return out
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
             list(pool.map(self._draw, *zip(*parts, strict=True)))  # raises what a worker raised
         return out
