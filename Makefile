@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
+# Two processes with one thread each for linear algebra: more threads than cores only wait for each other.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) pytest -n 2 --dist loadgroup
 
 # Each stamp stands for one finished install. `demo` needs less than the rest: the core and the plots.
 CORE := $(VENV)/.run-installed
@@ -21,13 +23,13 @@ demo: $(CORE)  ## the main job on built-in data, in under a minute
 	@$(VENV)/bin/rankdp demo
 
 test: lint docs $(TORCH)  ## lint, types, layers, docs, every test but the long ones
-	@$(RUN) pytest -n 2 --dist loadgroup -m "not long"
+	@$(PYTEST) -m "not long"
 
 test-long: $(DEV)  ## the long ones, before a release: power studies, audits from end to end
-	@$(RUN) pytest -n 2 --dist loadgroup -m long
+	@$(PYTEST) -m long
 
 check: lint  ## the fast part of it: lint, types, layers, unit tests
-	@$(RUN) pytest -n 2 --dist loadgroup -m "not slow and not long"
+	@$(PYTEST) -m "not slow and not long"
 
 lint: $(DEV)  ## style, types and layers alone
 	@$(RUN) ruff check --quiet

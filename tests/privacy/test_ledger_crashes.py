@@ -69,7 +69,7 @@ def one(epsilon=1):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
-@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [8, pytest.param(40, marks=pytest.mark.long)])
 def test_kill_at_any_point(tmp_path, request, kills):
     generator = random.Random(zlib.crc32(request.node.name.encode()))
     path, releases = new(tmp_path / "ledger.db", 10**6), tmp_path / "releases"
@@ -91,7 +91,7 @@ def test_kill_at_any_point(tmp_path, request, kills):
         ledger.spend(one())  # and it goes on
 
 
-@pytest.mark.parametrize("copies", [5, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("copies", [5, pytest.param(25, marks=pytest.mark.long)])
 def test_lost_power_at_any_point(tmp_path, request, copies):
     """The file and its log as they are at a random moment, opened elsewhere: what was acknowledged before is there.
 
@@ -195,7 +195,7 @@ def test_a_really_read_only_file_is_a_sentence(tmp_path):
 
 @pytest.mark.parametrize(
     ("processes", "times"),
-    [(4, 25), pytest.param(16, 1000, marks=pytest.mark.slow, id="sixteen-thousand")],
+    [(4, 25), pytest.param(16, 1000, marks=pytest.mark.long, id="sixteen-thousand")],
 )
 def test_processes_share_a_budget(tmp_path, processes, times):
     """None exceeds it, none is lost, none sees a lock: the budget is for three quarters of what is asked."""

@@ -503,6 +503,7 @@ def simulate(random, repetitions, count, epsilon, protect, items=25, top=5, per_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("repetitions", [40, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("protect", "count", "epsilon", "per_voter", "link"),
     [
@@ -515,12 +516,11 @@ def simulate(random, repetitions, count, epsilon, protect, items=25, top=5, per_
         ("voter", 1000, 2, 5, "logistic"),
     ],
 )
-def test_coverage(protect, count, epsilon, per_voter, link, request):
-    repetitions = 200
+def test_coverage(protect, count, epsilon, per_voter, link, repetitions, request):
     scores, ranks, said, found = simulate(
         generator(request), repetitions, count, epsilon, protect, per_voter=per_voter, link=link
     )
-    # 5000 intervals, correlated within a repetition: standard error below 0.01
+    # 25 intervals a repetition, correlated within it: standard error below 0.01 for 200 and 0.022 for 40
     assert 0.92 <= scores <= 1.0
     assert ranks >= 0.95
     assert said.mean() == pytest.approx(5 / 25)
