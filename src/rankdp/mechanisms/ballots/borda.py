@@ -48,14 +48,21 @@ class NoisyBorda:
         The guarantee's.
     delta
         0 for K-norm noise; above 0 for Gaussian noise.
+    share
+        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
     """
 
-    def __init__(self, items: int, protection: BallotProtection, epsilon: Real, delta: Real = 0) -> None:
+    def __init__(
+        self, items: int, protection: BallotProtection, epsilon: Real, delta: Real = 0, share: Real = 1
+    ) -> None:
         self.items, self.protection = whole("items", items, 2, MOST_ITEMS), protection
         self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
         if not 0 <= self.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
         self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
+        self.share = positive(share, "share")
+        if self.share > 1:
+            raise InputError(f"share must be above 0 and at most 1, got {share!s}")
         self.grid = 1
         while self.grid < _FINEST and self._coarse:
             self.grid *= 2
@@ -73,13 +80,13 @@ class NoisyBorda:
     @property
     def rate(self) -> Fraction:
         """Of the K-norm noise, in steps of the grid."""
-        return self.epsilon / (self.protection.moved * self.grid)
+        return self.epsilon * self.share / (self.protection.moved * self.grid)
 
     @property
     def sigma(self) -> Fraction:
         """The discrete Gaussian standard deviation, in steps of the grid, rounded up."""
         assert self.rho is not None
-        return deviation_for(self.protection.borda_l2_squared(self.items) * self.grid**2, self.rho)
+        return deviation_for(self.protection.borda_l2_squared(self.items) * self.grid**2, self.rho * self.share)
 
     @property
     def noise_variance(self) -> float:

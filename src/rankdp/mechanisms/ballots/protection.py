@@ -15,11 +15,12 @@ unless something smaller is stated. m candidates:
 | a round of a runoff, in votes | 1; ballot: 2 | the same |
 | centred Borda, doubled | floor(m^2/2) | m (m^2 - 1)/3 |
 | margins, one entry a pair | m (m - 1)/2 | the same |
+| their cyclic part, times m | sum over g of (m - g) abs(m - 2g) | m^2 (m - 1)(m - 2)/6 |
 
 Votes: entries in [0, 1] with sum at most k, so a difference has m entries of at most 1, and the square of each is at
 most its absolute value. Rounds: a ballot's worth in a round is at most 1, as with k = 1 (``ballots.rounds``). Borda:
 sums of abs(m + 1 - 2j) and of its square over the places j; a ballot and its reverse are twice as far apart. Margins:
-entries in [-1, 1].
+entries in [-1, 1]. Cyclic part (``ballots.margins``): m - 2g for a pair g places apart, of which there are m - g.
 
 Truncated and tied ballots add averages of what complete ones add to Borda scores and margins. They lie in the convex
 hull, where a norm is largest at a corner, so the same bounds hold.
@@ -82,3 +83,11 @@ class BallotProtection:
     def margins_l2_squared(self, m: int) -> int:
         """How far margins, each pair once, can be apart in squared l2."""
         return self.moved**2 * (m * (m - 1) // 2)
+
+    def cyclic_l1(self, m: int) -> int:
+        """How far the cyclic parts of margins, times m, can be apart in l1."""
+        return self.moved * sum((m - gap) * abs(m - 2 * gap) for gap in range(1, m))
+
+    def cyclic_l2_squared(self, m: int) -> int:
+        """How far the cyclic parts of margins, times m, can be apart in squared l2."""
+        return self.moved**2 * (m * m * (m - 1) * (m - 2) // 6)
