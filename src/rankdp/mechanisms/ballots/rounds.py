@@ -1,0 +1,111 @@
+"""Noisy votes: first preferences, votes for the first k, and every round of a runoff, from one budget.
+
+Law: tallies in units of 1/SHARES of a vote, plus independent discrete Laplace noise of scale S SHARES/eps_r on each in
+round r. S is how far one ballot moves the votes of a round, in l1 (``protection``). The eps_r add up to eps over all
+rounds that the rule can have, m - 1 for runoffs (``rankers.runoff``): they are known before anything is counted. With
+delta > 0: discrete Gaussian noise of variance S SHARES^2/(2 rho_r), S being the squared l2 distance too.
+
+Round r of a runoff counts m + 1 - r candidates (or fewer). The mean error of all tallies is proportional to the sum of
+(m + 1 - r)/eps_r, or of (m + 1 - r)/sqrt(rho_r), and least where eps_r is proportional to the square root of m + 1 - r,
+rho_r to its power 2/3 (Lagrange). So rounds with many candidates, whose last two are often close, get more.
+
+Proof of eps. Let t_1, t_2, … be the stated tallies. In round r they decide, by a public rule, who stands and at which
+values ballots were handed on. Given them, what a ballot adds to the tallies of the round is a function f_r of that
+ballot alone: its entries are at least 0 and add up to at most SHARES (``runoff.Piles``). So for the *same* tallies of
+the rounds before, neighbours' tallies of round r differ by f_r(b), or by f_r(b) - f_r(b'), at most S SHARES in l1, and
+
+    P(t_r | t_1 … t_(r-1)) <= e^(eps_r) P'(t_r | t_1 … t_(r-1)).
+
+The product over all rounds is at most e^eps. (Transfer values computed from the *true* tallies would break this:
+one ballot would move the worth of all others.) In the same way round r is rho_r-zCDP, and rho adds up over rounds that
+are chosen by what was stated before (Bun, Steinke 2016, Lemma 2.3).
+
+A count that ends early has spent less than it was charged.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from rankdp.data.ballots import SHARES
+from rankdp.errors import InputError
+from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
+from rankdp.privacy.zcdp import rho_of
+from rankdp.types import Longs
+
+
+class NoisyVotes:
+    """Releases votes, in units of 1/SHARES, in one round or several.
+
+    Parameters
+    ----------
+    candidates
+        How many candidates there are.
+    protection
+        The unit of protection.
+    epsilon, delta
+        Of all rounds together; with a delta above 0 the noise is Gaussian.
+    k
+        How many candidates a ballot votes for at a time.
+    rounds
+        The most rounds that will be asked for.
+    """
+
+    def __init__(
+        self,
+        candidates: int,
+        protection: BallotProtection,
+        epsilon: Real,
+        delta: Real = 0,
+        *,
+        k: int = 1,
+        rounds: int = 1,
+    ) -> None:
+        self.protection = protection
+        self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
+        if not 0 <= self.delta < 1:
+            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
+        self._moved = protection.votes(k, candidates)
+        power = 2 / 3 if self.delta else 1 / 2
+        parts = [round(1000 * (candidates - number) ** power) for number in range(rounds)]
+        self.shares = tuple(Fraction(part, sum(parts)) for part in parts)
+        """Of the budget, what each round gets."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Central eps-DP, or (eps, delta)-DP, for the unit of protection; it covers all rounds."""
+        rho = None if self.rho is None else float(self.rho)
+        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
+
+    def scale(self, number: int) -> Fraction:
+        """The discrete Laplace scale of a round, or the discrete Gaussian standard deviation rounded up, in units."""
+        if self.rho is None:
+            return self._moved * SHARES / (self.epsilon * self.shares[number])
+        variance = self._moved * SHARES**2 / (2 * self.rho * self.shares[number])
+        return Fraction(math.isqrt(math.ceil(variance)) + 1)
+
+    def noise_variance(self, number: int = 0) -> float:
+        """The variance of the noise on one tally of a round, in votes; units are too fine for their grid to matter."""
+        return (1 if self.delta else 2) * float(self.scale(number) / SHARES) ** 2
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters, for the provenance of a release."""
+        gaussian = {} if self.rho is None else {"rho": float(self.rho)}
+        return {"noise_variances": [self.noise_variance(number) for number in range(len(self.shares))], **gaussian}
+
+    def noise(self, count: int, bits: Bits, number: int = 0) -> Longs:
+        """``count`` independent draws of a round's noise, in units."""
+        law = discrete_laplace if self.rho is None else discrete_gaussian
+        return law(self.scale(number), count, bits)
+
+    def sample(self, units: Longs, bits: Bits, number: int = 0) -> Longs:
+        """The noisy votes of a round, counted from 0, in units and possibly negative."""
+        return units + self.noise(len(units), bits, number)

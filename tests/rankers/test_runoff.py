@@ -1,0 +1,127 @@
+"""Runoffs against a count written out ballot by ballot, and what one ballot can add to a round."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdp.data.ballots import SHARES, Ballots
+from rankdp.rankers import runoff
+
+
+def by_hand(ballots: list[list[int]], m: int, seats: int, quota: bool):
+    """Elected, put out and the tallies of each round, one ballot after the other."""
+    worth = [SHARES] * len(ballots)
+    standing, elected, out, rounds, needed = set(range(m)), [], [], [], None
+    while len(elected) < seats and len(standing) > seats - len(elected):
+        choice = [next((item for item in ballot if item in standing), None) for ballot in ballots]
+        tally = {item: sum(w for w, c in zip(worth, choice, strict=True) if c == item) for item in standing}
+        rounds.append(tally)
+        if quota and needed is None:
+            needed = (sum(tally.values()) // SHARES // (seats + 1) + 1) * SHARES
+        order = sorted(standing, key=lambda item: (tally[item], -item))
+        winners = [item for item in order[::-1] if quota and tally[item] >= needed][: seats - len(elected)]
+        for item in winners:
+            for row, held in enumerate(choice):
+                if held == item:
+                    worth[row] = worth[row] * (tally[item] - needed) // tally[item]
+        if winners:
+            elected += winners
+            standing -= set(winners)
+        else:
+            out.append(order[0])
+            standing.remove(order[0])
+    elected += sorted(standing, key=lambda item: (-rounds[-1][item], item))[: seats - len(elected)]
+    return elected, out, rounds
+
+
+@st.composite
+def elections(draw):
+    m = draw(st.integers(2, 6))
+    orders = draw(st.lists(st.permutations(range(m)), min_size=1, max_size=12))
+    return m, [order[: draw(st.integers(1, m))] for order in orders]
+
+
+@given(election=elections(), data=st.data(), quota=st.booleans())
+def test_runoffs_count_as_by_hand(election, data, quota):
+    m, orders = election
+    names = [str(item) for item in range(m)]
+    seats = data.draw(st.integers(1, m - 1)) if quota else 1
+    cast = Ballots.from_orders([[names[item] for item in order] for order in orders], items=names)
+    counted = runoff.run(m, runoff.Piles(cast).count, seats=seats, quota=quota)
+    elected, out, rounds = by_hand(orders, m, seats, quota)
+    assert list(counted.elected) == elected
+    assert [item.eliminated for item in counted.rounds if item.eliminated is not None] == out
+    for ours, theirs in zip(counted.rounds, rounds, strict=True):
+        assert {item: int(ours.tallies[item]) for item in np.flatnonzero(ours.standing)} == theirs
+    assert sorted(counted.order) == list(range(m))
+
+
+@given(m=st.integers(2, 8), data=st.data(), quota=st.booleans())
+def test_there_are_at_most_m_minus_1_rounds_whatever_the_tallies(m, data, quota):
+    seats = data.draw(st.integers(1, m - 1)) if quota else 1
+
+    def count(standing, transfers):
+        assert all(0 <= value < 1 for value in transfers.values())
+        return np.array(data.draw(st.lists(st.integers(-3 * SHARES, 9 * SHARES), min_size=m, max_size=m)))
+
+    counted = runoff.run(m, count, seats=seats, quota=quota)
+    assert len(counted.rounds) <= m - 1
+    assert len(counted.elected) == seats
+
+
+def test_tied_candidates_share_a_ballot_and_nothing_is_lost_on_the_way(tmp_path):
+    path = tmp_path / "x.toi"
+    names = "".join(f"# ALTERNATIVE NAME {item}: {item}\n" for item in (1, 2, 3, 4))
+    path.write_text(names + "4: {1,2},3\n1: 3\n")
+    piles = runoff.Piles(Ballots.read(path))
+    everyone = np.ones(4, np.bool_)
+    assert (piles.count(everyone, {}) / SHARES).tolist() == [2, 2, 1, 0]
+    without_first = np.array([False, True, True, True])
+    assert (piles.count(without_first, {0: Fraction(1, 2)}) / SHARES).tolist() == [0, 3, 1, 0]
+
+
+@given(data=st.data(), m=st.integers(2, 5))
+def test_one_ballot_adds_at_most_one_vote_to_a_round(data, m, tmp_path_factory):
+    """Given any public course of the count: the premise of the proof in ``mechanisms.ballots.rounds``."""
+    order = data.draw(st.permutations(range(1, m + 1)))[: data.draw(st.integers(1, m))]
+    groups, start = [], 0
+    while start < len(order):
+        size = data.draw(st.integers(1, len(order) - start))
+        groups.append("{" + ",".join(map(str, order[start : start + size])) + "}")
+        start += size
+    path = tmp_path_factory.mktemp("one") / "x.toi"
+    names = "".join(f"# ALTERNATIVE NAME {item}: {item}\n" for item in range(1, m + 1))
+    path.write_text(f"{names}1: {','.join(groups)}\n")
+    piles, standing, transfers = runoff.Piles(Ballots.read(path)), np.ones(m, np.bool_), {}
+    while standing.any():
+        tallies = piles.count(standing, transfers)
+        assert tallies.min() >= 0
+        assert tallies.sum() <= SHARES
+        gone = data.draw(st.lists(st.sampled_from(np.flatnonzero(standing).tolist()), min_size=1, unique=True))
+        elected = data.draw(st.booleans())
+        transfers = {item: data.draw(st.fractions(0, 1)) for item in gone} if elected else {}
+        standing[gone] = False
+
+
+def test_dublin_north_elects_the_four_that_it_elected(data_directory):
+    cast = Ballots.read(data_directory / "preflib_irish2002" / "dublin_north_2002.csv")
+    counted = runoff.run(12, runoff.Piles(cast).count, seats=4, quota=True)
+    assert counted.quota == 8789
+    assert [cast.items[item] for item in counted.elected] == [
+        "Trevor Sargent G.P.",
+        "Sean Ryan Lab",
+        "Jim Glennon F.F.",
+        "G.V. Wright F.F.",
+    ]
+
+
+@pytest.mark.parametrize("votes", [100, None])
+def test_the_quota_is_of_the_number_given_or_of_the_first_tallies(votes):
+    tallies = np.array([20, 30, 29]) * SHARES
+    counted = runoff.run(3, lambda standing, transfers: tallies, seats=2, quota=True, votes=votes)
+    assert counted.quota == (34 if votes else 27)
