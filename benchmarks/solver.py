@@ -126,7 +126,7 @@ def _bootstrap_rows(data: Rows) -> list[tuple[str, ...]]:
     slow, quick = (peers["own"] - peers["one"]) * scale, peers["by hand"] * scale
     limit = f"< {_RESIDUAL:.0e}"  # no draw is returned above it
     return [
-        _cells(problem, seconds, slow, limit, slow / seconds, 30, slow / seconds >= 30),
+        _cells(problem, seconds, slow, limit, slow / seconds, 20, slow / seconds >= 20),
         _cells("the same, evalica resampled by hand", seconds, quick, limit, quick / seconds, None, True),
     ]
 

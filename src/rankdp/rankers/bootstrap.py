@@ -9,13 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from rankdp.checks import one_of, whole
-from rankdp.data.counts import PairCounts
-from rankdp.errors import InputError, Unsupported
+from rankdp.data.counts import PairCounts, one_win_component
+from rankdp.errors import InputError
 from rankdp.rankers.bradley_terry import fit
-from rankdp.rankers.newton import NEWTON_STEPS, pair_starts
 from rankdp.types import Floats, Longs
-
-_FEW_PER_CELL = 60  # half-wins up to which drawing them one by one is quicker than a binomial for each cell
 
 
 def bootstrap(
@@ -58,57 +55,39 @@ def bootstrap(
     """
     whole("draws", draws, 1)
     one_of("resample", resample, ("comparisons", "outcomes"))
-    best = fit(counts, ridge=ridge)
-    from rankdp.rankers import newton_kernels as kernels
-
+    best = fit(counts, ridge=ridge).theta
     redraw = _resampler(counts, resample)
-    starts, out = pair_starts(counts), np.empty((draws, len(counts.items)))
-    size = max(1, min(64, 20_000_000 // max(1, len(counts))))
-    batches = [slice(low, min(low + size, draws)) for low in range(0, draws, size)]
-    generators = np.random.default_rng(seed).spawn(len(batches))
 
-    def run(batch: slice, generator: np.random.Generator) -> Longs:
-        won = redraw(batch.stop - batch.start, generator)
-        return kernels.refit_many(
-            starts, counts.second, won, float(ridge), best.theta, tolerance, NEWTON_STEPS, out[batch]
-        )
+    def refit(generator: np.random.Generator) -> Floats | None:
+        """The strengths of one resampled table; None where no maximum exists."""
+        won = redraw(generator)
+        met = won.any(axis=0)
+        drawn = PairCounts(counts.items, counts.first[met], counts.second[met], *(2 * won[:, met]))
+        if ridge == 0 and not one_win_component(drawn):
+            return None
+        return fit(drawn, ridge=ridge, start=best, tolerance=tolerance).theta
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        failures = np.bincount(np.concatenate(list(pool.map(run, batches, generators))), minlength=3)
-    if failures[1]:
+        fits = list(pool.map(refit, np.random.default_rng(seed).spawn(draws)))
+    thetas = [theta for theta in fits if theta is not None]
+    if len(thetas) < draws:
         raise InputError(
-            f"in {failures[1]} of {draws} resampled tables some items are never or always beaten "
+            f"in {draws - len(thetas)} of {draws} resampled tables some items are never or always beaten "
             "and no maximum exists; give a ridge above 0"
         )
-    if failures[2]:
-        raise Unsupported(
-            f"{failures[2]} of {draws} fits did not settle within {NEWTON_STEPS} steps of Newton's method"
-        )
-    return out
+    return np.array(thetas)
 
 
-def _resampler(counts: PairCounts, resample: str) -> Callable[[int, np.random.Generator], Longs]:
-    """A function that draws the wins of both sides of every pair, side by side: draws x (2 pairs)."""
-    halves = np.column_stack([counts.half_wins_first, counts.half_wins_second])
-    total, pairs = int(halves.sum()), len(counts)
-    if resample == "outcomes":
-        met, chance = counts.halves // 2, counts.half_wins_first / counts.halves
+def _resampler(counts: PairCounts, resample: str) -> Callable[[np.random.Generator], Longs]:
+    """A function that draws the wins of both sides of every pair, in two rows."""
+    if resample == "comparisons":
+        halves = np.stack([counts.half_wins_first, counts.half_wins_second])
+        total = int(halves.sum())
+        return lambda generator: generator.multinomial(total // 2, halves.ravel() / total).reshape(2, -1)
+    met, chance = counts.halves // 2, counts.half_wins_first / counts.halves
 
-        def outcomes(draws: int, generator: np.random.Generator) -> Longs:
-            ahead = generator.binomial(met, chance, size=(draws, pairs))
-            return np.stack([ahead, met - ahead], axis=2).reshape(draws, -1)
+    def outcomes(generator: np.random.Generator) -> Longs:
+        ahead = generator.binomial(met, chance)
+        return np.stack([ahead, met - ahead])
 
-        return outcomes
-    if total > min(2**32, _FEW_PER_CELL * halves.size):
-        shares = halves.ravel() / total
-        return lambda draws, generator: generator.multinomial(total // 2, shares, size=draws)
-    cells = np.repeat(np.arange(halves.size, dtype=np.uint32), halves.ravel())
-    from rankdp.rankers import newton_kernels as kernels
-
-    def comparisons(draws: int, generator: np.random.Generator) -> Longs:
-        won = np.zeros((draws, halves.size), np.int64)
-        for row in won:
-            kernels.tally(cells, generator.integers(0, total, total // 2, dtype=np.uint32), row)
-        return won
-
-    return comparisons
+    return outcomes

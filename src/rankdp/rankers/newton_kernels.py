@@ -1,4 +1,4 @@
-"""Compiled loops of Newton's method, over pairs sorted by their first item, and of many refits of the same pairs.
+"""Compiled loops of Newton's method, over pairs sorted by their first item.
 
 `starts[i]` to `starts[i + 1]` are the pairs whose first item is i, `second` their other items. Indices are unsigned,
 which spares a test for negative ones in every access and halves the time.
@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.data.counts import reached
 from rankdp.jit import kernel
 from rankdp.types import Floats, Ints, Longs
 
@@ -153,74 +151,3 @@ def conjugate_gradients(
         for i in range(items):
             direction[i] = ready[i] + product / before * direction[i]
     return x, most
-
-
-@kernel
-def tally(cells: NDArray[np.uint32], drawn: NDArray[np.uint32], out: Longs) -> None:
-    """out[cells[draw]] += 1 for every draw."""
-    for k in range(len(drawn)):
-        out[cells[drawn[k]]] += 1
-
-
-@kernel
-def refit_many(
-    starts: Longs,
-    second: Ints,
-    won: Longs,
-    ridge: float,
-    start: Floats,
-    tolerance: float,
-    steps: int,
-    out: Floats,
-) -> Longs:
-    """Bradley-Terry fits of the same pairs with other counts, each into its row of ``out``; 0 for those that succeed.
-
-    won[d, 2 k] and won[d, 2 k + 1] are the wins of the first and of the second item of pair k in fit d. Newton's
-    method from the common start, with conjugate gradients and steps of at most 2 in each coordinate. Without a ridge a
-    fit whose maximum does not exist gets a 1: its gradient would vanish at infinity, that is at some large strengths.
-    A 2 says that the steps were used up.
-    """
-    items, pairs = len(start), len(second)
-    first = np.empty(pairs, np.int32)
-    for i in range(items):
-        first[starts[i] : starts[i + 1]] = i
-    comparisons, weights = np.empty(pairs), np.empty(pairs)
-    wins = np.empty(items)
-    failed = np.zeros(len(won), np.int64)
-    for d in range(len(won)):
-        theta = out[d]
-        theta[:] = start
-        wins[:] = 0.0
-        for k in range(pairs):
-            ahead, behind = won[d, 2 * k], won[d, 2 * k + 1]
-            comparisons[k] = ahead + behind
-            wins[first[k]] += ahead
-            wins[second[k]] += behind
-        if ridge == 0.0:
-            beats, beaten = reached(first, second, won[d, ::2], won[d, 1::2], items, items)
-            if beats < items or beaten < items:
-                failed[d] = 1
-                continue
-        failed[d] = 2
-        last = 0.0
-        for _ in range(steps):
-            expected, diagonal = expected_wins(starts, second, comparisons, theta, weights)
-            diagonal += ridge
-            gradient = expected - wins + ridge * theta
-            # counts so large that doubles cannot meet the tolerance are solved as far as they go
-            rounding = 4 * 2.0**-53 * np.max(expected + wins + diagonal * np.abs(theta))
-            if largest(gradient) <= max(tolerance, rounding):
-                failed[d] = 0
-                break
-            if not np.min(diagonal) > 0.0:
-                break
-            norm = np.sqrt(_dot(gradient, gradient))
-            target = norm * (min(0.01, norm / last) if last > 0.0 else 0.01)
-            move, _ = conjugate_gradients(
-                starts, second, weights, diagonal, ridge, gradient, max(target, 0.3 * tolerance), 20 * items
-            )
-            last = norm
-            theta -= move * min(1.0, 2.0 / np.max(np.abs(move)))
-        if ridge == 0.0:
-            theta -= np.mean(theta)
-    return failed
