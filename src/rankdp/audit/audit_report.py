@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rankdp.audit.enumeration import MOST_ITEMS, audit_exact, claim_of
-from rankdp.audit.findings import ExactAudit, IndependenceAudit, StatisticalAudit, show
+from rankdp.audit.findings import Audit, ExactAudit, StatisticalAudit, show
 from rankdp.audit.independence import audit_independence
 from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
 from rankdp.errors import InputError
@@ -24,8 +24,6 @@ from rankdp.report.plots import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Audit: TypeAlias = ExactAudit | StatisticalAudit | IndependenceAudit
 
 _KEPT, _BROKEN = "#0072B2", "#D55E00"
 

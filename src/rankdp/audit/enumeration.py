@@ -115,26 +115,29 @@ def _audit_rankings(
     mechanism: Any, items: int, claimed: Fraction, tolerance: float, draws: int, bits: Bits
 ) -> ExactAudit:
     orders, neighbours = all_permutations(items), neighbour_places(items)
-    cases, slack = neighbours.size, 0.0
+    cases, slack, basis = neighbours.size, 0.0, "the exact law of its sampler"
     low: Fraction | float
     high: Fraction | float
-    if (law := sampler_law(mechanism, items)) is not None:
-        basis = "the exact law of its sampler"
+    law = sampler_law(mechanism, items)
+    if law is None:
+        if not hasattr(mechanism, "log_prob"):
+            raise InputError(
+                f"mechanism must have exact_law, log_prob or tables of its own for an exact audit, got {mechanism!r}"
+            )
+        basis, slack = f"its log-probabilities, to within {tolerance:g}", tolerance
+        if isinstance(mechanism, RankingMechanism):  # the same law for every input
+            stated = np.exp(_stated(mechanism, orders[:1], orders)[0]).tolist()
+            law = [(Fraction(p * math.exp(-slack / 2)), Fraction(p * math.exp(slack / 2))) for p in stated]
+    if law is not None:
         low, high, (output, other) = worst_ratio(law, neighbours)
         expected = _normalised(law)
         inputs = orders[0], _input_of(orders[output], orders[other])
-    elif hasattr(mechanism, "log_prob"):
-        basis, slack = f"its log-probabilities, to within {tolerance:g}", tolerance
-        invariant = isinstance(mechanism, RankingMechanism)
-        logs = _stated(mechanism, orders[:1] if invariant else orders, orders)
-        worst, first, second, output = _worst_stated(logs, items)
-        low, high, expected = max(0.0, worst - tolerance), worst + tolerance, np.exp(logs[0])
-        inputs = orders[first], _input_of(orders[output], orders[second]) if invariant else orders[second]
-        cases *= len(logs)
     else:
-        raise InputError(
-            f"mechanism must have exact_law, log_prob or tables of its own for an exact audit, got {mechanism!r}"
-        )
+        logs = _stated(mechanism, orders, orders)
+        worst, first, second, output = _worst_stated(logs, items)
+        low, high, expected = max(0.0, worst - slack), worst + slack, np.exp(logs[0])
+        inputs = orders[first], orders[second]
+        cases *= len(logs)
     names = [" ".join(str(item + 1) for item in order) for order in (*inputs, orders[output])]
     words = f"inputs {names[0]} and {names[1]}, output {names[2]}"
     p_value = _sampler_p_value(mechanism, items, expected, draws, bits) if draws else None
@@ -191,32 +194,17 @@ def _stated(mechanism: Any, inputs: NDArray[Any], outputs: NDArray[Any]) -> Floa
 
 
 def _worst_stated(logs: Floats, items: int) -> tuple[float, int, int, int]:
-    """The largest log-ratio, the input, the neighbour and the output it is at.
-
-    With one row the law is that of relative orders: P(s)/P(c s). With a row for every input: P(y | x)/P(y | x'), where
-    x' is x after a move.
-    """
+    """The largest log P(y | x)/P(y | x'), x' being x after a move, and the x, x' and y that it is at."""
     orders = all_permutations(items)
-    with np.errstate(invalid="ignore"):
-        if len(logs) == 1:
-            table = neighbour_places(items)
-            gaps = logs[0][:, None] - logs[0][table]
-            output, move = _largest(gaps)
-            return float(gaps[output, move]), 0, int(table[output, move]), output
-        best = (-math.inf, 0, 0, 0)
-        for move in moves(items):
-            others = places(orders[:, move])
+    best = (-math.inf, 0, 0, 0)
+    for move in moves(items):
+        others = places(orders[:, move])
+        with np.errstate(invalid="ignore"):
             gaps = logs - logs[others]
-            first, output = _largest(gaps)
-            best = max(best, (float(gaps[first, output]), first, int(others[first]), output))
-        return best
-
-
-def _largest(gaps: Floats) -> tuple[int, int]:
-    """Where the largest entry is; an output that neither of two inputs can have says nothing."""
-    np.nan_to_num(gaps, copy=False, nan=-math.inf, posinf=math.inf, neginf=-math.inf)
-    first, second = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
-    return int(first), int(second)
+        gaps[np.isnan(gaps)] = -math.inf  # an output that neither of two inputs can have says nothing
+        first, output = (int(place) for place in np.unravel_index(int(np.argmax(gaps)), gaps.shape))
+        best = max(best, (float(gaps[first, output]), first, int(others[first]), output))
+    return best
 
 
 def _normalised(law: EnclosedLaw) -> Floats:

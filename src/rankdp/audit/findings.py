@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from rankdp.report.document import plain
 
@@ -14,8 +15,34 @@ _SAMPLER_LEVEL = 1e-6  # a false alarm of the sampler's chi-squared test
 _INDEPENDENCE_LEVEL = 1e-6
 
 
+class Audit(ABC):
+    """What one audit found, as a frozen dataclass."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def holds(self) -> bool:
+        """Whether the claim survives."""
+
+    @abstractmethod
+    def explain(self) -> str:
+        """The verdict in plain words."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the fields, the verdict and its words."""
+        facts = {**dataclasses.asdict(self), **self._more_facts()}  # type: ignore[call-overload]
+        claimed = {"claimed_epsilon": facts.pop("claimed")} if "claimed" in facts else {}
+        verdict = {"holds": self.holds, "explanation": self.explain()}
+        return dict(plain({"kind": self.kind, **claimed, **facts, **verdict}))
+
+    def _more_facts(self) -> dict[str, Any]:
+        """Facts in the place of fields or beside them."""
+        return {}
+
+
 @dataclass(frozen=True)
-class ExactAudit:
+class ExactAudit(Audit):
     """What enumeration found: the realised epsilon lies between ``epsilon_low`` and ``epsilon_high``.
 
     Parameters
@@ -55,7 +82,7 @@ class ExactAudit:
     delta_high: Fraction | None = None
     sampler_p_value: float | None = None
 
-    kind = "exact"
+    kind: ClassVar[str] = "exact"
 
     @property
     def sampler_agrees(self) -> bool:
@@ -76,42 +103,36 @@ class ExactAudit:
 
     def explain(self) -> str:
         """The verdict in plain words."""
-        words = [self._verdict()]
-        if self.sampler_p_value is not None and not self.sampler_agrees:
-            words.append(
-                f"VIOLATION: the sampler does not draw the law that was enumerated (chi-squared p = "
-                f"{self.sampler_p_value:.2g})."
-            )
-        elif self.sampler_p_value is not None:
-            words.append(f"The sampler's draws agree with that law (chi-squared p = {self.sampler_p_value:.2g}).")
-        return " ".join(words)
-
-    def _verdict(self) -> str:
         start = ("Holds" if self.tolerance else "Holds exactly") if self.law_holds else "VIOLATION"
         if self.delta_low is not None and self.delta_high is not None:
-            return (
-                f"{start}: at epsilon {show(self.claimed)} the realised delta of {self.subject} is between "
-                f"{show(self.delta_low, 6)} and {show(self.delta_high, 6)}; claimed {show(self.delta)}. Worst: "
-                f"{self.worst} ({self.cases:,} cases, from {self.basis})."
-            )
-        low, high = show(self.epsilon_low, 6), show(self.epsilon_high, 6)
-        range_ = low if low == high else f"between {low} and {high}"
-        return (
-            f"{start}: the realised epsilon of {self.subject} is {range_}; claimed {show(self.claimed)}. Worst: "
-            f"{self.worst} ({self.cases:,} cases, from {self.basis})."
+            what = f"at epsilon {show(self.claimed)} the realised delta"
+            low, high, claimed = show(self.delta_low, 6), show(self.delta_high, 6), show(self.delta)
+        else:
+            what, claimed = "the realised epsilon", show(self.claimed)
+            low, high = show(self.epsilon_low, 6), show(self.epsilon_high, 6)
+        words = (
+            f"{start}: {what} of {self.subject} is {low if low == high else f'between {low} and {high}'}; claimed "
+            f"{claimed}. Worst: {self.worst} ({self.cases:,} cases, from {self.basis})."
         )
+        if self.sampler_p_value is None:
+            return words
+        agrees = (
+            "The sampler's draws agree with that law"
+            if self.sampler_agrees
+            else "VIOLATION: the sampler does not draw the law that was enumerated"
+        )
+        return f"{words} {agrees} (chi-squared p = {self.sampler_p_value:.2g})."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: rationals as text, and the two ends also as floats that are rounded outwards."""
-        return facts_of(
-            self,
-            epsilon_low=floor_float(self.epsilon_low),
-            epsilon_high=ceil_float(self.epsilon_high),
-            epsilon_low_exact=str(self.epsilon_low),
-            epsilon_high_exact=str(self.epsilon_high),
-            delta_low=None if self.delta_low is None else floor_float(self.delta_low),
-            delta_high=None if self.delta_high is None else ceil_float(self.delta_high),
-        )
+    def _more_facts(self) -> dict[str, Any]:
+        """Rationals as text, and the ends also as floats that are rounded outwards."""
+        return {
+            "epsilon_low": floor_float(self.epsilon_low),
+            "epsilon_high": ceil_float(self.epsilon_high),
+            "epsilon_low_exact": str(self.epsilon_low),
+            "epsilon_high_exact": str(self.epsilon_high),
+            "delta_low": None if self.delta_low is None else floor_float(self.delta_low),
+            "delta_high": None if self.delta_high is None else ceil_float(self.delta_high),
+        }
 
 
 @dataclass(frozen=True)
@@ -144,13 +165,9 @@ class EventBound:
     probability_high: float
     epsilon_low: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return dict(plain(dataclasses.asdict(self)))
-
 
 @dataclass(frozen=True)
-class StatisticalAudit:
+class StatisticalAudit(Audit):
     """What samples show: with this confidence, epsilon is at least ``epsilon_low``.
 
     Parameters
@@ -182,7 +199,7 @@ class StatisticalAudit:
     draws: int
     pairs: int
 
-    kind = "statistical"
+    kind: ClassVar[str] = "statistical"
 
     @property
     def epsilon_low(self) -> float:
@@ -211,13 +228,12 @@ class StatisticalAudit:
             f"{best.inputs[1]}. Plain estimate, equation (8): {show(self.plain_estimate)}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return facts_of(self, epsilon_low=self.epsilon_low)
+    def _more_facts(self) -> dict[str, Any]:
+        return {"epsilon_low": self.epsilon_low}
 
 
 @dataclass(frozen=True)
-class IndependenceAudit:
+class IndependenceAudit(Audit):
     """Whether draws are independent, question by question.
 
     Parameters
@@ -237,7 +253,7 @@ class IndependenceAudit:
     constant: bool
     level: float = _INDEPENDENCE_LEVEL
 
-    kind = "independence"
+    kind: ClassVar[str] = "independence"
 
     @property
     def p_value(self) -> float:
@@ -257,18 +273,6 @@ class IndependenceAudit:
             return f"The draws look independent (smallest p-value {self.p_value:.2g} after correction)."
         worst = min(self.p_values, key=lambda name: self.p_values[name])
         return f"VIOLATION: the draws are not independent, see {worst} (p = {self.p_value:.2g}): is a seed used twice?"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return facts_of(self)
-
-
-def facts_of(audit: Any, **more: Any) -> dict[str, Any]:
-    """An audit as plain data: its fields, ``more`` in their place or beside them, the verdict and its words."""
-    facts = {**dataclasses.asdict(audit), **more}
-    claimed = {"claimed_epsilon": facts.pop("claimed")} if "claimed" in facts else {}
-    verdict = {"holds": audit.holds, "explanation": audit.explain()}
-    return dict(plain({"kind": audit.kind, **claimed, **facts, **verdict}))
 
 
 def floor_float(value: Fraction | float) -> float:
