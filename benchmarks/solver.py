@@ -25,7 +25,7 @@ from benchmarks.report import Table, digits, times, verdict
 from rankdp.data.counts import PairCounts
 from rankdp.rankers import bradley_terry
 from rankdp.rankers.bootstrap import bootstrap
-from rankdp.rankers.newton import Fit
+from rankdp.rankers.bradley_terry import Fit
 
 _RESIDUAL = 1e-10
 _DRAWS, _PEER_DRAWS = 1_000, 5

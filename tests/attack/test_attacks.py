@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import rankdp
-from rankdp.attack.inference import infer, success_curve, success_probability
+from rankdp.attack.inference import infer, position_attack, success_curve, success_probability
 from rankdp.attack.membership import Membership, membership_experiment, score_attack
-from rankdp.attack.position import position_attack
 from rankdp.cli import cli
 from rankdp.errors import InputError
 from rankdp.privacy.bits import SeededBits

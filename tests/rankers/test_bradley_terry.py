@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import newton_kernels as kernels
-from rankdp.rankers.bradley_terry import fit, fit_wins
+from rankdp.rankers.bradley_terry import compensated_sum, fit, fit_wins
 from rankdp.rankers.links import LINKS, LOGISTIC, Link
-from rankdp.rankers.newton import compensated_sum
 
 
 def table(items: int, comparisons: int, seed: int, spread: float = 0.7, ties: float = 0.1) -> PairCounts:

@@ -12,9 +12,9 @@ import pytest
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import fixed_point, proven_fit
+from rankdp.rankers.bradley_terry import Fit
 from rankdp.rankers.fixed_point import ERROR, ONE
 from rankdp.rankers.links import LINKS, LOGISTIC
-from rankdp.rankers.newton import Fit
 from rankdp.rankers.proven_fit import fit_within
 
 links = pytest.mark.parametrize("name", LINKS)

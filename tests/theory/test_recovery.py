@@ -12,7 +12,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.theory import decoders, fixed_scores, recovery
 from rankdp.theory.assumed_laws import Tabulated, score_law
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
-from rankdp.theory.noises.constants import order_constants
+from rankdp.theory.recovery import order_constants
 from rankdp.theory.score_laws import Exponential, Normal, Uniform
 
 pytestmark = pytest.mark.slow

@@ -1,8 +1,7 @@
 """Attack: what an attacker learns from a release."""
 
-from rankdp.attack.inference import infer, success_curve, success_probability
+from rankdp.attack.inference import infer, position_attack, success_curve, success_probability
 from rankdp.attack.membership import membership_experiment, score_attack
-from rankdp.attack.position import position_attack
 from rankdp.attack.signature import signature_attack
 
 __all__ = [

@@ -7,9 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rankdp.attack.inference import Success
+from rankdp.attack.inference import PositionAttack, Success
 from rankdp.attack.membership import Membership
-from rankdp.attack.position import PositionAttack
 from rankdp.attack.signature import CURATOR, SignatureAttack
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import COLOURS, SERIES, drawing

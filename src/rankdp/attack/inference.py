@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,9 +27,13 @@ from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_ord
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.kemeny import kemeny
+from rankdp.report.plots import SERIES
 from rankdp.theory import mallows as theory
 from rankdp.theory.permutations import all_permutations, moves, places
-from rankdp.types import Longs
+from rankdp.types import Floats, Longs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 EXACT_UP_TO = 7
 _TABLE_UP_TO = 6  # items up to which all pairs of rankings fit a table
@@ -183,10 +188,8 @@ def success_curve(
     epsilon
         A number for every release; or "adaptive" for (m-1)/sqrt(N), or "adaptive-log" for (m-1) log(N)/sqrt(N), as in
         Figures 5 and 6 of Xu.
-    repetitions
-        How many independent attacks are simulated for each N.
-    bits
-        Where the draws come from; ``SeededBits(0)`` if not given.
+    repetitions, bits
+        As in ``success_probability``, for each N.
     """
     curve, bits = [], bits or SeededBits(0)
     for count in releases:
@@ -212,3 +215,72 @@ def _relative_places(items: int) -> Longs:
     """Row x, column y: where the relative permutation s, y[j] = x[s[j]], stands in lexicographic order."""
     every = all_permutations(items)
     return np.stack([places(inverse[every]) for inverse in np.argsort(every, axis=1)])
+
+
+@dataclass(frozen=True, slots=True)
+class PositionAttack:
+    """What the attacker believed before and believes after; positions count from 1."""
+
+    landed: int
+    prior: Floats
+    posterior: Floats
+    epsilon: float
+
+    @property
+    def odds_factor(self) -> float:
+        """The largest change of the odds between two positions: never above e^epsilon."""
+        possible = self.prior > 0
+        change = self.posterior[possible] / self.prior[possible]
+        return float(change.max() / change.min())
+
+    @property
+    def guess(self) -> int:
+        """The most likely position."""
+        return int(np.argmax(self.posterior)) + 1
+
+    def explain(self) -> str:
+        """The picture in words."""
+        before, after = self.prior[self.guess - 1], self.posterior[self.guess - 1]
+        return (
+            f"The synthetic ranking shows the item at position {self.landed}. The best guess is position {self.guess}: "
+            f"{after:.0%} likely, {before:.0%} before. The odds between two positions changed by a factor of at most "
+            f"{self.odds_factor:.3g}; epsilon {self.epsilon:g} allows "
+            + (f"{math.exp(self.epsilon):.3g}." if self.epsilon < 14 else f"e^{self.epsilon:g}.")
+        )
+
+    def draw(self, axes: Axes) -> None:
+        """Bars, before and after."""
+        positions = np.arange(1, len(self.prior) + 1)
+        axes.bar(positions - 0.2, self.prior, 0.4, color="0.75", label="before the release")
+        axes.bar(positions + 0.2, self.posterior, 0.4, color=SERIES[0], label="after the release")
+        axes.set(
+            xlabel="true position of the item",
+            ylabel="how likely",
+            title=f"The item was shown at position {self.landed} (epsilon {self.epsilon:g})",
+        )
+        axes.set_xticks(positions if len(positions) <= 20 else positions[:: len(positions) // 10])
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axes.legend(frameon=False)
+
+
+def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike | None = None) -> PositionAttack:
+    """What an attacker believes about an item's true position after seeing one release.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism that drew the release.
+    landed
+        The item's position in the release, from 1 for the best.
+    prior
+        How likely each true position was before, best first: numbers of at least 0 that need not add up to 1; equal if
+        not given.
+    """
+    m = mechanism.items
+    landed = whole("landed", landed, 1, m)
+    before = np.full(m, 1 / m) if prior is None else np.asarray(prior, dtype=np.float64)
+    if before.shape != (m,) or not np.isfinite(before).all() or (before < 0).any() or before.sum() <= 0:
+        raise InputError(f"prior must be {m} numbers of at least 0 that are not all 0, got {prior!r}")
+    before = before / before.sum()
+    after = before * mechanism.position_matrix()[:, landed - 1]
+    return PositionAttack(landed, before, after / after.sum(), float(mechanism.epsilon))

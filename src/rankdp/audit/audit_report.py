@@ -133,7 +133,7 @@ def audit_mechanism(
     claimed_epsilon
         The epsilon to test; the mechanism's own if not given.
     confidence
-        Of the statistical lower bounds.
+        As in ``audit_samples``.
     bits
         Where randomness comes from; seeded bits make the audit repeatable.
     """

@@ -61,12 +61,8 @@ def audit_board(
         What is claimed.
     max_per_voter
         How many comparisons of a voter count, where voters are protected.
-    delta
-        With what probability the claim may fail.
-    draws
-        The number of draws in all.
-    confidence
-        Of the lower bound.
+    delta, draws, confidence
+        As in ``audit_samples``.
     through
         "mechanism" draws from what ``rank`` draws from; "rank" calls ``rank`` itself for every draw.
     release

@@ -108,16 +108,10 @@ def audit_command(
         Its words, with ``{in}`` and ``{out}`` where the two files go.
     items
         How many items are ranked.
-    draws
-        The number of draws in all.
-    claimed_epsilon
-        What is claimed.
-    confidence
-        Of the lower bound.
-    ending
-        How the names of the files end, which says their format.
-    timeout
-        Seconds for each run.
+    draws, claimed_epsilon, confidence
+        As in ``audit_samples``.
+    ending, timeout
+        As in ``CommandSampler``.
     """
     return audit_samples(
         CommandSampler(command, ending=ending, timeout=timeout),

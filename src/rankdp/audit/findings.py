@@ -172,12 +172,8 @@ class StatisticalAudit(Audit):
 
     Parameters
     ----------
-    subject
-        What was audited, in words.
-    claimed
-        The claimed epsilon.
-    delta
-        The claimed delta.
+    subject, claimed, delta
+        As in ``ExactAudit``.
     confidence
         The confidence of ``epsilon_low``, over all events together.
     events

@@ -79,7 +79,7 @@ def attack_inference(
 def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior: str | None) -> Report:
     """Infer an item's true position from one release."""
     from rankdp.attack.attack_report import position_report
-    from rankdp.attack.position import position_attack
+    from rankdp.attack.inference import position_attack
     from rankdp.mechanisms.registry import mechanism as build
 
     try:

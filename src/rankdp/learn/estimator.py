@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -98,7 +98,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
     """What both rankers share; a subclass has ``_train`` and ``_scores``, and lists what it learns in ``_arrays``."""
 
     #: what a subclass learns: names of arrays, saved and loaded
-    _arrays: tuple[str, ...] = ()
+    _arrays: ClassVar[tuple[str, ...]] = ()
 
     # -- learning
     # ------------------------------------------------------------------------------------------------------------
@@ -229,10 +229,8 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        users
-            An n x d table of the users' features.
-        items
-            The features of other items than those of ``fit``.
+        users, items
+            As in ``predict``.
         """
         orders = np.argsort(-self.predict(users, items), axis=1, kind="stable").astype(np.int32)
         return Rankings.from_orders(orders, self._names(items))
@@ -250,12 +248,10 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        users
-            An n x d table of the users' features.
+        users, items
+            As in ``predict``.
         y
             The rankings, one for each user, in the forms that ``fit`` takes.
-        items
-            The features of other items than those of ``fit``.
         mechanism, epsilon
             What made synthetic rankings, as for ``fit``: the answer is then an unbiased estimate of the share on the
             true ones, which may leave [0, 1].

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ _CELLS = 1 << 17  # scores in one chunk
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the logistic solution, from which the psi-loss starts
 
 
+@dataclass(eq=False, repr=False)
 class LinearPairwiseRanker(PairwiseRanker):
     """A linear ranker, with labels that undo the noise where the mechanism is known.
 
@@ -72,36 +74,21 @@ class LinearPairwiseRanker(PairwiseRanker):
         Where the split and the starting points come from.
     """
 
-    _arrays = ("coef_", "interaction_")
+    _arrays: ClassVar[tuple[str, ...]] = ("coef_", "interaction_")
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        *,
-        interaction: bool = True,
-        debias: bool = True,
-        l2: float = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        max_epochs: int = 500,
-        tolerance: float = 1e-6,
-        bias: float = 0.0,
-        combine: Combine = "precision",
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.interaction = interaction
-        self.debias = debias
-        self.l2 = l2
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.max_epochs = max_epochs
-        self.tolerance = tolerance
-        self.bias = bias
-        self.combine = combine
-        self.random_state = random_state
+    loss: str = "logistic"
+    _: KW_ONLY
+    interaction: bool = True
+    debias: bool = True
+    l2: float = 1e-3
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 10
+    max_epochs: int = 500
+    tolerance: float = 1e-6
+    bias: float = 0.0
+    combine: Combine = "precision"
+    random_state: Any = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

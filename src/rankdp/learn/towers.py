@@ -11,9 +11,10 @@ slope where a pair is out of order, so its training starts from the towers that 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,76 +28,43 @@ from rankdp.types import Floats, Longs
 _LAYERS = 3
 
 
+@dataclass(eq=False, repr=False)
 class TwoTowerRanker(PairwiseRanker):
     """Two perceptrons and a dot product, with labels that undo the noise where the mechanism is known.
 
     Parameters
     ----------
-    loss : {"logistic", "exponential", "psi"}
-        The surrogate loss of a pair; see ``rankdp.learn.losses``.
+    loss, debias, l2, early_stopping, validation_fraction, patience, max_epochs, bias, combine, random_state
+        As in ``LinearPairwiseRanker``.
     hidden : int
         Units of each layer.
-    debias : bool
-        Whether labels undo the noise of the mechanism that ``fit`` is told of.
-    l2 : float
-        The weight of the squared parameters in the loss; above 0 with debiased labels.
     learning_rate : float
         The step of Adam.
     batch_size : int
         Users in a mini-batch, each with all their pairs.
-    early_stopping : bool
-        Whether to keep the epoch that is best for users who were not trained on.
-    validation_fraction : float
-        The share of users held back for that.
-    patience : int
-        How many epochs without a better one end the training.
-    max_epochs : int
-        The most epochs.
-    bias : float
-        How far labels may be biased towards 1/2 to have less variance, below 0.5; 0 for unbiased labels.
-    combine : {"precision", "users"}
-        How users with different noise are weighted: by the precision of their labels, or alike.
-    random_state : None, int or RandomState
-        Where the split and the starting points come from.
     """
 
-    _arrays = tuple(
+    _arrays: ClassVar[tuple[str, ...]] = tuple(
         f"{tower}_{what}_{layer}_"
         for tower in ("user", "item")
         for what in ("weight", "offset")
         for layer in range(_LAYERS)
     )
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        *,
-        hidden: int = 10,
-        debias: bool = True,
-        l2: float = 1e-4,
-        learning_rate: float = 0.01,
-        batch_size: int = 64,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int = 10,
-        max_epochs: int = 200,
-        bias: float = 0.0,
-        combine: Combine = "precision",
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.hidden = hidden
-        self.debias = debias
-        self.l2 = l2
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.max_epochs = max_epochs
-        self.bias = bias
-        self.combine = combine
-        self.random_state = random_state
+    loss: str = "logistic"
+    _: KW_ONLY
+    hidden: int = 10
+    debias: bool = True
+    l2: float = 1e-4
+    learning_rate: float = 0.01
+    batch_size: int = 64
+    early_stopping: bool = True
+    validation_fraction: float = 0.2
+    patience: int = 10
+    max_epochs: int = 200
+    bias: float = 0.0
+    combine: Combine = "precision"
+    random_state: Any = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,13 +25,21 @@ from rankdp.data.atomic import known_ending, new_directory, write_whole
 from rankdp.data.formats.csv import read_header
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
-from rankdp.learn.estimator import PairwiseRanker
+from rankdp.learn.estimator import History, PairwiseRanker
 from rankdp.learn.linear import LinearPairwiseRanker
 from rankdp.learn.towers import TwoTowerRanker
-from rankdp.learn.training_report import train_report
 from rankdp.privacy.exact import Real, positive
-from rankdp.report.document import Report
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import SERIES, new_figure
 from rankdp.types import Floats, Longs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rankdp.privacy.release import Release
+
+_KINDS = {"loss": "mean loss per pair", "accuracy": "share of pairs in order"}
+_USERS = ("train", "validation")
 
 USER_COLUMNS = ("user_id", "user", "voter", "voter_id", "id")
 ITEM_COLUMNS = ("item", "name", "item_name", "item_id", "id")
@@ -256,3 +264,63 @@ def _numbers(name: str, table: Any, column: str) -> Floats:
         problem = "is blank; every feature needs a number" if blank else f"must be a finite number, got {values[row]}"
         raise InputError(f"{name}, row {row + 1}: {column} {problem}")
     return values
+
+
+def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Release[Any] | None = None) -> Report:
+    """The report of a fitted model: its learning curves, the numbers of the epoch that was kept, and its settings.
+
+    Where labels are debiased, losses and accuracies are unbiased estimates of those on the true rankings, which nobody
+    has seen; they are noisier for it, and an accuracy may leave [0, 1].
+
+    Parameters
+    ----------
+    model
+        A model after ``fit``.
+    notes
+        Sentences about the data, for the reader.
+    release
+        What is promised about the rankings that the model was fitted to.
+    """
+    model._check_fitted()
+    name, settings, history = type(model).__name__, dict(model.get_params()), model.history_
+    curves = {f"{users}_{kind}": getattr(history, f"{users}_{kind}") for kind in _KINDS for users in _USERS}
+    known = {curve: values for curve, values in curves.items() if values}
+    at = history.best_epoch
+    numbers = [
+        [
+            f"{words}, epoch {at}",
+            *(f"{curves[f'{users}_{kind}'][at]:.4f}" if curves[f"{users}_{kind}"] else "–" for users in _USERS),
+        ]
+        for kind, words in _KINDS.items()
+    ]
+    return Report(
+        title=f"Training of a {name}",
+        records=[
+            {"epoch": epoch, **{curve: values[epoch] for curve, values in known.items()}}
+            for epoch in range(len(history))
+        ],
+        facts=lambda: {"model": name, "settings": settings, "curves": asdict(history), "notes": list(notes)},
+        tables=[
+            Table(["", "train users", "validation users"], numbers),
+            Table(["setting", "value"], [[setting, str(value)] for setting, value in settings.items()]),
+        ],
+        words=notes,
+        footer=[f"{len(history)} epochs; training ended: {history.stopped}."],
+        figure=lambda: _curves(history, f"{name}, {settings.get('loss')} loss"),
+        release=release,
+    )
+
+
+def _curves(history: History, title: str) -> Figure:
+    """Loss and accuracy by epoch, of training and validation users."""
+    figure, panels = new_figure(2, 10, 3.8)
+    for panel, (kind, words) in zip(panels, _KINDS.items(), strict=True):
+        for colour, users in zip(SERIES, _USERS, strict=False):
+            if curve := getattr(history, f"{users}_{kind}"):
+                start = int(kind == "accuracy" and curve[0] == 0 and len(curve) > 1)  # before it all items tie
+                panel.plot(range(start, len(curve)), curve[start:], color=colour, label=f"{users} users")
+        panel.axvline(history.best_epoch, color="0.7", linewidth=0.8, linestyle=":", label="kept")
+        panel.set(xlabel="epoch", ylabel=words)
+        panel.legend(frameon=False)
+    figure.suptitle(title)
+    return figure

@@ -113,30 +113,12 @@ def privatize_scores_file(
         The file to read.
     target
         The file to write; that it can be written is made sure of before anything is charged.
-    epsilon
-        How much the release may give away about one score: smaller is more private. Noise of a ball has none.
-    bounds
-        Two public numbers that every score lies between, known beforehand and never read from the scores.
-    noise
-        "laplace", "gaussian", "generalized-normal", "staircase" or "ball"; see ``rankdp.mechanisms.scores``.
-    delta
-        For gaussian noise, generalized-normal noise with p above 1, and ball noise.
-    p
-        The shape of generalized-normal or ball noise.
-    gamma
-        The first stair of staircase noise, as a share of the range.
-    outside
-        What happens to a score outside the bounds: "refuse", or "clip" to move it to the nearest bound.
-    clamp_output
-        Move noisy scores back into the bounds, which costs no privacy but biases their averages.
+    epsilon, bounds, noise, delta, p, gamma, outside, clamp_output, ledger, bits
+        As in ``privatize_scores``.
     item_column
         The column with the names, where it is not called item, name or id.
     score_column
         The column with the scores, where it is not called score or value.
-    ledger
-        The budget to charge, before anything is drawn.
-    bits
-        Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     """
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read

@@ -34,9 +34,8 @@ import numpy as np
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import fixed_point
-from rankdp.rankers.bradley_terry import first_guess, problem_of
+from rankdp.rankers.bradley_terry import Solver, first_guess, newton, norm, pair_starts, problem_of
 from rankdp.rankers.links import Link
-from rankdp.rankers.newton import Solver, newton, norm, pair_starts
 from rankdp.types import Floats
 
 SMALLEST_NORM = 2.0**-100

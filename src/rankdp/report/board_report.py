@@ -42,12 +42,10 @@ def write_board(release: Release[Leaderboard], path: str | PathLike[str], title:
 
     Parameters
     ----------
-    release
-        What ``rankdp.rank`` returned.
+    release, title
+        As in ``board_report``.
     path
         A file that ends with .csv, .json, .html, .png, .svg or .pdf; a CSV gets its guarantee in PATH.release.json.
-    title
-        The heading of the page or picture.
     """
     board_report(release, title).write(path)
 

@@ -7,7 +7,7 @@ function: the chance that a score uniform in (a, b) plus noise exceeds t is sigm
 
 The probability that the order is wrong, expanded in sigma (Theorem 3.6):
 P_e = c1 sigma + c2 sigma^2 + c3 sigma^3 + ... With the law's integrals (see ``score_laws``: I_k, q', q'', D) and the
-noise's moments (see ``noises.constants``), the alpha_k of the theorem are
+noise's moments (see ``OrderConstants``), the alpha_k of the theorem are
 
 * alpha_1(0) = (n)_2 I2 E[V+]; alpha_1'(0) = (n)_2 (q' - (n-2) I3) / 2, the same for every noise of variance one;
   alpha_1''(0)/2 = (n)_2 (q'' - (n-2) D + (n-2)(n-3) I4) E[V+^3] / 6;
@@ -30,7 +30,7 @@ import scipy
 
 from rankdp.checks import positive, whole
 from rankdp.errors import Unsupported
-from rankdp.theory.noises.constants import order_constants
+from rankdp.theory.noises.radial import Ball, GeneralizedNormal
 from rankdp.theory.noises.score_noise import ScoreNoise, check_independent, grow
 from rankdp.theory.quadrature import halved, spread, stieltjes, unit_rule
 from rankdp.theory.score_laws import ScoreLaw
@@ -350,3 +350,66 @@ def _third(n: int, noise: ScoreNoise, law: ScoreLaw) -> float:
     far = n4 * (i2 * law.correlation_slope - (n - 4) * i2 * i3 - i4) * c.square_far / 2
     three = n4 * i4 * c.chain + n5 * i2 * i3 * c.pair_single + n6 * i2**3 * c.triple / 6
     return n2 * curvature * c.cube / 6 - near - far + three
+
+
+_DEGREES = (1, 2, 2, 3, 3, 3, 3, 3, 3)
+
+
+class OrderConstants(NamedTuple):
+    """The noise's part: E of products of positive parts x+ = max(x, 0) of the differences V_i = N_(i+1) - N_i.
+
+    Neighbours are i, i+1, which share a noise; far is anything further apart. With L(z) = E(N - z)+, M(z) = E(N - z)+^2
+    and a noise of variance one, so that E[V+^2] = 1: E[V1+ V2+] = E[L(N) L(-N)], for normal noise (sqrt(3)/2 - pi/6)/pi
+    = 0.108998, E[V1+^2 V2+] = E[M(-N) L(N)], and E[V1+ V2+ V3+] likewise, from running integrals. For the uniform ball
+    moments of degree k are those of the generalised normal times a number (``Ball.degree_factor``).
+    """
+
+    single: float  #: E[V+]
+    pair: float  #: E[V1+ V2+]
+    far: float  #: E[V1+ V3+]
+    cube: float  #: E[V+^3]
+    square_pair: float  #: E[V1+^2 V2+]
+    square_far: float  #: E[V1+^2 V3+]
+    chain: float  #: E[V1+ V2+ V3+]
+    pair_single: float  #: E[V1+ V2+ V4+]
+    triple: float  #: E[V1+ V3+ V5+]
+
+
+@lru_cache(maxsize=128)
+def order_constants(noise: ScoreNoise) -> OrderConstants:
+    """The constants of a noise, to about 1e-8 (1e-6 for a staircase)."""
+    if isinstance(noise, Ball) and not noise.independent:
+        base = order_constants(GeneralizedNormal(noise.p))
+        return OrderConstants(*(value * noise.degree_factor(k) for value, k in zip(base, _DEGREES, strict=True)))
+    far = 1.0  # third moments reach as far out
+    while far**4 * float(noise.survival(far)) > 1e-14:
+        far *= 1.25
+    positive = np.geomspace(1e-6, far, 4096)
+    edges = np.concatenate([-positive[::-1], [0.0], positive])
+    fine, coarse = _moments(noise, edges), _moments(noise, edges[::2])
+    pair, cube, square_pair, chain = (float(value) for value in (4 * fine - coarse) / 3)
+    single = noise.mean_difference / 2
+    return OrderConstants(single, pair, single**2, cube, square_pair, single, chain, pair * single, single**3)
+
+
+def _moments(noise: ScoreNoise, edges: Floats) -> Floats:
+    """(pair, cube, square_pair, chain) on these edges, with an error of the second order in their width."""
+    width = np.diff(edges)
+    mass = np.where(edges[1:] < 0, np.diff(noise.cdf(edges)), -np.diff(noise.survival(edges)))
+
+    def above(values: Floats) -> Floats:
+        """The integral of values from each edge upwards."""
+        cells = (values[1:] + values[:-1]) / 2 * width
+        return np.concatenate([np.cumsum(cells[::-1])[::-1], [0.0]])
+
+    def running(values: Floats) -> Floats:
+        """E[values; N < edge]."""
+        return np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2 * mass)])
+
+    excess = noise.excess(edges)
+    square = 2 * above(excess)
+    cube = 3 * above(square)
+    mirrored = excess[::-1]
+    lower, first = running(mirrored), running(edges * mirrored)
+    products = (excess * mirrored, cube, square[::-1] * excess, excess * (edges * lower - first))
+    return np.array([float(running(product)[-1]) for product in products])

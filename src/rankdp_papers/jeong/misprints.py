@@ -12,9 +12,8 @@ from rankdp.planning.score_plans import ScoreVector
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
 from rankdp.theory.decoders import Simulated, error_probability
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, noise, rdp_inverse
-from rankdp.theory.noises.constants import order_constants
 from rankdp.theory.quadrature import log_trapezoid
-from rankdp.theory.recovery import first_order, taylor_coefficients
+from rankdp.theory.recovery import first_order, order_constants, taylor_coefficients
 from rankdp_papers.experiment import Cell, Row, exact_row
 from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
 

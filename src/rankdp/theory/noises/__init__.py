@@ -11,10 +11,9 @@ from typing import Any
 
 from rankdp.checks import number, one_of, positive
 from rankdp.errors import InputError
-from rankdp.theory.noises.families import Gaussian, Laplace
+from rankdp.theory.noises.families import Gaussian, Laplace, Staircase
 from rankdp.theory.noises.radial import Ball, GeneralizedNormal
 from rankdp.theory.noises.score_noise import ScoreNoise, check_alpha, grow
-from rankdp.theory.noises.staircase import Staircase
 
 __all__ = [
     "NOISES",
