@@ -66,39 +66,36 @@ class Optimal(TableMechanism):
         return weights
 
     def _solve(self) -> Floats:
-        from scipy.optimize import linprog
-        from scipy.sparse import coo_array
-
         if self.epsilon > _ULAM_FROM:
             return np.eye(1, len(self._permutations)).ravel()
+        import highspy
+
         neighbours = neighbour_places(self.items)
         count, degree = neighbours.shape
         # Turning a ranking and its copy upside down changes nothing, so mirror images share a variable.
         mirror = places((self.items - 1 - self._permutations)[:, ::-1])
-        variable, of = np.unique(np.minimum(mirror, np.arange(count)), return_inverse=True)
+        of = np.unique(np.minimum(mirror, np.arange(count)), return_inverse=True)[1]
         left, right = np.repeat(of, degree), of[neighbours.ravel()]
-        pairs = np.unique(np.stack([left, right], axis=1)[left != right], axis=0)
-        rows = np.arange(len(pairs))
-        entries = np.concatenate([np.ones(len(pairs)), np.full(len(pairs), -math.exp(float(self.epsilon)))])
-        constraint = coo_array(
-            (entries, (np.concatenate([rows, rows]), np.concatenate([pairs[:, 0], pairs[:, 1]]))),
-            shape=(len(pairs), len(variable)),
-        )
-        size = np.bincount(of)
-        gain = np.bincount(of, weights=concordance(self._permutations))
-        result = linprog(
-            -gain,
-            A_ub=constraint.tocsr(),
-            b_ub=np.zeros(len(pairs)),
-            A_eq=size[None, :],
-            b_eq=[1.0],
-            method="highs",
-        )
-        if result.x is None:
+        pairs = np.unique(np.stack([left, right], axis=1)[left != right], axis=0).astype(np.int32)
+        size = np.bincount(of).astype(np.float64)
+        gain = np.bincount(of, weights=concordance(self._permutations)).astype(np.float64)
+        zeros, free = np.zeros(len(size)), np.full(len(pairs), -np.inf)
+        none, every = np.empty(0, dtype=np.int32), np.arange(len(size), dtype=np.int32)
+        solver = highspy.Highs()  # type: ignore[no-untyped-call]
+        solver.setOptionValue("output_flag", False)
+        solver.setOptionValue("threads", 1)
+        solver.addCols(len(size), -gain, zeros, zeros + np.inf, 0, none, none, np.empty(0))
+        solver.addRow(1.0, 1.0, len(size), every, size)
+        entries = np.tile([1.0, -math.exp(float(self.epsilon))], len(pairs))
+        starts = np.arange(0, 2 * len(pairs), 2, dtype=np.int32)
+        solver.addRows(len(pairs), free, np.zeros(len(pairs)), 2 * len(pairs), starts, pairs.ravel(), entries)
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise Unsupported(
-                f"the linear programme for {self.items} items at epsilon {self.epsilon} failed: {result.message}"
+                f"the linear programme for {self.items} items at epsilon {self.epsilon} failed: "
+                f"{solver.modelStatusToString(solver.getModelStatus())}"
             )
-        return np.asarray(result.x)[of]
+        return np.array(solver.getSolution().col_value)[of]
 
     def exact_law(self, bits: int) -> EnclosedLaw:
         """The weights themselves."""
