@@ -1,12 +1,21 @@
-"""The inference attack (Xu, Section 4): N synthetic rankings of one secret ranking, and the most likely secret.
+"""Attacks on synthetic rankings: the most likely secret behind N of them, and where one item stood.
 
-The attacker knows the mechanism and takes the ranking x that makes the releases y_1, …, y_N most likely,
+The inference attack (Xu, Section 4) sees N synthetic rankings y_1, …, y_N of one secret ranking. The attacker knows the
+mechanism and takes the ranking x that makes them most likely,
 
     argmax over x of sum over i of log P(y_i | x).
 
 For the Kendall mechanism this is Kemeny's ranking of the releases (docs/theory.md). For the others it is searched among
 all rankings of up to seven items, where it is exact, and above by moving one item at a time from Kemeny's ranking for
 as long as that helps, where it is not known to be.
+
+The position attack asks what one release tells about where *my* item stood. The attacker has a prior over the item's
+position and supposes nothing about the other items (all their orders equally likely). Then the release matters only
+through the position b where the item landed, and
+
+    posterior(a) = prior(a) M[a, b] / sum over a' of prior(a') M[a', b],    M the mechanism's position matrix.
+
+eps-ranking DP says that no two positions' odds change by more than e^eps.
 """
 
 from __future__ import annotations
