@@ -15,7 +15,7 @@ _SHOWN = 30  # claims up to which all are printed; above, the report has them
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--full", is_flag=True, help="Run at the papers' own sizes: about 90 minutes on two cores instead of 7.")
+@click.option("--full", is_flag=True, help="Run at the papers' own sizes, which takes many times as long.")
 @click.option(
     "--output",
     "-o",

@@ -160,10 +160,6 @@ _INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reprod
 `rankdp reproduce xu/figure2` (one of them). Tables come as Parquet and CSV, figures as PNG and SVG, and everything on
 one page, `report.html`. Finished parts are kept: an interrupted run continues where it stopped.
 
-On two cores the quick grid takes between 6 and 8 minutes. The papers' own sizes take 26 minutes without `xu/figure7`
-and give the same verdicts. `xu/figure7` was not run whole at its own size: by what a part of it took, it takes about an
-hour.
-
 The data sets of Xu's Figure 8 and Cai's Figures 4 to 7 are looked for in the directory that `RANKDP_DATA` names
 ([formats](../formats.md) says where to get them), and Xu's Figure 7 needs `rankdp[learn]`; without them these figures
 say so, and the rest runs."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from rankdp.errors import InputError
@@ -17,6 +20,8 @@ from rankdp_papers.specification import Specification
 from rankdp_papers.verdicts import Verdict, judge, select
 
 NUMBER = re.compile(r"\{[^{}]*\}")
+_TAKE: Mapping[str, Callable[[Sequence[float]], float]] = {"smallest": min, "largest": max, "mean": fmean}
+_COMPARISONS: Mapping[str, Callable[[float, float], float]] = {"minus": operator.sub, "over": operator.truediv}
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,12 @@ class Reproduced:
 
 
 def filled(text: str, rows: Sequence[Row]) -> str:
-    """The text with each ``{method = "kendall", items = 5, show = ".2f"}`` replaced by the value that it selects.
+    """The text with each ``{method = "kendall", items = 5, show = ".2f"}`` replaced by the number that it selects.
 
-    Beside columns (see ``verdicts.select``) it takes ``show``, a format, and ``take``: smallest or largest, where
-    several rows are meant. A point that this size of the run does not have is said to be not run.
+    Beside columns (see ``verdicts.select``) it takes ``show``, a format; ``take``, the smallest, largest or mean where
+    several rows are meant; ``of``, a column to show instead of the value; ``minus`` and ``over``, a name with which
+    each row is compared, for the difference or ratio of the two values. A point that this size of the run does not have
+    is said to be not run.
     """
     return NUMBER.sub(lambda match: _number(match.group(), rows), " ".join(text.split()))
 
@@ -75,10 +82,23 @@ def _number(wanted: str, rows: Sequence[Row]) -> str:
         columns = tomllib.loads(f"number = {wanted}")["number"]
     except tomllib.TOMLDecodeError as problem:
         raise InputError(f"seen: {wanted} must be an inline table of TOML: {problem}") from None
-    show, take = columns.pop("show", ".2g"), columns.pop("take", None)
-    values = {row["value"] for row in select(rows, columns)}
+    show, take, of = columns.pop("show", ".2g"), columns.pop("take", None), columns.pop("of", "value")
+    compare = {name: columns.pop(name) for name in _COMPARISONS if name in columns}
+    chosen = select(rows, columns)
+    values = [row[of] for row in chosen]
+    for name, other in compare.items():
+        pairs = _side_by_side(chosen, rows, other)
+        values = [_COMPARISONS[name](first["value"], second["value"]) for first, second in pairs]
     if not values:
         return "(not run)"
-    if take is None and len(values) > 1:
-        raise InputError(f"seen: {wanted} must select one value, got {len(values)}")
-    return format(max(values) if take == "largest" else min(values), show)
+    if take is None and len(set(values)) > 1:
+        raise InputError(f"seen: {wanted} must select one value, got {len(set(values))}")
+    return format(_TAKE[take or "smallest"](values), show)
+
+
+def _side_by_side(chosen: Sequence[Row], rows: Sequence[Row], other: str) -> Iterator[tuple[Row, Row]]:
+    """Each of the chosen rows, and the row that differs from it in one column only, which has ``other``."""
+    for row, beside in itertools.product(chosen, rows):
+        different = [beside[name] for name in row if name not in ("value", "error") and row[name] != beside[name]]
+        if different == [other]:
+            yield row, beside

@@ -46,6 +46,21 @@ def test_numbers_in_texts_come_from_the_table():
 
 
 @pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        ('{items = 5, method = "kendall", minus = "laplace", show = ".3f"}', "0.251"),
+        ('{items = 9, method = "kendall", over = "laplace"}', "4"),
+        ('{method = "kendall", minus = "laplace", take = "mean", show = ".4f"}', "4.6255"),
+        ('{method = "kendall", take = "mean", show = ".4f"}', "6.3755"),
+        ('{method = "laplace", of = "items", take = "largest"}', "9"),
+        ('{items = 7, method = "kendall", over = "laplace"}', "(not run)"),
+    ],
+)
+def test_numbers_are_compared_and_averaged(wanted: str, shown: str):
+    assert filled(wanted, ROWS) == shown
+
+
+@pytest.mark.parametrize(
     ("wanted", "words"),
     [
         ("{items = 9}", "must select one value, got 2"),
