@@ -35,6 +35,7 @@ from rankdp.publish.privatize import privatize_file as privatize_file
 from rankdp.publish.rank import rank as rank
 from rankdp.publish.scores import privatize_scores as privatize_scores
 from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
+from rankdp.publish.synthetic_ballots import synthetic_ballots as synthetic_ballots
 from rankdp.report.board_report import write_board as write_board
 from rankdp.version import __version__ as __version__
 from rankdp_papers.reproduction import reproduce as reproduce
