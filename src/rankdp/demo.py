@@ -107,7 +107,7 @@ def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> No
     """The expected share of pairs each mechanism keeps in order, against epsilon: known before any data are seen."""
     kept: dict[str, list[float]] = {}
     for epsilon in epsilons:
-        for candidate in candidates(items, epsilon):
+        for candidate in candidates(items, epsilon, objective="concordance"):
             kept.setdefault(type(candidate).name, []).append(candidate.expected_concordance())
     for name in sorted(kept, key=lambda name: -kept[name][-1]):
         axes.plot(epsilons, kept[name], color=COLOURS[name], label=name)

@@ -111,7 +111,7 @@ def test_on_the_command_line(tmp_path):
     run = CliRunner()
     told = run.invoke(cli, ["privatize", str(poll), str(private), "-e", "3", "--objective", "aggregate"])
     assert told.exit_code == 0, told.output
-    assert "needs the fewest respondents for 3 items at epsilon 3" in told.output
+    assert "needs the fewest respondents, for 3 items at epsilon 3" in told.output
     told = run.invoke(cli, ["aggregate", str(private), "--json"])
     assert [row["item"] for row in json.loads(told.output)["items"]] == ["x", "y", "z"]
     told = run.invoke(cli, ["aggregate", str(private), "-o", str(tmp_path / "out.csv")])

@@ -113,7 +113,7 @@ class Combinations(RuleBasedStateMachine):
         table=st.sampled_from(["first.csv", "all.csv", "twice.csv"]),
         epsilon=epsilons,
         mechanism=mechanisms,
-        objective=st.sampled_from(["concordance", "aggregate"]),
+        objective=st.sampled_from(["balanced", "concordance", "aggregate"]),
         ledger=st.sampled_from([None, "a", "a", "b"]),
         file_name=st.sampled_from([None, "rankings.csv", "rankings.parquet", "missing/rankings.csv"]),
         answers=st.booleans(),

@@ -9,16 +9,16 @@ import pytest
 import rankdp
 from rankdp.errors import InputError, RankdpError
 from rankdp.mechanisms import MECHANISMS, Personal, candidates, mechanism, why
+from rankdp.mechanisms.registry import respondents_for_one
+
+SETTINGS = [(2, 1), (5, 1), (6, 4), (8, 2), (12, 1), (50, 1), (50, 4), (100, 2), (300, 9)]
 
 
-@pytest.mark.parametrize(
-    ("items", "epsilon"), [(2, 1), (5, 1), (6, 4), (8, 2), (12, 1), (50, 1), (50, 4), (100, 2), (300, 9)]
-)
+@pytest.mark.parametrize(("items", "epsilon"), SETTINGS)
 def test_auto_keeps_the_most_of_the_order(items, epsilon):
-    chosen = mechanism("auto", items, epsilon)
-    ranked = candidates(items, epsilon)
-    best = next(one for one in ranked if one.taken_by_auto)
-    assert (chosen.name, chosen.items, chosen.epsilon) == (best.name, items, epsilon)
+    chosen = mechanism("auto", items, epsilon, objective="concordance")
+    ranked = candidates(items, epsilon, objective="concordance")
+    assert (chosen.name, chosen.items, chosen.epsilon) == (ranked[0].name, items, epsilon)
     kept = [round(one.expected_concordance(), 9) for one in ranked]  # ties keep the order of the registry
     assert kept == sorted(kept, reverse=True)
     for name, cls in MECHANISMS.items():
@@ -26,34 +26,83 @@ def test_auto_keeps_the_most_of_the_order(items, epsilon):
             assert name not in [type(one).name for one in ranked]
             continue
         assert round(mechanism(name, items, epsilon).expected_concordance(), 9) <= kept[0]
+
+
+@pytest.mark.parametrize(("items", "epsilon"), SETTINGS)
+def test_the_balance_keeps_most_among_those_that_cost_at_most_twice_the_best(items, epsilon):
+    chosen = mechanism("auto", items, epsilon)
+    everything = candidates(items, epsilon, objective="concordance")
+    cost = {one: respondents_for_one(one) for one in everything}
+    fewest = min(needed for needed in cost.values() if needed is not None)
+    assert cost[chosen] <= 2 * fewest
+    for other in everything:
+        if cost[other] is not None and cost[other] <= 2 * fewest:
+            assert round(other.expected_concordance(), 9) <= round(chosen.expected_concordance(), 9)
     said = why(chosen)
-    assert said.startswith(f"{chosen.name} keeps {best.expected_concordance():.1%} of all pairs")
-    assert f"{items} items at epsilon {epsilon}" in said
-    for one in ranked:
-        assert one.name == chosen.name or f"{type(one).name} {one.expected_concordance():.1%}" in said
+    assert said.startswith(f"{chosen.name} keeps most pairs in order among")
+    assert f"{items} items at epsilon {epsilon}: {chosen.expected_concordance():.1%} and {cost[chosen]:,.3g} (" in said
+    for other in everything:
+        needed = "never" if cost[other] is None else f"{cost[other]:,.3g}"
+        assert other is chosen or f"{type(other).name} {other.expected_concordance():.1%} and {needed}" in said
+
+
+@pytest.mark.parametrize(("items", "epsilon"), [(5, 1), (6, 2), (8, 2), (20, 2), (60, 2)])
+def test_the_default_can_be_aggregated(items, epsilon):
+    best = candidates(items, epsilon, objective="concordance")[0]
+    assert respondents_for_one(best) is None or respondents_for_one(best) > 1000  # optimal or tiers keep more
+    votes = rankdp.Rankings.from_orders(np.tile(np.arange(items), (50, 1)))
+    ranks = rankdp.aggregate(rankdp.privatize(votes, epsilon)).mean_ranks
+    assert np.isfinite(ranks.values).all()
+    assert respondents_for_one(mechanism("auto", items, epsilon)) < 50
 
 
 def test_auto_is_not_always_the_same():
-    assert {mechanism("auto", *case).name for case in [(5, 1), (8, 1), (100, 1), (100, 6)]} == {
-        "optimal",
+    assert {mechanism("auto", *case).name for case in [(2, 1), (5, 1), (6, 1), (100, 1), (100, 6)]} == {
+        "kendall",
         "ulam",
-        "noisy-ranks",
         "reinsertion",
+        "noisy-ranks",
     }
 
 
-@pytest.mark.parametrize("items", [8, 20, 60])
-def test_auto_takes_nothing_that_an_aggregate_refuses(items):
-    best = rankdp.candidates(items, 2)[0]
-    assert type(best).name in ("tiers", "ulam-tiers")  # it keeps more, and is asked for by name
-    assert mechanism("auto", items, 2).taken_by_auto
+def test_where_nothing_can_be_undone_the_balance_is_concordance(monkeypatch):
+    monkeypatch.setattr("rankdp.mechanisms.registry.serving", lambda items: ("laplace", "tiers"))
+    monkeypatch.setattr("rankdp.mechanisms.registry.respondents_for_one", lambda candidate: None)
+    assert candidates(8, 1)[0].name.startswith("tiers")
+
+
+def test_the_cost_of_noise_in_respondents():
+    assert respondents_for_one(mechanism("kendall", 2, 1)) == pytest.approx(1 / (2 / (1 + math.exp(-1)) - 1) ** 2)
+    long, longer = (respondents_for_one(mechanism("noisy-ranks", items, 2)) for items in (100, 900))
+    assert longer == pytest.approx(long, rel=0.03)
+    assert respondents_for_one(mechanism("noisy-ranks", 1001, 2)) is None
+    assert respondents_for_one(mechanism("reinsertion", 5000, 8)) > 1
+
+
+@pytest.mark.parametrize(("items", "epsilon", "top", "kept"), [(10, 2, 3, 0.68), (100, 4, 10, 0.83)])
+def test_auto_for_a_top_list_has_a_tier_for_it(items, epsilon, top, kept):
+    chosen = mechanism("auto", items, epsilon, objective="top", top=top)
+    assert chosen.top_overlap(top) > kept
+    others = candidates(items, epsilon, objective="top", top=top)[1:]
+    assert all(chosen.top_overlap(top) >= other.top_overlap(top) for other in others)
+    assert why(chosen, "top", top).startswith(f"{chosen.name} keeps {chosen.top_overlap(top):.1%} of the top {top} for")
+    assert mechanism("auto", 3, epsilon, objective="top", top=top).items == 3  # of shorter lists, all but the last
+
+
+def test_a_top_list_goes_with_its_objective():
+    for options in ({"top": 3}, {"objective": "top"}, {"objective": "top", "top": 0}):
+        with pytest.raises(InputError, match=r"^top"):
+            mechanism("auto", 10, 1, **options)
 
 
 def test_optimal_is_the_best_where_it_exists():
     for items in range(2, 6):
         for epsilon in (0.5, 1, 4):
             best = mechanism("optimal", items, epsilon).expected_concordance()
-            assert best >= max(one.expected_concordance() for one in candidates(items, epsilon)) - 1e-6
+            assert (
+                best
+                >= max(one.expected_concordance() for one in candidates(items, epsilon, objective="concordance")) - 1e-6
+            )
 
 
 def test_names():

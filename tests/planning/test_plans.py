@@ -311,3 +311,20 @@ print(*sorted({"numba", "scipy.stats", "pandas", "pyarrow", "matplotlib"} & set(
 def test_plans_do_without_what_takes_long_to_load():
     found = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
+
+
+def test_a_plan_for_a_ranking_says_what_an_aggregate_needs_and_what_auto_takes():
+    made = rankdp.plan("ranking", items=6, epsilon=2)
+    told = {choice.name: choice.accuracy["respondents"] for choice in made.choices}
+    assert made.recommended.name == "optimal"
+    assert told["optimal"] > 1000 > 10 > told["ulam"]
+    assert math.isnan(told["tiers"])
+    assert "By default auto takes ulam" in made.explain()
+    assert "By default" not in rankdp.plan("ranking", items=6, epsilon=4).explain()
+
+
+def test_a_plan_for_a_top_list_has_a_tier_for_it():
+    made = rankdp.plan("ranking", items=10, epsilon=2, top=3)
+    assert made.recommended.name == "tiers-3-7"
+    assert made.recommended.accuracy["overlap"] == mechanism("auto", 10, 2, objective="top", top=3).top_overlap(3)
+    assert "tiers-3-7" not in [choice.name for choice in rankdp.plan("ranking", items=10, epsilon=2).choices]

@@ -35,7 +35,9 @@ _questions = options(
     click.option(
         "--overlap", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of the true top K."
     ),
-    click.option("--top", type=int, metavar="K", help="Length of the top list for --overlap.  [default: 3]"),
+    click.option(
+        "--top", type=int, metavar="K", help="Length of the top list, which is what matters then.  [default: 3]"
+    ),
 )
 _intervals = options(
     click.option(

@@ -36,13 +36,15 @@ if TYPE_CHECKING:
     "--mechanism",
     type=MECHANISM_OR_AUTO,
     default="auto",
-    help="How the noise is drawn; auto takes the most accurate one for the number of items and epsilon.",
+    help="How the noise is drawn; auto takes the best one at --objective for the number of items and epsilon.",
 )
 @choice(
     "--objective",
-    ["concordance", "aggregate"],
-    help="What auto maximises: pairs of items kept in order, or the precision of `rankdp aggregate`.",
+    ["balanced", "concordance", "aggregate", "top"],
+    help="What auto maximises: pairs of items kept in order, the precision of `rankdp aggregate`, a balance of both, "
+    "or the share of the first --top items that stay among the first.",
 )
+@click.option("--top", type=int, metavar="K", help="With --objective top: the length of the top list.")
 @click.option(
     "--tiers",
     callback=sizes_of_tiers,
@@ -136,4 +138,4 @@ def _say_choice(release: Release[Any]) -> None:
     if facts["asked_for"] == "auto" and len(facts["choices"]) == 1:
         (choice,) = facts["choices"]
         chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
-        say(why(chosen, facts["objective"]))  # type: ignore[arg-type]
+        say(why(chosen, facts["objective"], facts.get("top")))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ and the figures. The order is that of simplicity, which decides between equals.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -27,10 +28,14 @@ from rankdp.mechanisms.rankings.ulam import Ulam, UlamTiers
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 
-Objective = Literal["concordance", "aggregate"]
-"""What the best mechanism is best at: keeping each ranking's order, or estimating what all rankings say together."""
+Objective = Literal["balanced", "concordance", "aggregate", "top"]
+"""What "auto" is best at: both of the next two; each ranking's order; what all rankings say together; the first k."""
 
-_PAIRS_UP_TO = 50  # items up to which mechanisms are compared by their win rates
+_PAIRS_UP_TO = 10  # items up to which mechanisms are compared by their win rates: short lists are what ballots are
+_RANKS_UP_TO = (
+    200  # items up to which laws of positions are computed to choose; relative to the length they cost the same
+)
+_MOST_TIMES = 2  # as many respondents as the best one: what "balanced" gives for concordance
 _registered: dict[str, type[RankingMechanism]] = {}
 MECHANISMS: Mapping[str, type[RankingMechanism]] = MappingProxyType(_registered)
 """All ranking mechanisms by name, simple ones first."""
@@ -62,6 +67,7 @@ def register(kind: Kind) -> Kind:
         raise InputError(f"name must not be taken by another mechanism, got {name!r}, which is {known.__qualname__}")
     _registered[name] = kind
     _build.cache_clear()
+    _best.cache_clear()
     return kind
 
 
@@ -70,7 +76,8 @@ def mechanism(
     items: int,
     epsilon: Real | Iterable[Real],
     *,
-    objective: Objective = "concordance",
+    objective: Objective = "balanced",
+    top: int | None = None,
     tiers: Sequence[int] | None = None,
 ) -> RankingMechanism | Personal:
     """A ranking mechanism by name, or the best one.
@@ -84,7 +91,9 @@ def mechanism(
     epsilon
         The privacy of one item's position in one ranking: a number for everyone, or one for each voter.
     objective
-        What "auto" is best at: "concordance" or "aggregate" (see ``candidates``).
+        What "auto" is best at: "balanced", "concordance", "aggregate" or "top" (see ``candidates``).
+    top
+        With ``objective="top"``, how many items the top list has.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them.
@@ -95,19 +104,21 @@ def mechanism(
         ``Personal`` where every voter has an own epsilon; its rows are the voters in that order.
     """
     name = named(name, tiers)
-    check_choice(name, objective)
-    wanted = objective if name == "auto" else name
-    if one_each(epsilon):
-        return Personal(partial(_build, wanted, items), epsilon)
-    return _build(wanted, items, positive(cast(Real, epsilon)))
+    check_choice(name, objective, top)
+    build = partial(_best, items, objective=objective, top=top) if name == "auto" else partial(_build, name, items)
+    return Personal(build, epsilon) if one_each(epsilon) else build(positive(cast(Real, epsilon)))
 
 
-def check_choice(name: str, objective: str) -> None:
-    """Refuse an unknown name or objective."""
+def check_choice(name: str, objective: str, top: int | None = None) -> None:
+    """Refuse an unknown name or objective, and a top list where none is asked for or none is given."""
     base, sizes = read_name(str(name))
     if name != "auto" and name not in MECHANISMS and (sizes is None or not _tiered(base)):
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
     one_of("objective", objective, get_args(Objective))
+    if (objective == "top") != (top is not None):
+        raise InputError(f"top, the length of the top list, goes with objective top, got {top!r} with {objective}")
+    if top is not None:
+        whole("top", top, 1)
 
 
 def named(name: str, tiers: Sequence[int] | None) -> str:
@@ -135,18 +146,22 @@ def _tiered(name: str) -> bool:
 
 
 @lru_cache(maxsize=256, typed=True)
-def _build(wanted: str, items: int, epsilon: Fraction) -> RankingMechanism:
-    """The mechanism of this name, or the best one for this objective."""
-    if wanted in MECHANISMS:
-        return MECHANISMS[wanted](items, epsilon)
-    base, sizes = read_name(wanted)
-    if sizes is not None:
-        return cast(type[Tiered], MECHANISMS[base])(items, epsilon, sizes)
-    ranked = candidates(items, epsilon, objective=cast(Objective, wanted))
-    return next(candidate for candidate in ranked if candidate.taken_by_auto)
+def _build(name: str, items: int, epsilon: Fraction) -> RankingMechanism:
+    """The mechanism of this name."""
+    if name in MECHANISMS:
+        return MECHANISMS[name](items, epsilon)
+    base, sizes = read_name(name)
+    return cast(type[Tiered], MECHANISMS[base])(items, epsilon, sizes)
 
 
-def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance") -> list[RankingMechanism]:
+@lru_cache(maxsize=256, typed=True)
+def _best(items: int, epsilon: Fraction, objective: Objective, top: int | None) -> RankingMechanism:
+    return candidates(items, epsilon, objective=objective, top=top)[0]
+
+
+def candidates(
+    items: int, epsilon: Real, *, objective: Objective = "balanced", top: int | None = None
+) -> list[RankingMechanism]:
     """The mechanisms that can serve rankings of this length, the best first. Uses public numbers only.
 
     Parameters
@@ -158,26 +173,42 @@ def candidates(items: int, epsilon: Real, *, objective: Objective = "concordance
     objective
         "concordance" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
         Ulam takes part up to 10 items, where its concordance is known exactly.
-        "auto" takes the first that is not tiers, whose noise no aggregate can undo.
-        "aggregate" puts the one first whose unbiased win rates (above 50 items: mean ranks) have the smallest mean
-        variance, so that the fewest respondents are needed. Those whose noise cannot be undone are left out.
+        "aggregate" puts the one first whose unbiased estimates need the fewest respondents (``respondents_for_one``).
+        Those whose noise cannot be undone are left out.
+        "balanced" puts the one first that keeps most pairs in order among those that need at most twice as many
+        respondents as the best; the others are left out. Where no noise can be undone it is "concordance".
+        "top" puts the one first that keeps most of the first ``top`` items among the first. Tiers are the top list
+        and the rest.
+    top
+        With ``objective="top"``, how many items the top list has; of shorter rankings, all but the last.
 
     Returns
     -------
     list of RankingMechanism
         Those that agree to nine digits keep the order of the registry.
     """
-    one_of("objective", objective, get_args(Objective))
+    check_choice("auto", objective, top)
     exact = positive(epsilon)
+    if objective == "top":
+        k = min(cast(int, top), items - 1)
+        built = [
+            _build(named(name, [k, items - k] if _tiered(name) else None), items, exact) for name in serving(items)
+        ]
+        kept = {candidate: share for candidate in built if (share := _top_kept(candidate, k)) is not None}
+        return sorted(kept, key=lambda candidate: -kept[candidate])
     built = [_build(name, items, exact) for name in serving(items)]
-    if objective == "concordance":
-        return sorted(built, key=lambda candidate: -round(candidate.expected_concordance(), 9))
-    cost = {candidate: variance for candidate in built if (variance := _variance(candidate)) is not None}
-    if not cost:
-        raise Unsupported(
-            f"no mechanism for {items} items at epsilon {float(exact):g} has noise that an aggregate can undo"
-        )
-    return sorted(cost, key=lambda candidate: cost[candidate])
+    cost = {}
+    if objective != "concordance":
+        cost = {candidate: needed for candidate in built if (needed := respondents_for_one(candidate)) is not None}
+    if objective == "aggregate":
+        if not cost:
+            raise Unsupported(
+                f"no mechanism for {items} items at epsilon {float(exact):g} has noise that an aggregate can undo"
+            )
+        return sorted(cost, key=lambda candidate: cost[candidate])
+    most = _MOST_TIMES * min(cost.values(), default=math.inf)
+    balanced = [candidate for candidate in built if cost.get(candidate, math.inf) <= most]
+    return sorted(balanced, key=lambda candidate: -round(candidate.expected_concordance(), 9))
 
 
 def serving(items: int) -> tuple[str, ...]:
@@ -186,17 +217,49 @@ def serving(items: int) -> tuple[str, ...]:
     return tuple(name for name, kind in MECHANISMS.items() if kind.serves(items))
 
 
-def _variance(candidate: RankingMechanism) -> float | None:
-    """The mean variance of one voter's unbiased estimate to nine digits, None where there is none."""
-    estimator = pair_estimator if candidate.items <= _PAIRS_UP_TO else rank_estimator
+def respondents_for_one(candidate: RankingMechanism) -> float | None:
+    """How many respondents tell an unbiased aggregate as much as one whose true ranking is known.
+
+    1 + V/B to nine digits. V is the mean variance that the noise gives to one respondent's unbiased win rate (above 10
+    items: mean rank), B the variance between respondents who order the items at random, 1/4 (or (m^2 - 1)/12). Above
+    200 items, where no closed form is known, it is that of 200: it hardly depends on the length there.
+
+    Parameters
+    ----------
+    candidate
+        The mechanism.
+
+    Returns
+    -------
+    float or None
+        None where its noise cannot be undone.
+    """
+    items, most = candidate.items, candidate.position_law_up_to
+    pairs = items <= _PAIRS_UP_TO
+    if not candidate.undoable or (most is not None and items > most and candidate.unbiased_ranks() is None):
+        return None
     try:
-        return float(f"{estimator(candidate).mean_variance:.9g}")
+        if items > _RANKS_UP_TO and candidate.unbiased_ranks() is None:
+            candidate = _build(type(candidate).name, _RANKS_UP_TO, candidate.epsilon)
+        noise = (pair_estimator if pairs else rank_estimator)(candidate).mean_variance
+    except Unsupported:
+        return None
+    return float(f"{1 + noise / (0.25 if pairs else (candidate.items**2 - 1) / 12):.9g}")
+
+
+def _top_kept(candidate: RankingMechanism, k: int) -> float | None:
+    """The share of the first k that stay among the first k, None where it is out of reach."""
+    sized = isinstance(candidate, Tiered)
+    if not sized and candidate.items > candidate.planned_up_to.get("overlap", candidate.items):
+        return None
+    try:
+        return round(candidate.top_overlap(k), 9)
     except Unsupported:
         return None
 
 
-def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
-    """One sentence: what the choice keeps of the order, or what it costs an aggregate, and what the others would.
+def why(chosen: RankingMechanism, objective: Objective = "balanced", top: int | None = None) -> str:
+    """One sentence: what the choice keeps of the order and costs an aggregate, and what the others would.
 
     Parameters
     ----------
@@ -204,22 +267,32 @@ def why(chosen: RankingMechanism, objective: Objective = "concordance") -> str:
         The mechanism that was chosen.
     objective
         What it was chosen for (see ``candidates``).
+    top
+        With ``objective="top"``, the length of the top list.
     """
-    ranked = candidates(chosen.items, chosen.epsilon, objective=objective)
+    setting = f"{chosen.items} items at epsilon {float(chosen.epsilon):g}"
+    compared: Objective = "concordance" if objective == "balanced" else objective
+    ranked = candidates(chosen.items, chosen.epsilon, objective=compared, top=top)
     others = [other for other in ranked if other.name != chosen.name]
-    if objective == "aggregate":
-        listed = ", ".join(f"{other.name} {_variance(other):.3g}" for other in others)
-        what = "win rate" if chosen.items <= _PAIRS_UP_TO else "mean rank"
-        return (
-            f"{chosen.name} needs the fewest respondents for {chosen.items} items at epsilon "
-            f"{float(chosen.epsilon):g}: one of them adds {_variance(chosen):.3g} to the variance of an unbiased "
-            f"{what} ({listed})"
-        )
-    listed = ", ".join(f"{type(other).name} {other.expected_concordance():.1%}" for other in others)
+    if objective == "top":
+        k = min(cast(int, top), chosen.items - 1)
+        listed = ", ".join(f"{type(other).name} {other.top_overlap(k):.1%}" for other in others)
+        return f"{chosen.name} keeps {chosen.top_overlap(k):.1%} of the top {k} for {setting} ({listed})"
+    numbers = "; ".join(f"{type(other).name} {_both_numbers(other)}" for other in others)
+    reason = {
+        "balanced": "keeps most pairs in order among the mechanisms that need at most twice the fewest respondents",
+        "concordance": "keeps most pairs in order",
+        "aggregate": "needs the fewest respondents",
+    }[objective]
     return (
-        f"{chosen.name} keeps {chosen.expected_concordance():.1%} of all pairs in order on average for {chosen.items} "
-        f"items at epsilon {float(chosen.epsilon):g} ({listed})"
+        f"{chosen.name} {reason}, for {setting}: {_both_numbers(chosen)} ({numbers}); shown are the pairs kept in "
+        "order and how many respondents tell an unbiased aggregate as much as one true ranking"
     )
+
+
+def _both_numbers(candidate: RankingMechanism) -> str:
+    needed = respondents_for_one(candidate)
+    return f"{candidate.expected_concordance():.1%} and " + ("never" if needed is None else f"{needed:,.3g}")
 
 
 for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, UlamTiers, SlidingTiers, Optimal):

@@ -176,7 +176,9 @@ def plan(
     except TypeError as problem:
         raise InputError(f"a plan for {situation}: {str(problem).partition('__init__() ')[2]}") from None
     longest = described.items - 1
-    request = Request(min(3, longest) if top is None else whole("top", top, 1, longest), share("level", level))
+    if top is not None:
+        described.options = described.options_for_top(whole("top", top, 1, longest))
+    request = Request(min(3, longest) if top is None else top, share("level", level))
     if epsilon is not None:
         return _what_epsilon_buys(described, request, float(positive(epsilon)), PAIRS if top is None else TOP)
     measure = MEASURES[asked[0]]
@@ -195,7 +197,8 @@ def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, m
     *told, last = [request.phrase(kind, best.accuracy[kind.name]) for kind in known]
     given = f"{', '.join(told)} and {last}" if told else last
     sentence = f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives {given}."
-    return Plan(situation, request, measure, None, epsilon, choices, (sentence, *situation.assumptions))
+    sentences = (sentence, *situation.advice(best.name, epsilon), *situation.assumptions)
+    return Plan(situation, request, measure, None, epsilon, choices, sentences)
 
 
 def _what_accuracy_needs(situation: Situation, request: Request, measure: Measure, target: float) -> Plan:
@@ -221,6 +224,7 @@ def _what_accuracy_needs(situation: Situation, request: Request, measure: Measur
     if least > 2 * EVERYDAY:
         sentences.append(f"An epsilon of {short(least)} protects {situation.protects} hardly at all.")
         sentences += _reachable(situation, request, choices[0].name)
+    sentences += situation.advice(choices[0].name, least)
     return Plan(situation, request, measure, target, least, choices, (*sentences, *situation.assumptions))
 
 

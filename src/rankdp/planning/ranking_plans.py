@@ -7,8 +7,8 @@ import math
 from rankdp.checks import whole
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import MECHANISMS, mechanism, serving
-from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
+from rankdp.mechanisms.registry import MECHANISMS, mechanism, named, respondents_for_one, serving
+from rankdp.planning.situation import EXACT, PAIRS, RESPONDENTS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
 
 _MOST_ITEMS = 10_000
@@ -17,7 +17,7 @@ _MOST_ITEMS = 10_000
 class OneRanking(Situation):
     """One person's ranking of ``items`` items, released as a synthetic ranking."""
 
-    measures = (PAIRS, EXACT, TOP)
+    measures = (PAIRS, EXACT, TOP, RESPONDENTS)
     protects = ITEM_POSITION
 
     def __init__(self, items: int) -> None:
@@ -26,6 +26,20 @@ class OneRanking(Situation):
         self.options = serving(items)
         self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)
 
+    def options_for_top(self, k: int) -> tuple[str, ...]:
+        """With tiers for it: the top list and the rest."""
+        return (*self.options, named("tiers", [k, self.items - k]))
+
+    def advice(self, best: str, epsilon: float) -> tuple[str, ...]:
+        """What ``auto`` takes instead, if it does: the best one may be one that no aggregate can undo."""
+        balanced = mechanism("auto", self.items, epsilon)
+        if isinstance(balanced, RankingMechanism) and type(balanced).name != best:
+            return (
+                f"By default auto takes {type(balanced).name}: it keeps most pairs in order among the mechanisms that "
+                "need at most twice the fewest respondents.",
+            )
+        return ()
+
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
         built = mechanism(option, self.items, epsilon)
@@ -33,7 +47,9 @@ class OneRanking(Situation):
         try:
             if measure is PAIRS:
                 return built.expected_concordance()
-            if self.items > built.planned_up_to.get(measure.name, self.items):
+            if measure is RESPONDENTS:
+                return respondents_for_one(built) or math.nan
+            if option in MECHANISMS and self.items > built.planned_up_to.get(measure.name, self.items):
                 return math.nan
             if measure is EXACT:
                 return math.exp(built.log_prob_of_no_change())

@@ -61,7 +61,8 @@ def privatize(
     epsilon: Real | Iterable[Real] | None = None,
     *,
     mechanism: str = "auto",
-    objective: Objective = "concordance",
+    objective: Objective = "balanced",
+    top: int | None = None,
     tiers: Sequence[int] | None = None,
     listed_items_public: bool = False,
     repeated_voters: bool = False,
@@ -83,7 +84,10 @@ def privatize(
         The name of a mechanism, or "auto" for the one that is best at the objective.
     objective
         What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
-        from.
+        from, "balanced" keeps most pairs in order among those that need at most twice as many respondents as that one,
+        and "top" keeps most of the first ``top`` items among the first.
+    top
+        With ``objective="top"``, the length of the top list.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -113,9 +117,8 @@ def privatize(
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
         epsilon = None
-    run = _Run(
-        named(mechanism, tiers), objective, cast("Real | None", epsilon), listed_items_public, repeated_voters, bits
-    )
+    chosen = partial(_Run, named(mechanism, tiers), objective, top)
+    run = chosen(cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
     groups = run.look(rankings)
     run.check_voters(lambda row: rankings.voters[row])
     if answers is not None:
@@ -132,7 +135,8 @@ def privatize_file(
     epsilon: Real | None = None,
     *,
     mechanism: str = "auto",
-    objective: Objective = "concordance",
+    objective: Objective = "balanced",
+    top: int | None = None,
     tiers: Sequence[int] | None = None,
     epsilon_column: str | None = None,
     listed_items_public: bool = False,
@@ -162,7 +166,10 @@ def privatize_file(
         The name of a mechanism, or "auto" for the one that is best at the objective.
     objective
         What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
-        from.
+        from, "balanced" keeps most pairs in order among those that need at most twice as many respondents as that one,
+        and "top" keeps most of the first ``top`` items among the first.
+    top
+        With ``objective="top"``, the length of the top list.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -196,8 +203,8 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not epsilon_column")
-    name = named(mechanism, tiers)
-    start = partial(_Run, name, objective, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
+    chosen = partial(_Run, named(mechanism, tiers), objective, top)
+    start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
     listed = None if items is None else tuple(items)
     read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column)
     run = start()
@@ -293,13 +300,14 @@ class _Run:
         self,
         name: str,
         objective: Objective,
+        top: int | None,
         epsilon: Real | None,
         listed_items_public: bool,
         repeated_voters: bool,
         bits: Bits | None,
     ) -> None:
-        check_choice(name, objective)
-        self.name, self.objective = name, objective
+        check_choice(name, objective, top)
+        self.name, self.objective, self.top = name, objective, top
         self.epsilon = None if epsilon is None else positive(epsilon)
         self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
         self.bits = bits or SecureBits()
@@ -358,7 +366,7 @@ class _Run:
 
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.mechanisms:
-            chosen = build(self.name, length, epsilon, objective=self.objective)
+            chosen = build(self.name, length, epsilon, objective=self.objective, top=self.top)
             self.mechanisms[length, epsilon] = cast(RankingMechanism, chosen)
         return self.mechanisms[length, epsilon]
 
@@ -418,6 +426,7 @@ class _Run:
         parameters = {
             "asked_for": self.name,
             "objective": self.objective,
+            **({"top": self.top} if self.top else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
             "choices": [
                 {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())

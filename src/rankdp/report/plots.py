@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankdp.errors import Unsupported
+from rankdp.mechanisms.rankings.tiers import read_name
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
@@ -35,7 +36,7 @@ class _Colours(Mapping[str, str]):
         return {**noises, **{name: kind.colour for name, kind in MECHANISMS.items()}, **_METHODS}
 
     def __getitem__(self, name: str) -> str:
-        return self._all()[name]
+        return self._all()[name if name in self._all() else read_name(name)[0]]  # tiers-3-7 is tiers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())

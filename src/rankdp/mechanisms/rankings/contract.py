@@ -73,8 +73,8 @@ class RankingMechanism(ABC):
     pair_law_up_to: ClassVar[int] = 7
     #: by the name of a measure of a plan, the longest ranking for which it is quick enough to be asked
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    #: whether ``auto`` may take it; not where no aggregate can undo its noise, which one learns after epsilon is spent
-    taken_by_auto: ClassVar[bool] = True
+    #: whether an aggregate may be able to undo its noise
+    undoable: ClassVar[bool] = True
     #: whether building it takes long, so that a plan tries few epsilons
     slow: ClassVar[bool] = False
 
