@@ -14,6 +14,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms import MECHANISMS, mechanism
 from rankdp.planning.comparison_plans import ManyComparisons
 from rankdp.planning.plan import SITUATIONS, plan, short
+from rankdp.planning.plan_report import plan_report
 from rankdp.planning.ranking_plans import OneRanking
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.planning.situation import EXACT, HALF_WIDTH, MEASURES, PAIRS, TOP, Measure, Request, needed_epsilon
@@ -219,7 +220,7 @@ def test_all_ways_to_ask(situation):
 def test_top_decides_what_is_recommended():
     by_pairs, by_top = plan("ranking", items=100, epsilon=2), plan("ranking", items=100, epsilon=2, top=1)
     assert by_pairs.recommended.name == "tiers"
-    assert by_top.recommended.name == "reinsertion"
+    assert by_top.recommended.name == "tiers-1-99"
 
 
 def test_what_is_not_known_of_the_recommended_one_is_left_out():
@@ -315,12 +316,14 @@ def test_plans_do_without_what_takes_long_to_load():
 
 def test_a_plan_for_a_ranking_says_what_an_aggregate_needs_and_what_auto_takes():
     made = rankdp.plan("ranking", items=6, epsilon=2)
-    told = {choice.name: choice.accuracy["respondents"] for choice in made.choices}
     assert made.recommended.name == "optimal"
-    assert told["optimal"] > 1000 > 10 > told["ulam"]
-    assert math.isnan(told["tiers"])
-    assert "By default auto takes ulam" in made.explain()
-    assert "By default" not in rankdp.plan("ranking", items=6, epsilon=4).explain()
+    assert made.respondents["optimal"] > 1000 > 10 > made.respondents["ulam"]
+    assert made.respondents["tiers"] is None
+    told = plan_report(made)
+    assert "By default auto takes ulam" in told.words[0]
+    assert (told.tables[0].heads[-1], told.tables[0].rows[0][-1]) == ("respondents for one", "5,930")
+    assert "By default" not in plan_report(rankdp.plan("ranking", items=6, epsilon=4)).words[0]
+    assert "respondents" not in plan_report(plan("scores", epsilon=1, **PUBLIC["scores"])).records[0]
 
 
 def test_a_plan_for_a_top_list_has_a_tier_for_it():

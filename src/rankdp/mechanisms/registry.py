@@ -236,7 +236,9 @@ def respondents_for_one(candidate: RankingMechanism) -> float | None:
     """
     items, most = candidate.items, candidate.position_law_up_to
     pairs = items <= _PAIRS_UP_TO
-    if not candidate.undoable or (most is not None and items > most and candidate.unbiased_ranks() is None):
+    if ("pairs" if pairs else "ranks") not in candidate.undoable or (
+        most is not None and items > most and candidate.unbiased_ranks() is None
+    ):
         return None
     try:
         if items > _RANKS_UP_TO and candidate.unbiased_ranks() is None:

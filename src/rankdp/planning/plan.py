@@ -86,6 +86,14 @@ class Plan:
             for choice in self.choices
         }
 
+    @cached_property
+    def respondents(self) -> dict[str, float | None]:
+        """By option: how many respondents tell an unbiased aggregate as much as one true ranking, where that is known.
+
+        Not part of the choices: it may need compiled code, and the plan itself is quick.
+        """
+        return {choice.name: self.situation.respondents(choice.name, self.epsilon) for choice in self.choices}
+
     @property
     def recommended(self) -> Choice:
         """The best option for the measure that was asked for."""
@@ -112,6 +120,7 @@ class Plan:
                     "epsilon": _finite(one.epsilon),
                     **{name: _finite(value) for name, value in one.accuracy.items()},
                     "detail": {key: _finite(value) for key, value in one.detail.items()},
+                    "respondents": self.respondents[one.name],
                 }
                 for one in self.choices
             ],
@@ -197,8 +206,7 @@ def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, m
     *told, last = [request.phrase(kind, best.accuracy[kind.name]) for kind in known]
     given = f"{', '.join(told)} and {last}" if told else last
     sentence = f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives {given}."
-    sentences = (sentence, *situation.advice(best.name, epsilon), *situation.assumptions)
-    return Plan(situation, request, measure, None, epsilon, choices, sentences)
+    return Plan(situation, request, measure, None, epsilon, choices, (sentence, *situation.assumptions))
 
 
 def _what_accuracy_needs(situation: Situation, request: Request, measure: Measure, target: float) -> Plan:
@@ -224,7 +232,6 @@ def _what_accuracy_needs(situation: Situation, request: Request, measure: Measur
     if least > 2 * EVERYDAY:
         sentences.append(f"An epsilon of {short(least)} protects {situation.protects} hardly at all.")
         sentences += _reachable(situation, request, choices[0].name)
-    sentences += situation.advice(choices[0].name, least)
     return Plan(situation, request, measure, target, least, choices, (*sentences, *situation.assumptions))
 
 

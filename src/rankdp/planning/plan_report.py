@@ -29,12 +29,18 @@ def plan_report(plan: Plan) -> Report:
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
-            {"option": choice.name, "epsilon": choice.epsilon, **choice.accuracy, "recommended": place == 0}
+            {
+                "option": choice.name,
+                "epsilon": choice.epsilon,
+                **choice.accuracy,
+                **({"respondents": plan.respondents[choice.name]} if _told(plan) else {}),
+                "recommended": place == 0,
+            }
             for place, choice in enumerate(plan.choices)
         ],
         facts=plan.to_dict,
         tables=[_table(plan)],
-        words=[plan.explain()],
+        words=[f"{plan.explain()} {plan.situation.advice(plan.recommended.name, plan.epsilon)}".strip()],
         footer=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
         figure=drawing(lambda axes: draw(plan, axes), width=8, height=4.6),
     )
@@ -46,6 +52,8 @@ def _table(plan: Plan) -> Table:
     at = f"at epsilon {short(plan.epsilon)}: "
     heads = ["", *(["epsilon needed"] if plan.target is not None else [])]
     heads += [(at if place == 0 else "") + plan.request.words(measure) for place, measure in enumerate(measures)]
+    if _told(plan):
+        heads.append("respondents for one")
     rows = []
     for choice in plan.choices:
         needs = "–" if math.isnan(choice.accuracy[plan.measure.name]) else short(choice.epsilon)
@@ -54,9 +62,18 @@ def _table(plan: Plan) -> Table:
                 choice.name,
                 *([needs] if plan.target is not None else []),
                 *(measure.show(choice.accuracy[measure.name]) for measure in measures),
+                *([_count(plan.respondents[choice.name])] if _told(plan) else []),
             ]
         )
     return Table(heads, rows)
+
+
+def _told(plan: Plan) -> bool:
+    return any(needed is not None for needed in plan.respondents.values())
+
+
+def _count(respondents: float | None) -> str:
+    return "–" if respondents is None else f"{float(f'{respondents:.3g}'):,g}"
 
 
 def draw(plan: Plan, axes: Axes) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 from rankdp.checks import whole
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import MECHANISMS, mechanism, named, respondents_for_one, serving
-from rankdp.planning.situation import EXACT, PAIRS, RESPONDENTS, TOP, Measure, Request, Situation
+from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
 
 _MOST_ITEMS = 10_000
@@ -17,7 +18,7 @@ _MOST_ITEMS = 10_000
 class OneRanking(Situation):
     """One person's ranking of ``items`` items, released as a synthetic ranking."""
 
-    measures = (PAIRS, EXACT, TOP, RESPONDENTS)
+    measures = (PAIRS, EXACT, TOP)
     protects = ITEM_POSITION
 
     def __init__(self, items: int) -> None:
@@ -30,15 +31,19 @@ class OneRanking(Situation):
         """With tiers for it: the top list and the rest."""
         return (*self.options, named("tiers", [k, self.items - k]))
 
-    def advice(self, best: str, epsilon: float) -> tuple[str, ...]:
+    def respondents(self, option: str, epsilon: float) -> float | None:
+        """From the unbiased estimator of the mechanism."""
+        return respondents_for_one(cast(RankingMechanism, mechanism(option, self.items, epsilon)))
+
+    def advice(self, best: str, epsilon: float) -> str:
         """What ``auto`` takes instead, if it does: the best one may be one that no aggregate can undo."""
-        balanced = mechanism("auto", self.items, epsilon)
-        if isinstance(balanced, RankingMechanism) and type(balanced).name != best:
-            return (
-                f"By default auto takes {type(balanced).name}: it keeps most pairs in order among the mechanisms that "
-                "need at most twice the fewest respondents.",
-            )
-        return ()
+        balanced = type(cast(RankingMechanism, mechanism("auto", self.items, epsilon))).name
+        if balanced == best:
+            return ""
+        return (
+            f"By default auto takes {balanced}: it keeps most pairs in order among the mechanisms that need at most "
+            "twice the fewest respondents."
+        )
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
@@ -47,8 +52,6 @@ class OneRanking(Situation):
         try:
             if measure is PAIRS:
                 return built.expected_concordance()
-            if measure is RESPONDENTS:
-                return respondents_for_one(built) or math.nan
             if option in MECHANISMS and self.items > built.planned_up_to.get(measure.name, self.items):
                 return math.nan
             if measure is EXACT:

@@ -31,14 +31,13 @@ class Measure:
     words: str
     phrase: str
     share: bool = True
-    sign: str = ""
 
     def show(self, value: float) -> str:
         """The value as a reader wants it."""
         if math.isnan(value):
             return "–"
         if not self.share:
-            return f"{self.sign}{float(f'{value:.3g}'):,g}"
+            return f"±{value:.3g}"
         if value < 0.0005:
             return "below 0.1%" if value > 0 else "0%"
         return "above 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
@@ -68,10 +67,7 @@ PAIRS = Measure("pairs", "pairs in order", "{value} of pairs in order")
 EXACT = Measure("exact", "exact order", "the exact order with a probability of {value}")
 TOP = Measure("overlap", "top {k} kept", "{value} of the top {k} kept")
 HALF_WIDTH = Measure(
-    "half_width", "{level:.0%} interval of a score", "a {level:.0%} interval of {value} for a score", False, "±"
-)
-RESPONDENTS = Measure(
-    "respondents", "respondents for one", "one true ranking's worth for every {value} rankings", False
+    "half_width", "{level:.0%} interval of a score", "a {level:.0%} interval of {value} for a score", share=False
 )
 MEASURES = {one.name: one for one in (PAIRS, EXACT, TOP, HALF_WIDTH)}
 
@@ -116,9 +112,13 @@ class Situation(ABC):
         """What is compared where a top list of k is what matters."""
         return self.options
 
-    def advice(self, best: str, epsilon: float) -> tuple[str, ...]:
-        """What to know before taking the best option at this epsilon, a sentence each."""
-        return ()
+    def respondents(self, option: str, epsilon: float) -> float | None:
+        """How many respondents tell an unbiased aggregate as much as one true ranking, None where there is none."""
+        return None
+
+    def advice(self, best: str, epsilon: float) -> str:
+        """What to know before taking the best option at this epsilon."""
+        return ""
 
     def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
         """Public parameters of the option at this epsilon that a user would set."""

@@ -73,8 +73,8 @@ class RankingMechanism(ABC):
     pair_law_up_to: ClassVar[int] = 7
     #: by the name of a measure of a plan, the longest ranking for which it is quick enough to be asked
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    #: whether an aggregate may be able to undo its noise
-    undoable: ClassVar[bool] = True
+    #: from which of "pairs" and "ranks" an aggregate can undo its noise, at a cost that is worth comparing
+    undoable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
     #: whether building it takes long, so that a plan tries few epsilons
     slow: ClassVar[bool] = False
 

@@ -55,6 +55,7 @@ class RankLaplace(RankingMechanism):
     name: str = "laplace"
     colour: ClassVar[str] = "#CC79A7"
     position_law_up_to: ClassVar[int | None] = 1000
+    undoable: ClassVar[tuple[str, ...]] = ("ranks",)
     # probabilities are slow at large epsilon, positions take O(m^3)
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 20, "overlap": 200})
 

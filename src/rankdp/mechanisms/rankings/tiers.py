@@ -151,7 +151,7 @@ class TierSums(Worded):
 class Tiered(Worded):
     """A mechanism with tiers: their sizes are public parameters, and part of the name under which it is recorded."""
 
-    undoable: ClassVar[bool] = False
+    undoable: ClassVar[tuple[str, ...]] = ()
     # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
 
