@@ -67,7 +67,7 @@ def test_unpaid_answers_leave_less_for_a_plain_release(store, ledger):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"epsilon": "0.5"}, "ulam at epsilon 1/2"),
+        ({"epsilon": "0.5"}, "optimal at epsilon 1/2"),
         ({"mechanism": "kendall"}, "kendall at epsilon 1"),
         ({"objective": "concordance"}, "optimal at epsilon 1"),
     ],

@@ -8,6 +8,7 @@ from typing import cast
 from rankdp.checks import whole
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.registry import MECHANISMS, mechanism, named, respondents_for_one, serving
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
@@ -29,7 +30,8 @@ class OneRanking(Situation):
 
     def options_for_top(self, k: int) -> tuple[str, ...]:
         """With tiers for it: the top list and the rest."""
-        return (*self.options, named("tiers", [k, self.items - k]))
+        tiered = [name for name in self.options if issubclass(MECHANISMS[name], Tiered)]
+        return (*self.options, *(named(name, [k, self.items - k]) for name in tiered))
 
     def respondents(self, option: str, epsilon: float) -> float | None:
         """From the unbiased estimator of the mechanism."""
