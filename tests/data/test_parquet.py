@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from rankdp.data import Rankings
 from rankdp.data.files import open_rankings, open_writer
 from rankdp.data.formats import parquet
+from rankdp.data.orders import gather
 from rankdp.errors import InputError
 
 READERS = {
@@ -287,8 +288,6 @@ def test_columns_that_are_no_cells(tmp_path):
 @given(st.integers(0, 2**32 - 1), st.integers(1, 66))
 @settings(deadline=None)
 def test_gathering_vouches_for_complete_rows_only(seed, width):
-    from rankdp.data import order_kernels
-
     rng = np.random.default_rng(seed)
     expected = rng.random((5, width)).argsort(axis=1).astype(np.int32)
     if rng.random() < 0.7:
@@ -299,6 +298,6 @@ def test_gathering_vouches_for_complete_rows_only(seed, width):
     starts = 1 + np.arange(width) * (width + 65)
     codes = np.array([np.append(codes_of[j], -1)[expected[:, j]] for j in range(width)], np.int32)
     gathered = np.empty_like(expected)
-    complete = order_kernels.gather(codes, meaning, starts, gathered)
+    complete = gather(codes, meaning, starts, gathered)
     assert np.array_equal(gathered, expected)
     assert complete == (width <= 64 and all(sorted(row) == list(range(width)) for row in expected.tolist()))

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdp.data import Rankings
-from rankdp.data.order_kernels import first_broken as first_broken_compiled
-from rankdp.data.orders import first_broken
+from rankdp.data.orders import first_broken, first_broken_compiled
 from rankdp.errors import InputError
 
 

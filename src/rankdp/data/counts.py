@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.checks import whole
 from rankdp.data.rankings import Rankings
@@ -92,23 +91,31 @@ class PairCounts:
         items
             The names of the items, or how many there are.
         """
+        from scipy.sparse import coo_array
+
         names = _names(items)
-        if half_wins_right is None:
-            return cls._of(names, *_count(left, right, half_wins_left, len(names)))
         left, right = _whole("left", left, np.int32), _whole("right", right, np.int32)
-        ahead = _whole("half_wins_left", half_wins_left, np.int64)
-        behind = _whole("half_wins_right", half_wins_right, np.int64)
+        if half_wins_right is None:
+            ahead = _whole("half_wins_left", half_wins_left, np.int8)
+            if (wrong := (ahead < 0) | (ahead > 2)).any():
+                row = int(wrong.argmax())
+                rule = "half_wins_left must be 0, 1 or 2 for one comparison"
+                raise InputError(f"row {row + 1}: {rule}, got {ahead[row]}")
+            behind = 2 - ahead
+        else:
+            ahead = _whole("half_wins_left", half_wins_left, np.int64)
+            behind = _whole("half_wins_right", half_wins_right, np.int64)
         _check_rows(left, right, ahead, behind, len(names))
         _check_total(ahead, behind)
         swap = left > right
-        low, high = np.where(swap, right, left), np.where(swap, left, right)
-        ahead, behind = np.where(swap, behind, ahead), np.where(swap, ahead, behind)
-        used = np.flatnonzero((ahead > 0) | (behind > 0))
-        keys = low[used].astype(np.int64) * len(names) + high[used]
-        order = used[np.argsort(keys, kind="stable")]
-        starts = np.flatnonzero(np.diff(np.sort(keys), prepend=-1))
-        sums = (np.add.reduceat(half[order], starts) if len(order) else half[order] for half in (ahead, behind))
-        return cls._of(names, low[order[starts]], high[order[starts]], *sums)
+        halves = np.empty(len(left), np.complex128)  # one number for both sides: floats are exact up to 2^53
+        halves.real, halves.imag = np.where(swap, behind, ahead), np.where(swap, ahead, behind)
+        places = np.minimum(left, right), np.maximum(left, right)
+        table = coo_array((halves, places), shape=(len(names), len(names))).tocsr()  # which adds up equal places
+        table.eliminate_zeros()
+        first = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(table.indptr))
+        sums = (part.astype(np.int64) for part in (table.data.real, table.data.imag))
+        return cls._of(names, first, table.indices.astype(np.int32, copy=False), *sums)
 
     @classmethod
     def from_dense(cls, wins: Any, items: Iterable[Any] | None = None) -> Self:
@@ -281,23 +288,6 @@ def _labels(counts: PairCounts, directed: bool) -> Ints:
     return numbered
 
 
-def _count(left: Any, right: Any, halves: Any, items: int) -> tuple[Any, ...]:
-    """Deal rows to their smaller item and sum them there; refuse the first bad one."""
-    left, right = _whole("left", left, np.int32), _whole("right", right, np.int32)
-    halves = _whole("half_wins_left", halves, np.int8)
-    _check_lengths(left=left, right=right, half_wins_left=halves)
-    ends, words = np.empty(items + 1, np.int64), np.empty(len(left), np.uint32)
-    row = int(deal(left, right, halves, ends, words))
-    if row >= 0:
-        _check_rows(left[row:][:1], right[row:][:1], np.zeros(1), np.zeros(1), items, row)
-        raise InputError(f"row {row + 1}: half_wins_left must be 0, 1 or 2 for one comparison, got {halves[row]}")
-    # NumPy's large arrays come on huge pages, which a kernel's own do not
-    pairs = [np.empty(len(left), dtype) for dtype in _COLUMNS.values()]
-    count = int(tally_dealt(ends, words, *pairs))
-    # a copy where much room would be kept for nothing
-    return tuple(column[:count] if 2 * count > len(left) else column[:count].copy() for column in pairs)
-
-
 def _names(items: int | Iterable[Any]) -> tuple[str, ...]:
     if isinstance(items, Iterable):
         return check_items(items)
@@ -321,16 +311,12 @@ def _whole(name: str, values: Any, dtype: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
-def _check_lengths(**columns: Any) -> None:
+def _check_rows(left: Any, right: Any, ahead: Any, behind: Any, items: int) -> None:
+    """Equal lengths, indices inside the items, no item against itself, no negative half-wins."""
+    columns = {"left": left, "right": right, "half_wins_left": ahead, "half_wins_right": behind}
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
         raise InputError(f"the columns must have equal lengths, got {lengths}")
-
-
-def _check_rows(left: Any, right: Any, ahead: Any, behind: Any, items: int, start: int = 0) -> None:
-    """Equal lengths, indices inside the items, no item against itself, no negative half-wins."""
-    columns = {"left": left, "right": right, "half_wins_left": ahead, "half_wins_right": behind}
-    _check_lengths(**columns)
     inside = f"{{}} must be an item's index from 0 to {items - 1}, got {{}}"
     for name, wrong, sentence in (
         ("left", (left < 0) | (left >= items), inside),
@@ -341,74 +327,13 @@ def _check_rows(left: Any, right: Any, ahead: Any, behind: Any, items: int, star
     ):
         if wrong.any():
             row = int(wrong.argmax())
-            raise InputError(f"row {start + row + 1}: {sentence.format(name, columns[name][row])}")
+            raise InputError(f"row {row + 1}: {sentence.format(name, columns[name][row])}")
 
 
 def _check_total(ahead: Longs, behind: Longs) -> None:
     about = float(ahead.sum(dtype=np.float64)) + float(behind.sum(dtype=np.float64))  # this cannot wrap around
     if about > 2 * MOST_HALVES or int(ahead.sum()) + int(behind.sum()) > MOST_HALVES:
         raise InputError("the half-wins must add up to at most 2^53, beyond which they are not exact")
-
-
-@kernel
-def deal(left: Ints, right: Ints, halves: NDArray[np.int8], ends: Longs, words: NDArray[np.uint32]) -> int:
-    """Deal rows to their smaller item: those of item i come to lie from ends[i] to ends[i + 1].
-
-    One word per row: the larger item and, in the two lowest bits, the half-wins of the smaller one. Returns the first
-    row with an index outside the items, an item against itself, or not 0, 1 or 2 half-wins; -1 if there is none.
-    """
-    ends[:] = 0
-    items = len(ends) - 1
-    for row in range(len(left)):
-        i, j, half = left[row], right[row], halves[row]
-        if i < 0 or j < 0 or i >= items or j >= items or i == j or half < 0 or half > 2:
-            return row
-        ends[min(i, j) + 1] += 1
-    for i in range(items):
-        ends[i + 1] += ends[i]
-    place = ends[:-1].copy()
-    for row in range(len(left)):
-        i, j, half = left[row], right[row], np.int32(halves[row])
-        if i > j:
-            i, j, half = j, i, np.int32(2) - half
-        words[place[i]] = (np.uint32(j) << np.uint32(2)) | np.uint32(half)
-        place[i] += 1
-    return -1
-
-
-@kernel
-def tally_dealt(ends: Longs, words: NDArray[np.uint32], first: Ints, second: Ints, ahead: Longs, behind: Longs) -> int:
-    """Sum the dealt rows into pairs, in order; returns how many pairs there are."""
-    items = len(ends) - 1
-    seen = np.zeros(items, np.int64)
-    won = np.zeros(items, np.int64)
-    touched = np.empty(items, np.int32)
-    k = 0
-    for i in range(items):
-        count = 0
-        for place in range(ends[i], ends[i + 1]):
-            word = words[place]
-            j = np.int64(word >> np.uint32(2))
-            if seen[j] == 0:
-                touched[count] = j
-                count += 1
-            seen[j] += 1
-            won[j] += np.int64(word & np.uint32(3))
-        if count * 16 > items - i:  # walking over all the later items is quicker than sorting
-            count = 0
-            for later in range(i + 1, items):
-                if seen[later] != 0:
-                    touched[count] = later
-                    count += 1
-        else:
-            touched[:count].sort()
-        for place in range(count):
-            j = np.int64(touched[place])
-            first[k], second[k], ahead[k], behind[k] = i, j, won[j], 2 * seen[j] - won[j]
-            seen[j] = 0
-            won[j] = 0
-            k += 1
-    return k
 
 
 @kernel

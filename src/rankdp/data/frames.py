@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from rankdp.checks import one_of
 from rankdp.data.columns import Columns, recognise
-from rankdp.data.orders import LARGE, Ties, check_orders, first_broken, orders_from_long, refuse_row
+from rankdp.data.orders import (
+    LARGE,
+    Ties,
+    check_orders,
+    first_broken,
+    first_broken_compiled,
+    gather,
+    orders_from_long,
+    refuse_row,
+)
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
     Coded,
@@ -195,8 +204,6 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, 
 
     Returns the first broken row, -1 when there is none.
     """
-    from rankdp.data import order_kernels
-
     starts = np.cumsum([1, *(len(table) for table in tables[:-1])], dtype=np.int64)
     meaning = np.concatenate(tables)
     tile = max(1, _TILE_CELLS // len(columns))
@@ -205,9 +212,9 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, 
         part = orders[first : first + tile]
         for target, column in zip(codes, columns, strict=True):
             target[: len(part)] = column.codes[first : first + tile]
-        if order_kernels.gather(codes, meaning, starts, part) and len(columns) <= items:
+        if gather(codes, meaning, starts, part) and len(columns) <= items:
             continue
-        row = int(order_kernels.first_broken(part, items))
+        row = int(first_broken_compiled(part, items))
         if row >= 0:
             return first + row
     return -1

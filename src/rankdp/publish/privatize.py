@@ -382,7 +382,7 @@ class _Run:
         if ids.dtype.kind in "iu":
             keys = ids.astype(np.int64)
         else:
-            keys = np.fromiter((hash(str(voter)) for voter in ids.tolist()), np.int64, len(ids))
+            keys = np.fromiter(map(hash, map(str, ids.tolist())), np.int64, len(ids))
         self._voter_keys.append(keys)
 
     def check_voters(self, voter_of: Callable[[int], Any]) -> None:
