@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support import Scripted, assert_law, generator, precise, seeded
 
 from rankdp.privacy.cut_tables import LAST, CutTable, Weights, geometric_weights, integer_weights
-from rankdp.privacy.noise_kernels import _find, guide, look_up_stages
+from rankdp.privacy.noise import _find, guide, look_up_stages
 
 WORD = 1 << 64
 RATES = [

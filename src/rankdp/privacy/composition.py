@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, Literal
@@ -63,8 +63,7 @@ class Cost:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; rationals as text."""
-        curve = [None if value is None else to_text(value) for value in self.renyi]
-        return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta), "renyi": curve}
+        return dict(_plain(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Cost:
@@ -101,8 +100,7 @@ class Terms:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; rationals as text."""
-        exact = {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta)}
-        return {**exact, "accounting": self.accounting, "orders": list(self.orders)}
+        return dict(_plain(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Terms:
@@ -150,16 +148,6 @@ class Sums:
             tuple(own + sign * more for own, more in counts),
             self.releases + sign * other.releases,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; rationals as text."""
-        return {
-            "epsilon": to_text(self.epsilon),
-            "delta": to_text(self.delta),
-            "renyi": [to_text(value) for value in self.renyi],
-            "unbounded": list(self.unbounded),
-            "releases": self.releases,
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sums:
@@ -273,11 +261,7 @@ class Account:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the terms."""
-        parts = {
-            partition: {part: sums.to_dict() for part, sums in sorted(parts.items())}
-            for partition, parts in sorted(self.parts.items())
-        }
-        return {"mode": self.mode, "whole": self.whole.to_dict(), "parts": parts}
+        return {"mode": self.mode, "whole": _plain(self.whole), "parts": _plain(self.parts)}
 
     @classmethod
     def from_dict(cls, terms: Terms, data: Mapping[str, Any]) -> Account:
@@ -340,6 +324,17 @@ def to_text(value: Fraction) -> str:
     if max(abs(value.numerator), value.denominator).bit_length() > 3.3 * _LONGEST:
         raise InputError(f"epsilon must keep the exact total below {_LONGEST:,} digits: round it to a decimal")
     return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Plain data: rationals as text, sums and mappings of them as dictionaries."""
+    if isinstance(value, Fraction):
+        return to_text(value)
+    if is_dataclass(value):
+        return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in sorted(value.items())}
+    return [*map(_plain, value)] if isinstance(value, tuple) else value
 
 
 def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarantee, str]:
