@@ -10,6 +10,7 @@ from tests.support import seeded
 from rankdp.audit import audit_samples
 from rankdp.data.ballots import Ballots
 from rankdp.errors import InputError
+from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.prefixes import NoisyPrefixes, possible
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.rankers.ballot_model import LEVELS
@@ -18,39 +19,55 @@ UNITS = ("ballot", "voter")
 
 
 def every_ballot(m):
-    """All strict ballots, complete or not, padded with -1."""
-    prefixes = [order for length in range(1, m + 1) for order in permutations(range(m), length)]
-    return np.array([[*order, *[-1] * (m - len(order))] for order in prefixes], dtype=np.int32)
+    """All strict ballots, complete or not."""
+    names = [str(item) for item in range(m)]
+    orders = [order for length in range(1, m + 1) for order in permutations(names, length)]
+    return [Ballots.from_orders([order], items=names) for order in orders]
 
 
 def moves(mechanism, unit):
     """For each part what neighbours' counts can differ by, one row a pair of neighbours."""
-    ballots = every_ballot(mechanism.candidates)
-    single = [mechanism.count(ballots[[row]], np.ones(1, np.int64)) for row in range(len(ballots))]
-    added = {part: np.array([counts[part].ravel() for counts in single]) for part in single[0]}
+    single = [mechanism.count(ballot) for ballot in every_ballot(mechanism.candidates)]
+    added = {part: np.array([counts[part] for counts in single]) for part in single[0]}
     if unit == "voter":
         return added
-    return {part: (rows[:, None] - rows[None]).reshape(-1, rows.shape[1]) for part, rows in added.items()}
+    return {part: (rows[:, None] - rows[None]).reshape(-1, *rows.shape[1:]) for part, rows in added.items()}
 
 
-def worst_loss(mechanism, unit):
-    """The largest sum over parts of |change|/scale: the log-ratio that Laplace noise reaches, exactly."""
-    changes = moves(mechanism, unit)
-    distances = {part: np.abs(change).sum(axis=1) for part, change in changes.items()}
-    rows = zip(*(distances[part].tolist() for part in mechanism.shares), strict=True)
-    return max(
-        sum(distance / mechanism.scale(part) for part, distance in zip(mechanism.shares, row, strict=True))
-        for row in set(rows)
-    )
+def cyclic(margins):
+    """The integers that ``NoisyMargins`` puts noise on beside the scores, of the pairs above the diagonal."""
+    scores, (first, second) = margins.sum(axis=2), np.triu_indices(margins.shape[1], 1)
+    return margins.shape[1] * margins[:, first, second] - (scores[:, first] - scores[:, second])
+
+
+def losses(mechanism, unit):
+    """For each pair of neighbours the log-ratio that the noise reaches, exactly: distances over scales.
+
+    The norm of scores is that of the permutohedron: the largest sum of k entries over k (m - k).
+    """
+    m, changes = mechanism.candidates, moves(mechanism, unit)
+    total = [Fraction(0)] * len(changes["first"])
+    for part, change in changes.items():
+        if part != "margins":
+            distances = np.abs(change).reshape(len(change), -1).sum(axis=1)
+            total = [sofar + int(l1) / mechanism.scale(part) for sofar, l1 in zip(total, distances, strict=True)]
+    sums = np.cumsum(-np.sort(-changes["margins"].sum(axis=2), axis=1), axis=1)[:, :-1]
+    scores, cycles = mechanism.margins.scores, np.abs(cyclic(changes["margins"])).sum(axis=1)
+    norms = [max(Fraction(int(top), k * (m - k)) for k, top in enumerate(row, 1)) for row in sums]
+    return [
+        sofar + norm * scores.rate * scores.grid + (int(l1) / mechanism.margins.scale if m > 2 else 0)
+        for sofar, norm, l1 in zip(total, norms, cycles, strict=True)
+    ]
 
 
 class FreeLevel(NoisyPrefixes):
-    """The third level is drawn and not paid for: the other parts share the whole budget."""
+    """First preferences are drawn and not paid for: the other parts share the whole budget."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        paid = 1 - self.shares["third"]
-        self.shares = {part: share if part == "third" else share / paid for part, share in self.shares.items()}
+        paid = 1 - self.shares["first"]
+        self.shares = {part: share if part == "first" else share / paid for part, share in self.shares.items()}
+        self.margins = NoisyMargins(*arguments, spent=self.shares["margins"])
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -58,11 +75,10 @@ class FreeLevel(NoisyPrefixes):
 def test_the_loss_is_epsilon_for_the_worst_neighbours_and_for_none_more(m, unit):
     mechanism = NoisyPrefixes(m, BallotProtection(unit), "0.7")
     assert sum(mechanism.shares.values()) == 1
-    assert worst_loss(mechanism, unit) == Fraction(7, 10)
+    assert max(losses(mechanism, unit)) == Fraction(7, 10)
     removal = NoisyPrefixes(m, BallotProtection("voter"), "0.7")  # replacement taken for removal
-    assert (worst_loss(removal, unit) > Fraction(7, 10)) == (unit == "ballot")
-    if m > 2:
-        assert worst_loss(FreeLevel(m, BallotProtection(unit), "0.7"), unit) > Fraction(7, 10)
+    assert (max(losses(removal, unit)) > Fraction(7, 10)) == (unit == "ballot")
+    assert max(losses(FreeLevel(m, BallotProtection(unit), "0.7", 0), unit)) > Fraction(7, 10)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -70,50 +86,61 @@ def test_the_loss_is_epsilon_for_the_worst_neighbours_and_for_none_more(m, unit)
 def test_gaussian_noise_keeps_the_rho(m, unit):
     mechanism = NoisyPrefixes(m, BallotProtection(unit), 1, "1e-6")
     changes = moves(mechanism, unit)
-    worst = sum((change**2).sum(axis=1) / (2 * float(mechanism.scale(part)) ** 2) for part, change in changes.items())
+    scores, margins = mechanism.margins.scores, changes.pop("margins")
+    spent = (margins.sum(axis=2) ** 2).sum(axis=1) * scores.grid**2 / (2 * float(scores.sigma) ** 2)
+    if m > 2:
+        spent = spent + (cyclic(margins) ** 2).sum(axis=1) / (2 * float(mechanism.margins.scale) ** 2)
+    for part, change in changes.items():
+        spent = spent + (change**2).reshape(len(change), -1).sum(axis=1) / (2 * float(mechanism.scale(part)) ** 2)
+    worst = spent
     assert 0.9999 * float(mechanism.rho) < worst.max() <= float(mechanism.rho)
     assert mechanism.guarantee.rho == float(mechanism.rho)
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_small_electorates_by_enumeration(unit):
-    """All elections of two candidates and up to three ballots: the law's own log-ratio, over every output near them."""
+    """All elections of two candidates and up to three ballots: the log-ratio over every output near them."""
     mechanism = NoisyPrefixes(2, BallotProtection(unit), 1)
+    scales = {part: mechanism.scale(part) for part in ("first", "second", "lengths")}
+    # two candidates have one margin, and K-norm noise on its scores, one the other's negative, is Laplace noise
+    scales["margins"] = 2 / (mechanism.margins.scores.rate * mechanism.margins.scores.grid)
     ballots = every_ballot(2)
-    reach = np.arange(-12, 13)
 
     def election(rows):
-        counts = mechanism.count(ballots[list(rows)], np.ones(len(rows), np.int64))
-        return [(int(value), mechanism.scale(part)) for part in counts for value in counts[part].ravel()]
+        counts = [mechanism.count(ballots[row]) for row in rows]
+        return {part: sum(count[part].ravel() for count in counts) for part in scales}
 
     def loss(first, second):
         """Coordinates are independent: the worst output is the worst value of each."""
         return sum(
-            max(abs(abs(int(value) - b) - abs(int(value) - a)) / scale for value in reach)
-            for (a, scale), (b, _) in zip(election(first), election(second), strict=True)
+            max(abs(abs(value - int(b)) - abs(value - int(a))) / scales[part] for value in range(-8, 9))
+            for part in scales
+            for a, b in zip(election(first)[part], election(second)[part], strict=True)
         )
 
     worst = Fraction(0)
-    for others in range(3):
+    for others in range(1, 3):
         for kept in combinations_with_replacement(range(len(ballots)), others):
             for row in range(len(ballots)):
                 changed = [(*kept, other) for other in range(len(ballots))] if unit == "ballot" else [kept]
-                for neighbour in changed:
-                    if neighbour:
-                        worst = max(worst, loss((*kept, row), neighbour))
+                worst = max([worst, *(loss((*kept, row), neighbour) for neighbour in changed)])
     assert worst == 1
 
 
-def leaning(mechanism, inputs, bits):
-    """A sampler of the likelihood ratio between two elections, which is a function of the released counts."""
-    counts = [mechanism.count(orders, np.ones(len(orders), np.int64)) for orders in inputs]
+def leaning(mechanism, elections, bits):
+    """A sampler of how much the released counts lean to the first of two elections of two candidates."""
+    counts = [mechanism.count(election) for election in elections]
+    scores = mechanism.margins.scores
+    scales = {part: float(mechanism.scale(part)) for part in ("first", "second", "lengths")}
+    scales["margins"] = 2 / float(scores.rate * scores.grid)  # of two entries, each the other's negative
 
     def sampler(which, draws):
-        seen = mechanism.sample({part: np.stack([true] * draws) for part, true in counts[which].items()}, bits)
         told = np.zeros(draws)
-        for part in seen:
-            nearer = np.abs(seen[part] - counts[1][part]) - np.abs(seen[part] - counts[0][part])
-            told += nearer.reshape(draws, -1).sum(axis=1) / float(mechanism.scale(part))
+        for part, scale in scales.items():
+            noise = mechanism.margins.noise(draws, bits) if part == "margins" else mechanism.noise(part, draws, bits)
+            seen = counts[which][part] + noise
+            nearer = np.abs(seen - counts[1][part]) - np.abs(seen - counts[0][part])
+            told += nearer.reshape(draws, -1).sum(axis=1) / scale
         return np.round(told, 6)
 
     return sampler
@@ -131,9 +158,10 @@ def leaning(mechanism, inputs, bits):
 )
 def test_statistical_audit(kind, unit, counted_as, caught, request):
     epsilon = 3
-    mechanism = kind(3, BallotProtection(counted_as), epsilon)
-    election = np.array([[0, 1, 2], [1, 0, -1], [2, 1, 0]], dtype=np.int32)
-    neighbour = election[1:] if unit == "voter" else np.array([[2, 1, -1], *election[1:].tolist()], dtype=np.int32)
+    mechanism = kind(2, BallotProtection(counted_as), epsilon, 0)
+    election = Ballots.from_orders([["a", "b"], ["b"], ["b", "a"]], items=["a", "b"])
+    others = [["b"], ["b", "a"]] if unit == "voter" else [["b"], ["b"], ["b", "a"]]
+    neighbour = Ballots.from_orders(others, items=["a", "b"])
     sampler = leaning(mechanism, (election, neighbour), seeded(request))
     found = audit_samples(sampler, [(0, 1)], draws=200_000, claimed_epsilon=epsilon)
     assert (found.epsilon_low > epsilon) == caught, found
@@ -143,12 +171,12 @@ def test_counts_of_a_table():
     """Prefixes are cut where a ballot ends; margins are those of ``Ballots``; noise goes where ballots can be."""
     ballots = Ballots.from_orders([["a", "b", "c", "d"], ["b"], ["c", "a"]], items=list("abcd"), weights=[5, 2, 1])
     mechanism = NoisyPrefixes(4, BallotProtection("ballot"), 1)
-    counts = mechanism.count(ballots.orders, ballots.weights)
+    counts = mechanism.count(ballots)
     assert counts["first"].tolist() == [5, 2, 1, 0, 0]
     assert (counts["second"][0, 1], counts["second"][1, 4], counts["second"][2, 0]) == (5, 2, 1)
     assert (counts["third"][0, 1, 2], counts["third"][1, 4, 4], counts["third"][2, 0, 4]) == (5, 2, 1)
     assert counts["lengths"].tolist() == [0, 2, 1, 0, 5]
-    assert counts["margins"].tolist() == ballots.margins()[np.triu_indices(4, 1)].tolist()
+    assert counts["margins"].tolist() == ballots.margins().tolist()
     for depth, level in enumerate(LEVELS, 1):
         assert counts[level].sum() == 8
         assert counts[level][~possible(4, depth)].sum() == 0
@@ -156,23 +184,23 @@ def test_counts_of_a_table():
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_possible_prefixes_are_those_of_ballots(depth):
-    cells = {tuple(4 if item < 0 else item for item in ballot[:depth]) for ballot in every_ballot(4).tolist()}
+    orders = [ballot.orders[0, :depth].tolist() for ballot in every_ballot(4)]
+    cells = {tuple(4 if item < 0 else item for item in order) for order in orders}
     assert {cell for cell in product(range(5), repeat=depth) if possible(4, depth)[cell]} == cells
 
 
 @pytest.mark.parametrize("delta", [0, "1e-5"])
 def test_the_noise_has_the_variance_that_is_stated(delta, request):
     mechanism = NoisyPrefixes(6, BallotProtection("ballot"), 1, delta)
-    empty = mechanism.count(np.array([[0, -1, -1, -1, -1, -1]]), np.zeros(1, np.int64))
     bits = seeded(request)
-    draws = [mechanism.sample(empty, bits) for _ in range(300)]
-    for part, variance in mechanism.noise_variances.items():
-        drawn = np.stack([seen[part] for seen in draws])
-        impossible = {level: ~possible(6, depth) for depth, level in enumerate(LEVELS, 1)}
-        still = impossible.get(part, np.arange(drawn[0].size) < (part == "lengths"))
-        assert (drawn[:, still] == 0).all()
-        moved = drawn[:, ~still].astype(float)
-        assert (moved**2).mean() == pytest.approx(variance, rel=6 * np.sqrt(5 / moved.size))
+    still = {level: ~possible(6, depth) for depth, level in enumerate(LEVELS, 1)} | {"lengths": np.arange(7) == 0}
+    for part, none in still.items():
+        drawn = mechanism.noise(part, 300, bits).astype(float)
+        assert (drawn[:, none] == 0).all()
+        moved = drawn[:, ~none]
+        assert (moved**2).mean() == pytest.approx(mechanism.noise_variances[part], rel=6 * np.sqrt(5 / moved.size))
+    margins = NoisyMargins(6, BallotProtection("ballot"), 1, delta, mechanism.shares["margins"])
+    assert mechanism.noise_variances["margins"] == margins.noise_variance
 
 
 @pytest.mark.parametrize(

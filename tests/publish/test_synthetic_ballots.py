@@ -35,9 +35,9 @@ def test_exact_counts_give_a_table_that_has_them():
     """Almost no noise: prefixes come back whole, lengths and margins nearly."""
     true = Ballots.of(electorate())
     mechanism = NoisyPrefixes(6, BallotProtection("ballot"), 1)
-    counts = mechanism.count(true.orders, true.weights)
+    counts = mechanism.count(true)
     orders, cast = synthetic_table(counts, dict.fromkeys(counts, 0.05), 4000, np.random.default_rng(1).random)
-    made = mechanism.count(orders, cast)
+    made = mechanism.count(Ballots.of(Rankings.from_orders(np.repeat(orders, cast, axis=0), true.items)))
     assert cast.sum() == 4000
     assert (cast > 0).all()
     assert np.abs(made["first"] - counts["first"]).max() <= 2
@@ -49,9 +49,9 @@ def test_exact_counts_give_a_table_that_has_them():
 @pytest.mark.parametrize("m", [2, 3, 7])
 def test_counts_that_are_all_noise_still_give_ballots(m):
     mechanism = NoisyPrefixes(m, BallotProtection("voter"), "0.01")
-    nothing = mechanism.count(np.full((1, m), -1, np.int32), np.zeros(1, np.int64))
+    single = mechanism.count(Ballots.from_orders([["0"]], items=[str(item) for item in range(m)]))
     for seed in range(4):
-        seen = mechanism.sample(nothing, SeededBits(seed))
+        seen = mechanism.sample(single, SeededBits(seed))
         orders, cast = synthetic_table(seen, mechanism.noise_variances, None, np.random.default_rng(seed).random)
         Ballots.of(Rankings.from_orders(orders, items=[str(item) for item in range(m)]))  # refuses what is no ballot
         assert cast.sum() >= 1
@@ -75,7 +75,7 @@ def test_the_table_is_made_of_released_counts_alone(monkeypatch):
     """Two elections with the same noisy counts have the same table."""
     poll, other = electorate(500, 1), electorate(500, 2)
     noisy = NoisyPrefixes(6, BallotProtection("ballot"), 1)
-    seen = noisy.sample(noisy.count(poll.orders, np.ones(500, np.int64)), SeededBits(1))
+    seen = noisy.sample(noisy.count(Ballots.of(poll)), SeededBits(1))
     monkeypatch.setattr(NoisyPrefixes, "sample", lambda *_: seen)
     tables = [synthetic_ballots(ballots, 1, bits=SeededBits(9)).value for ballots in (poll, other)]
     assert tables[0] == tables[1]
@@ -118,4 +118,4 @@ def test_dublin_north(data_directory):
         seen, pairs = statistics(rankdp.synthetic_ballots(true, 1, bits=SeededBits(seed)).value)
         assert np.abs(seen - first).max() < 0.002 * true.count
         errors.append(np.abs(pairs - margins)[above].mean() / true.count)
-    assert np.mean(errors) < 0.01
+    assert np.mean(errors) < 0.007

@@ -67,7 +67,7 @@ def synthetic_ballots(
     if table.count > MOST_BALLOTS:
         raise InputError(f"a table of synthetic ballots has at most {MOST_BALLOTS:,} rows, got {table.count:,} ballots")
     noisy = NoisyPrefixes(len(table.items), protection, epsilon, delta)
-    counts = noisy.count(table.orders, table.weights)
+    counts = noisy.count(table)
     bits = bits or SecureBits()
 
     def uniform(count: int) -> Floats:

@@ -32,7 +32,7 @@ MOST_BALLOTS = 10_000_000
 """In a table; noise on a secret number of ballots cannot make it longer."""
 TRUST = 100.0
 _DRAWS = 20_000, 100_000
-_MOST_PAIRS = 6_000_000  # pairs times ballots, for the memory
+_MOST_PAIRS = 12_000_000  # ordered pairs times ballots, for the memory
 _ROUNDS = 200
 _FARTHEST = 30.0  # the largest logarithm of a change of weight
 
@@ -41,7 +41,7 @@ Uniform = Callable[[int], Floats]
 
 
 def synthetic_table(
-    counts: Mapping[str, Longs], variances: Mapping[str, float], total: int | None, uniform: Uniform
+    counts: Mapping[str, Longs | Floats], variances: Mapping[str, float], total: int | None, uniform: Uniform
 ) -> tuple[Ints, Longs]:
     """Distinct ballots in order, -1 after the last candidate of each, and how often each one stands in the table.
 
@@ -49,7 +49,7 @@ def synthetic_table(
     ----------
     counts
         Noisy counts: "first", "second" and "third", tables of prefixes with a dimension a place, in which the last
-        index stands for a ballot's end; "lengths"; and "margins", one for each pair.
+        index stands for a ballot's end; "lengths"; and "margins", an antisymmetric table.
     variances
         Of the noise in each of them.
     total
@@ -58,7 +58,7 @@ def synthetic_table(
         Gives numbers from 0 to 1.
     """
     m, total = len(counts["first"]) - 1, total or _total(counts, variances)
-    draws = min(max(2 * total, _DRAWS[0]), _DRAWS[1], _MOST_PAIRS // len(counts["margins"]))
+    draws = min(max(2 * total, _DRAWS[0]), _DRAWS[1], _MOST_PAIRS // (m * m))
     pool, drawn = np.unique(_pool(counts, variances, draws, uniform), axis=0, return_counts=True)
     orders = np.where(pool == m, -1, pool).astype(np.int32)
     weights = _weigh(orders, drawn.astype(np.float64) * (total / draws), counts, variances)
@@ -67,7 +67,7 @@ def synthetic_table(
     return orders[cast > 0], cast[cast > 0]
 
 
-def _total(counts: Mapping[str, Longs], variances: Mapping[str, float]) -> int:
+def _total(counts: Mapping[str, Longs | Floats], variances: Mapping[str, float]) -> int:
     """How many ballots there are: the sum of each histogram is an estimate, the surer the fewer cells it has."""
     sums = {part: int(cells.sum()) for part, cells in counts.items() if part != "margins"}
     surety = {part: 1 / (variances[part] * counts[part].size) for part in sums}
@@ -91,7 +91,7 @@ def ballot_margins(orders: Ints, candidates: int) -> Longs:
     return margins
 
 
-def _pool(counts: Mapping[str, Longs], variances: Mapping[str, float], draws: int, uniform: Uniform) -> Longs:
+def _pool(counts: Mapping[str, Longs | Floats], variances: Mapping[str, float], draws: int, uniform: Uniform) -> Longs:
     """Ballots drawn place by place; m stands for the end."""
     levels = [counts[level].astype(np.float64) for level in LEVELS if level in counts]
     m = len(levels[0]) - 1
@@ -126,14 +126,14 @@ def _choose(shares: Floats, uniform: Uniform) -> Longs:
     return chosen.clip(max=shares.shape[1] - 1)
 
 
-def _weigh(pool: Ints, start: Floats, counts: Mapping[str, Longs], variances: Mapping[str, float]) -> Floats:
+def _weigh(pool: Ints, start: Floats, counts: Mapping[str, Longs | Floats], variances: Mapping[str, float]) -> Floats:
     """The weights of the second step."""
     m = len(counts["first"]) - 1
     blocks, observed, noise = [], [], []
     for part, seen in counts.items():
         if part == "margins":
             blocks.append(sparse.csr_matrix(ballot_margins(pool, m).astype(np.float64)))
-            observed.append(seen)
+            observed.append(seen[np.triu_indices(m, 1)])
         else:
             cells = (pool >= 0).sum(axis=1) if part == "lengths" else prefix_cells(pool, m, LEVELS.index(part) + 1)
             hit, column = np.unique(cells, return_inverse=True)

@@ -54,14 +54,19 @@ class NoisyMargins:
         The guarantee's.
     delta
         0 for K-norm and Laplace noise; above 0 for Gaussian noise.
+    spent
+        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
     """
 
-    def __init__(self, items: int, protection: BallotProtection, epsilon: Real, delta: Real = 0) -> None:
-        self.scores = NoisyBorda(items, protection, epsilon, delta)  # refuses what is wrong
+    def __init__(
+        self, items: int, protection: BallotProtection, epsilon: Real, delta: Real = 0, spent: Real = 1
+    ) -> None:
+        self.scores = NoisyBorda(items, protection, epsilon, delta, spent)  # refuses what is wrong
+        self.spent = self.scores.share
         m = self.scores.items
         self.items, self.protection, self.delta = m, protection, self.scores.delta
         self.share = _share_of_scores(m, pure=not self.delta) if m > 2 else Fraction(1)
-        self.scores = NoisyBorda(items, protection, epsilon, delta, self.share)
+        self.scores = NoisyBorda(items, protection, epsilon, delta, self.spent * self.share)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -74,9 +79,9 @@ class NoisyMargins:
         if self.items == 2:
             return Fraction(0)  # no cycle
         if self.scores.rho is not None:
-            left = self.scores.rho * (1 - self.share)
+            left = self.scores.rho * self.spent * (1 - self.share)
             return deviation_for(self.protection.cyclic_l2_squared(self.items), left)
-        return self.protection.cyclic_l1(self.items) / (self.scores.epsilon * (1 - self.share))
+        return self.protection.cyclic_l1(self.items) / (self.scores.epsilon * self.spent * (1 - self.share))
 
     @property
     def noise_variance(self) -> float:

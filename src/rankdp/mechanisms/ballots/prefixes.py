@@ -8,17 +8,16 @@ Counts of a table of strict ballots of m candidates, each in whole ballots:
 | ``second`` | 1 to the cell of its first two places; it may end before | 1 | 1/10 |
 | ``third`` | 1 to the cell of its first three places | 1 | 1/5 |
 | ``lengths`` | 1 to the number of candidates that it lists | 1 | 1/10 |
-| ``margins`` | to each pair 1, -1, or 0 if it lists neither | m (m-1)/2 | 2/5 |
+| ``margins`` | to each pair 1, -1, or 0 if it lists neither | see ``margins`` | 2/5 |
 
-Law: counts + independent discrete Laplace noise of scale S/(share eps) in each part, S the part's l1 sensitivity; with
-delta > 0 discrete Gaussian noise of variance D/(2 share rho), D its squared l2 sensitivity.
+Law of the histograms (all but the margins): counts + independent discrete Laplace noise of scale S/(share eps),
+S their l1 sensitivity; with delta > 0 discrete Gaussian noise of variance S/(2 share rho), S being squared l2 too.
 
-Proof. One ballot adds a vector x of one entry 1 (prefixes, lengths) or of entries in [-1, 1] (margins), so that x has
-the norms of the table. Where a ballot comes or goes, counts move by x. Where one is replaced they move by x - y: two
-different cells move by 1 each, l1 and squared l2 at most 2; margins move by at most 2 a pair, l1 at most m (m-1) and
-squared l2 at most 2 m (m-1) (``protection``). So a part costs its share of eps, or of rho, and the shares add up to 1;
-both bounds are reached by a complete ballot and the reverse of it without its last place. Cells that no ballot can have
-(a candidate twice, a candidate after the end) are 0 whatever the ballots, and get no noise.
+Proof. One ballot adds 1 to one cell of a histogram. Where a ballot comes or goes, l1 and squared l2 are 1; where one is
+replaced, two cells move by 1 or none does, and both are at most 2. So a histogram costs its share of eps, or of rho; so
+do the margins (``margins``), and the shares add up to 1. All of it is spent when a complete ballot comes, or gives way
+to the reverse of it without its last place. Cells that no ballot can have (a candidate twice, a candidate after the
+end) are 0 whatever the ballots, and get no noise.
 """
 
 from __future__ import annotations
@@ -29,15 +28,17 @@ from fractions import Fraction
 import numpy as np
 
 from rankdp.checks import whole
+from rankdp.data.ballots import Ballots
 from rankdp.errors import InputError
+from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import deviation_for, rho_of
-from rankdp.rankers.ballot_model import LEVELS, ballot_margins, prefix_cells
-from rankdp.types import Flags, Ints, Longs
+from rankdp.rankers.ballot_model import LEVELS, prefix_cells
+from rankdp.types import Flags, Floats, Longs
 
 MOST_CANDIDATES = 50
 _PARTS = {"first": 2, "second": 1, "third": 2, "lengths": 1, "margins": 4}
@@ -65,6 +66,7 @@ class NoisyPrefixes:
         parts = {part: size for part, size in _PARTS.items() if part not in LEVELS[candidates:]}
         self.shares = {part: Fraction(size, sum(parts.values())) for part, size in parts.items()}
         """Of the budget, what each part gets."""
+        self.margins = NoisyMargins(candidates, protection, epsilon, delta, self.shares["margins"])
 
     @property
     def guarantee(self) -> Guarantee:
@@ -73,18 +75,17 @@ class NoisyPrefixes:
         return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     def scale(self, part: str) -> Fraction:
-        """The discrete Laplace scale of a part, or its discrete Gaussian standard deviation rounded up."""
-        m, share = self.candidates, self.shares[part]
+        """The discrete Laplace scale of a histogram, or its discrete Gaussian standard deviation rounded up."""
         if self.rho is None:
-            distance = self.protection.margins_l1(m) if part == "margins" else self.protection.moved
-            return distance / (share * self.epsilon)
-        squared = self.protection.margins_l2_squared(m) if part == "margins" else self.protection.moved
-        return deviation_for(squared, share * self.rho)
+            return self.protection.moved / (self.shares[part] * self.epsilon)
+        return deviation_for(self.protection.moved, self.shares[part] * self.rho)
 
     @property
     def noise_variances(self) -> dict[str, float]:
         """For each part the variance of the noise on a count; for Laplace noise 2 scale^2, which errs upwards."""
-        return {part: (1 if self.delta else 2) * float(self.scale(part)) ** 2 for part in self.shares}
+        laws = 1 if self.delta else 2
+        histograms = {part: laws * float(self.scale(part)) ** 2 for part in self.shares if part != "margins"}
+        return {**histograms, "margins": self.margins.noise_variance}
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -92,25 +93,32 @@ class NoisyPrefixes:
         gaussian = {} if self.rho is None else {"rho": float(self.rho)}
         return {"noise_variances": self.noise_variances, **gaussian}
 
-    def count(self, orders: Ints, weights: Longs) -> dict[str, Longs]:
-        """The true counts of ballots: rows of candidates, -1 after the last, with how often each was cast."""
-        return {part: _tally(part, orders, weights, self.candidates) for part in self.shares}
-
-    def sample(self, counts: Mapping[str, Longs], bits: Bits) -> dict[str, Longs]:
-        """The noisy counts: integers, possibly negative; a further dimension in front holds several elections."""
-        law, noisy = discrete_laplace if self.rho is None else discrete_gaussian, {}
+    def count(self, ballots: Ballots) -> dict[str, Longs]:
+        """The true counts; margins as an antisymmetric table."""
+        m, counts = self.candidates, {}
         for part, cells in self._cells().items():
-            noisy[part] = counts[part].copy()
-            true = counts[part][..., cells]
-            noisy[part][..., cells] = true + law(self.scale(part), true.size, bits).reshape(true.shape)
-        return noisy
+            listed = ballots.lengths if part == "lengths" else prefix_cells(ballots.orders, m, cells.ndim)
+            counts[part] = np.zeros(cells.shape, np.int64)
+            np.add.at(counts[part].reshape(-1), listed, ballots.weights)
+        return {**counts, "margins": ballots.margins()}
+
+    def noise(self, part: str, count: int, bits: Bits) -> Longs:
+        """``count`` independent draws of the noise on a histogram."""
+        cells = self._cells()[part]
+        noise = np.zeros((count, *cells.shape), np.int64)
+        law = discrete_laplace if self.rho is None else discrete_gaussian
+        noise[:, cells] = law(self.scale(part), count * int(cells.sum()), bits).reshape(count, -1)
+        return noise
+
+    def sample(self, counts: Mapping[str, Longs], bits: Bits) -> dict[str, Longs | Floats]:
+        """The noisy counts: integers, possibly negative; margins as ``NoisyMargins`` estimates them."""
+        histograms = {part: counts[part] + self.noise(part, 1, bits)[0] for part in self._cells()}
+        return {**histograms, "margins": self.margins.sample(counts["margins"], bits)}
 
     def _cells(self) -> dict[str, Flags]:
-        """Which cells of each part a ballot can move."""
-        m = self.candidates
-        levels = {level: possible(m, depth) for depth, level in enumerate(LEVELS[:m], 1)}
-        listed = np.arange(m + 1) > 0
-        return {**levels, "lengths": listed, "margins": np.ones(m * (m - 1) // 2, np.bool_)}
+        """Which cells of each histogram a ballot can move."""
+        levels = {level: possible(self.candidates, depth) for depth, level in enumerate(LEVELS[: self.candidates], 1)}
+        return {**levels, "lengths": np.arange(self.candidates + 1) > 0}
 
 
 def possible(candidates: int, depth: int) -> Flags:
@@ -121,13 +129,3 @@ def possible(candidates: int, depth: int) -> Flags:
         for place in places[:later]:
             fits &= (places[later] == candidates) | ((place < candidates) & (place != places[later]))
     return fits
-
-
-def _tally(part: str, orders: Ints, weights: Longs, m: int) -> Longs:
-    if part == "margins":
-        return weights @ ballot_margins(orders, m)
-    depth = LEVELS.index(part) + 1 if part in LEVELS else 1
-    cells = prefix_cells(orders, m, depth) if part in LEVELS else (orders >= 0).sum(axis=1)
-    tally = np.zeros((m + 1) ** depth, np.int64)
-    np.add.at(tally, cells, weights)
-    return tally.reshape((m + 1,) * depth)
