@@ -22,6 +22,7 @@ import pyarrow as pa
 import rankdp
 from rankdp.audit import (
     audit_board,
+    audit_election,
     audit_exact,
     audit_independence,
     audit_samples,
@@ -29,7 +30,12 @@ from rankdp.audit import (
     ranking_sampler,
 )
 from rankdp.audit.boards import ITEMS
+from rankdp.audit.electorates import audit_electorates
 from rankdp.data.comparisons import Comparisons
+from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.margins import NoisyMargins
+from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
@@ -147,6 +153,48 @@ class SmallSensitivity(NoisyWins):
     @property
     def scale(self):
         return super().scale / 2
+
+
+class SmallRemoval(BallotProtection):
+    """A ballot that is replaced moves counts as far as one that is removed."""
+
+    __slots__ = ()
+
+    @property
+    def moved(self):
+        return 1
+
+
+class SmallRho(PermuteAndFlip):
+    """The zCDP of the exponential mechanism, eps^2/8."""
+
+    _concentrated = 8
+
+
+class RoundedMargins(NoisyMargins):
+    """Noise in floating point is added to the margins."""
+
+    def samples(self, margins, count, bits):
+        return margins + self.noise(count, bits)
+
+
+def not_centred(table):
+    """Twice the items below each: the scores of a ballot do not add up to 0."""
+    return table.centred_borda() + table.count * (len(table.items) - 1)
+
+
+def elections(mechanism, count=None, statistical: bool = True) -> dict[str, Callable[[], bool]]:
+    """The checks of a mechanism for ballots."""
+
+    def exact(draws):
+        return audit_electorates(mechanism, mechanism.guarantee.epsilon, draws, SeededBits(SEED), count)
+
+    checks = {"exact: law": lambda: not exact(0).law_holds, "exact: sampler": lambda: not exact(4000).sampler_agrees}
+    if statistical:
+        checks["statistical"] = lambda: (
+            not audit_election(mechanism, draws=DRAWS, count=count, bits=SeededBits(SEED)).holds
+        )
+    return checks
 
 
 def rankings(mechanism: RankingMechanism, statistical: bool = True) -> dict[str, Callable[[], bool]]:
@@ -296,6 +344,7 @@ def exact_scores():
 
 
 _KENDALL = rankdp.mechanism("kendall", 4, 1)
+_BALLOT, _VOTER = BallotProtection("ballot"), BallotProtection("voter")
 _PAIR = ranking_neighbours(range(4))[0]
 
 MUTANTS = [
@@ -325,6 +374,16 @@ MUTANTS = [
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
     Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.privatize._Run.check_voters")),
+    Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),
+    Mutant("noisy Borda of four items", elections(NoisyBorda(4, _VOTER, 1), statistical=False), honest=True),
+    Mutant("noisy margins as they are", elections(NoisyMargins(3, _VOTER, 1)), honest=True),
+    Mutant("permute-and-flip as it is", elections(PermuteAndFlip(_BALLOT, 2, 1)), honest=True),
+    Mutant("centring forgotten in the sensitivity", elections(NoisyBorda(3, _VOTER, 1), not_centred)),
+    Mutant("replacement taken for removal", elections(NoisyBorda(3, SmallRemoval("ballot"), 1))),
+    Mutant("margins: replacement taken for removal", elections(NoisyMargins(3, SmallRemoval("ballot"), 1))),
+    Mutant("permute-and-flip: replacement taken for removal", elections(PermuteAndFlip(_BALLOT, 1, 1))),
+    Mutant("permute-and-flip's zCDP at eps^2/8", elections(SmallRho(_BALLOT, 2, 1), statistical=False)),
+    Mutant("margins with floats for noise", elections(RoundedMargins(3, _VOTER, 1))),
     Mutant("scores on the integer grid", samples(exact_scores, (0.0, 1.0)), honest=True),
     Mutant("scores with NumPy's Laplace noise", samples(float_scores, (0.0, 1.0))),
 ]

@@ -38,6 +38,12 @@ def test_mutant(mutant):
         ("bounded outcomes", "statistical"),
         ("unpaid answers", "statistical"),
         ("repeated voters", "statistical"),
+        ("centring forgotten in the sensitivity", "exact: law"),
+        ("centring forgotten in the sensitivity", "statistical"),
+        ("replacement taken for removal", "exact: law"),
+        ("replacement taken for removal", "statistical"),
+        ("permute-and-flip's zCDP at eps^2/8", "exact: law"),
+        ("margins with floats for noise", "statistical"),
     ],
 )
 def test_the_check_that_must_catch_it(name, check):

@@ -6,13 +6,14 @@
     True
 
 ``audit_exact`` enumerates, ``audit_samples`` bounds epsilon from the outputs of any sampler, ``audit_command`` does so
-for a program, ``audit_board`` for leaderboards, ``audit_independence`` asks whether noise comes back, and
-``audit_mechanism`` puts all that fits a ranking mechanism into one report.
+for a program, ``audit_board`` for leaderboards, ``audit_election`` for ballots, ``audit_independence`` asks whether
+noise comes back, and ``audit_mechanism`` puts all that fits a ranking mechanism into one report.
 """
 
 from rankdp.audit.audit_report import AuditReport, audit_mechanism, write_audit
 from rankdp.audit.boards import audit_board
 from rankdp.audit.commands import CommandSampler, audit_command
+from rankdp.audit.electorates import audit_election
 from rankdp.audit.enumeration import audit_exact
 from rankdp.audit.findings import EventBound, ExactAudit, IndependenceAudit, StatisticalAudit
 from rankdp.audit.independence import audit_independence
@@ -33,6 +34,7 @@ __all__ = [
     "StatisticalAudit",
     "audit_board",
     "audit_command",
+    "audit_election",
     "audit_exact",
     "audit_independence",
     "audit_mechanism",

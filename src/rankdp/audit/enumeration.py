@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.audit.electorates import BallotMechanism, audit_electorates
 from rankdp.audit.findings import ExactAudit
 from rankdp.audit.noise_laws import audit_noise, chi_squared
 from rankdp.checks import whole
@@ -60,7 +61,8 @@ def audit_exact(
     ----------
     mechanism
         A ranking mechanism of at most 6 items (ours, or any object with ``sample`` and either ``exact_law`` or
-        ``log_prob``), a score mechanism on a grid of few steps, or ``NoisyWins``.
+        ``log_prob``), a score mechanism on a grid of few steps, ``NoisyWins``, or a mechanism for ballots of at most 4
+        items.
     items
         How many items are ranked, where the mechanism has no such attribute.
     claimed_epsilon
@@ -77,6 +79,8 @@ def audit_exact(
     source = bits or SecureBits()
     if isinstance(mechanism, (ScoreMechanism, NoisyWins)):
         return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
+    if isinstance(mechanism, BallotMechanism):
+        return audit_electorates(mechanism, claimed, draws, source)
     count = whole("items", getattr(mechanism, "items", None) if items is None else items, 2, MOST_ITEMS)
     return _audit_rankings(mechanism, count, claimed, tolerance, draws, source)
 

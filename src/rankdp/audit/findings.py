@@ -67,6 +67,8 @@ class ExactAudit(Audit):
         Bounds of the realised delta at the claimed epsilon; None if the claim has no delta.
     sampler_p_value
         The p-value of the sampler's draws against the enumerated law; None if nothing was drawn.
+    rho, rho_low
+        The claimed parameter of zCDP, and what it is at least; None if that was not looked at.
     """
 
     subject: str
@@ -81,6 +83,8 @@ class ExactAudit(Audit):
     delta_low: Fraction | None = None
     delta_high: Fraction | None = None
     sampler_p_value: float | None = None
+    rho: float | None = None
+    rho_low: float | None = None
 
     kind: ClassVar[str] = "exact"
 
@@ -92,6 +96,8 @@ class ExactAudit(Audit):
     @property
     def law_holds(self) -> bool:
         """False where the law provably breaks the claim."""
+        if self.rho is not None and self.rho_low is not None and self.rho_low > self.rho:
+            return False
         if self.delta_low is not None:
             return self.delta_low <= self.delta
         return self.epsilon_low <= self.claimed
@@ -114,6 +120,8 @@ class ExactAudit(Audit):
             f"{start}: {what} of {self.subject} is {low if low == high else f'between {low} and {high}'}; claimed "
             f"{claimed}. Worst: {self.worst} ({self.cases:,} cases, from {self.basis})."
         )
+        if self.rho is not None and self.rho_low is not None:
+            words += f" As zCDP, rho is at least {show(max(self.rho_low, 0))}; claimed {show(self.rho)}."
         if self.sampler_p_value is None:
             return words
         agrees = (

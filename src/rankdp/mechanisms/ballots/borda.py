@@ -113,4 +113,8 @@ class NoisyBorda:
 
     def sample(self, scores: Longs, bits: Bits) -> Floats:
         """The noisy scores, multiples of the grid's step."""
-        return np.asarray(scores + self.noise(1, bits)[0])
+        return np.asarray(self.samples(scores, 1, bits)[0])
+
+    def samples(self, scores: Longs, count: int, bits: Bits) -> Floats:
+        """``count`` independent releases of the same scores, one a row, for rehearsals and audits."""
+        return scores + self.noise(count, bits)

@@ -98,8 +98,11 @@ class NoisyMargins:
         return {"noise_variance": self.noise_variance, "share_of_scores": float(self.share), **gaussian}
 
     def noise(self, count: int, bits: Bits) -> Floats:
-        """``count`` independent draws of the noise on the margins: count x m x m, antisymmetric."""
-        return self._margins(self.scores.noise(count, bits), self._cyclic_noise(count, bits))
+        """``count`` independent draws of the noise on the margins, count x m x m, for simulation only.
+
+        Added to margins, their last digits would tell what was rounded: ``sample`` rounds what is noisy already.
+        """
+        return self._margins(self.scores.noise(count, bits), self.cyclic_noise(count, bits))
 
     def sample(self, margins: Longs, bits: Bits) -> Floats:
         """The estimated margins of every pair, antisymmetric, from the noisy scores and the noisy cyclic part.
@@ -111,15 +114,18 @@ class NoisyMargins:
         bits
             Where the noise comes from.
         """
+        return np.asarray(self.samples(margins, 1, bits)[0])
+
+    def samples(self, margins: Longs, count: int, bits: Bits) -> Floats:
+        """``count`` independent releases of the same margins, for rehearsals and audits."""
         if margins.shape != (self.items, self.items) or (margins != -margins.T).any():
             raise InputError(f"margins must be {self.items} x {self.items} numbers with y_ij = -y_ji")
         scores = margins.sum(axis=1)
         cycles = self.items * margins - (scores[:, None] - scores)
-        noisy = cycles + self._cyclic_noise(1, bits)
-        return np.asarray(self._margins(self.scores.sample(scores, bits)[None], noisy)[0])
+        return self._margins(self.scores.samples(scores, count, bits), cycles + self.cyclic_noise(count, bits))
 
-    def _cyclic_noise(self, count: int, bits: Bits) -> Longs:
-        """Independent for every pair, as antisymmetric matrices."""
+    def cyclic_noise(self, count: int, bits: Bits) -> Longs:
+        """``count`` independent draws of the noise on r, as antisymmetric matrices."""
         first, second = np.triu_indices(self.items, 1)
         draw = discrete_gaussian if self.delta else discrete_laplace
         noise = np.zeros((count, self.items, self.items), dtype=np.int64)

@@ -53,7 +53,7 @@ from rankdp.jit import kernel
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import CutTable, Weights, geometric_weights
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.noise import bernoulli, geometric, uniform_below
+from rankdp.privacy.noise import geometric, uniform_below
 from rankdp.types import Longs, Words
 
 MOST_ITEMS = 500
@@ -83,7 +83,7 @@ class PermutohedronNoise:
         codes = uniform_below(m, count * (m - 2), bits).reshape(count, m - 2)
         inside = _below(np.repeat(2 * dilations, m - 1), bits).reshape(count, m - 1)
         drawn = tile_points(dilations, codes, inside)
-        return np.where(bernoulli(Fraction(1, 2), count, bits)[:, None], drawn, -drawn)
+        return np.where((bits.words(count) & np.uint64(1)).astype(np.bool_)[:, None], drawn, -drawn)
 
     def _dilations(self, count: int, bits: Bits) -> Longs:
         """t >= 1 with weight t^(m-1) e^(-rate t)."""

@@ -1,0 +1,257 @@
+"""Audits of mechanisms for ballots on small electorates.
+
+*Exact*, for noise on scores and margins: what all other voters said is the same on both sides and falls out of the
+difference. So every ballot of three or four items, complete or truncated, is counted by the library's own counting and
+compared with every other (ballot), or with no ballot (voter). For a change d of the scores the largest log P(x)/P(x +
+d) is looked for over outputs x of the K-norm noise around 0; the cyclic part of margins adds the l1 norm of its change
+over the scale. The upper end of the interval leaves out the random sign, which can only help, and is a rational.
+
+*Exact*, for selections: the law of every electorate of up to five first places of three items against its neighbours,
+in floating point, and the largest Rényi divergence over its order against the claimed rho of zCDP.
+
+*Statistical*: releases from six ballots and one more, against its reverse (ballot) or without it (voter).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rankdp.audit.findings import ExactAudit, StatisticalAudit
+from rankdp.audit.noise_laws import chi_squared
+from rankdp.audit.statistical import audit_samples
+from rankdp.checks import whole
+from rankdp.data.ballots import SHARES, Ballots
+from rankdp.errors import Unsupported
+from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.margins import NoisyMargins
+from rankdp.mechanisms.ballots.permutohedron import dilation_of
+from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real, positive
+from rankdp.types import Floats, Longs
+
+BallotMechanism = NoisyBorda | NoisyMargins | PermuteAndFlip | JointTopK
+Count = Callable[[Ballots], Longs]
+"""What is counted from ballots before the noise: Borda scores, margins or votes."""
+
+_TOLERANCE = 1e-9
+_MOST_VOTES = 5
+_ORDERS = (1.001, 1.1, 1.5, 2.0, 4.0, 16.0, 64.0)
+_OTHERS = ("abc", "bca", "cab", "acb", "ba", "c")
+
+
+def audit_electorates(
+    mechanism: BallotMechanism, claimed: Fraction, draws: int, bits: Bits, count: Count | None = None
+) -> ExactAudit:
+    """The exact audit of a mechanism for ballots; ``count`` in the place of the counting that it is made for."""
+    if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+        return _audit_selection(mechanism, claimed, draws, bits)
+    if mechanism.delta:
+        raise Unsupported("Gaussian noise on ballots is audited by its samples: there is no exact audit of its delta")
+    scores = mechanism if isinstance(mechanism, NoisyBorda) else mechanism.scores
+    m = whole("items", mechanism.items, 2, 4)
+    outputs = _lattice(m, m + 2)
+    here, turned = dilation_of(outputs), dilation_of(-outputs)
+    log_here = np.logaddexp(-float(scores.rate) * here, -float(scores.rate) * turned)
+    low, high, worst, changes = 0.0, Fraction(0), "", set()
+    said = {ballots: _counted(mechanism, ballots, m, count) for ballots in [(), *_single_ballots(m)]}
+    for one, other in itertools.product(said, repeat=2):
+        if () not in (one, other) if mechanism.protection.unit == "voter" else () in (one, other):
+            continue
+        change = said[one] - said[other]
+        if change.tobytes() in changes:
+            continue
+        changes.add(change.tobytes())
+        cyclic = Fraction(0)
+        if isinstance(mechanism, NoisyMargins):
+            cyclic = _cyclic_change(change) / mechanism.scale if m > 2 else cyclic
+            change = change.sum(axis=1)
+        if change.sum():  # the noise adds up to 0: such a change is seen for certain
+            return ExactAudit(_name(mechanism), claimed, math.inf, math.inf, _against(one, other), "sums", 1)
+        moved = outputs + scores.grid * change
+        there, there_turned = dilation_of(moved), dilation_of(-moved)
+        log_there = np.logaddexp(-float(scores.rate) * there, -float(scores.rate) * there_turned)
+        steps = max(int((there - here).max()), int((there_turned - turned).max()))
+        high = max(high, scores.rate * steps + cyclic)
+        if (realised := float((log_here - log_there).max() + cyclic)) > low:
+            low, worst = realised, _against(one, other)
+    return ExactAudit(
+        _name(mechanism),
+        claimed,
+        Fraction(low) - Fraction(_TOLERANCE),
+        high,
+        worst,
+        "the least dilations of its noise and counted ballots",
+        len(changes) * len(outputs),
+        _TOLERANCE,
+        sampler_p_value=_noise_p_value(mechanism, scores, outputs, draws, bits) if draws else None,
+    )
+
+
+def audit_election(
+    mechanism: BallotMechanism,
+    *,
+    claimed_epsilon: Real | None = None,
+    draws: int = 30_000,
+    confidence: float = 0.99,
+    count: Count | None = None,
+    bits: Bits | None = None,
+) -> StatisticalAudit:
+    """A statistical audit of a mechanism for ballots of three items.
+
+    Parameters
+    ----------
+    mechanism
+        Of ``rankdp.mechanisms.ballots``: for three items where it states their number, in whole votes for selections.
+    claimed_epsilon
+        What is claimed; the guarantee's if not given.
+    draws
+        The number of draws in all.
+    confidence
+        Of the lower bound.
+    count
+        What is counted from ballots, in the place of the counting that the mechanism is made for.
+    bits
+        Where draws take their randomness from; secure bits if not given.
+    """
+    claimed = mechanism.guarantee.epsilon if claimed_epsilon is None else positive(claimed_epsilon, "claimed_epsilon")
+    source, m = bits or SecureBits(), whole("items", getattr(mechanism, "items", 3), 3, 3)
+
+    def release(ballots: Sequence[str], size: int) -> Any:
+        counted = _counted(mechanism, ballots, m, count)
+        if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+            return np.array([mechanism.sample(counted, source) for _ in range(size)])
+        drawn = mechanism.samples(counted, size, source)
+        return drawn[(slice(None), *np.triu_indices(m, 1))] if isinstance(mechanism, NoisyMargins) else drawn
+
+    turned = () if mechanism.protection.unit == "voter" else ("cba",)
+    return audit_samples(
+        release,
+        [((*_OTHERS, "abc"), (*_OTHERS, *turned))],
+        draws=draws,
+        claimed_epsilon=claimed,
+        delta=mechanism.guarantee.delta,
+        confidence=confidence,
+        name=_name(mechanism),
+        describe=" ".join,
+    )
+
+
+def _counted(mechanism: BallotMechanism, ballots: Sequence[str], m: int, count: Count | None) -> Longs:
+    """By the library's own counting; whole votes for selections, none where there is no ballot."""
+    table = Ballots.from_orders([list(ballot) for ballot in ballots] or [["a"]], items=list("abcd"[:m]))
+    if count is None and isinstance(mechanism, NoisyMargins):
+        counted = table.margins()
+    elif count is None and isinstance(mechanism, NoisyBorda):
+        counted = table.centred_borda()
+    elif count is None:
+        counted = table.first_preferences() // SHARES
+    else:
+        counted = count(table)
+    return counted if ballots else np.zeros_like(counted)
+
+
+def _single_ballots(m: int) -> Iterator[tuple[str]]:
+    """Every ballot, complete or truncated."""
+    for length in range(1, m + 1):
+        for order in itertools.permutations("abcd"[:m], length):
+            yield ("".join(order),)
+
+
+def _against(one: Sequence[str], other: Sequence[str]) -> str:
+    return f"{' '.join(one) or 'no ballot'} against {' '.join(other) or 'no ballot'}"
+
+
+def _cyclic_change(change: Longs) -> int:
+    """The l1 norm of the cyclic part of a change of margins, times m, each pair once."""
+    scores = change.sum(axis=1)
+    return int(np.abs(len(change) * change - (scores[:, None] - scores)).sum()) // 2
+
+
+def _lattice(m: int, reach: int) -> Longs:
+    """Every integer vector of sum 0 with entries up to ``reach``."""
+    axes = np.meshgrid(*[np.arange(-reach, reach + 1)] * (m - 1), indexing="ij")
+    free = np.stack(axes, axis=-1).reshape(-1, m - 1)
+    points = np.column_stack([free, -free.sum(axis=1)])
+    return np.asarray(points[np.abs(points[:, -1]) <= reach])
+
+
+def _noise_p_value(
+    mechanism: NoisyBorda | NoisyMargins, scores: NoisyBorda, outputs: Longs, draws: int, bits: Bits
+) -> float:
+    """Chi-squared of fresh noise on the outputs, and of the cyclic part, against their laws there."""
+    reach = int(outputs.max())
+    drawn = np.rint(scores.noise(draws, bits) * scores.grid).astype(np.int64)
+    inside = drawn[np.abs(drawn).max(axis=1) <= reach]
+    base = (2 * reach + 1) ** np.arange(mechanism.items)
+    cells = np.searchsorted(np.sort(keys := (outputs + reach) @ base), (inside + reach) @ base)
+    law = np.exp(-float(scores.rate) * dilation_of(outputs)) + np.exp(-float(scores.rate) * dilation_of(-outputs))
+    p_value = chi_squared(np.bincount(cells, minlength=len(outputs)), law[np.argsort(keys)])
+    if isinstance(mechanism, NoisyMargins) and mechanism.scale:
+        far = math.ceil(8 * mechanism.scale)
+        cyclic = mechanism.cyclic_noise(draws, bits)[:, 0, 1:].ravel()
+        cyclic = cyclic[np.abs(cyclic) <= far]
+        weights = np.exp(-np.abs(np.arange(-far, far + 1)) / float(mechanism.scale))
+        p_value = min(p_value, chi_squared(np.bincount(cyclic + far, minlength=2 * far + 1), weights))
+    return p_value
+
+
+def _audit_selection(mechanism: PermuteAndFlip | JointTopK, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
+    electorates = [
+        np.array(votes) for votes in itertools.product(range(_MOST_VOTES + 1), repeat=3) if sum(votes) <= _MOST_VOTES
+    ]
+    laws = {tuple(votes.tolist()): _selection_law(mechanism, votes) for votes in electorates}
+    low, rho, worst, cases = 0.0, 0.0, "", 0
+    for one, other in itertools.product(laws, repeat=2):
+        changes = sorted(b - a for a, b in zip(one, other, strict=True))
+        if changes not in ([[0, 0, 1], [-1, 0, 0]] if mechanism.protection.unit == "voter" else [[-1, 0, 1]]):
+            continue
+        cases += len(laws[one])
+        ratios = np.log(laws[one] / laws[other])
+        if (largest := float(ratios.max())) > low:
+            low, worst = largest, f"votes {one} against {other}"
+        for order in _ORDERS:
+            divergence = math.log(float((laws[other] * np.exp(order * ratios)).sum())) / (order - 1)
+            rho = max(rho, divergence / order)
+    p_value = None
+    if draws:
+        votes = np.array([2, 1, 0])
+        outcomes = {outcome: cell for cell, outcome in enumerate(_outcomes(mechanism))}
+        cells = [outcomes[tuple(np.ravel(mechanism.sample(votes, bits)).tolist())] for _ in range(draws)]
+        p_value = chi_squared(np.bincount(cells, minlength=len(outcomes)), laws[2, 1, 0])
+    return ExactAudit(
+        _name(mechanism),
+        claimed,
+        Fraction(low) - Fraction(_TOLERANCE),
+        Fraction(low) + Fraction(_TOLERANCE),
+        worst,
+        "its formula",
+        cases,
+        _TOLERANCE,
+        sampler_p_value=p_value,
+        rho=float(mechanism.rho),
+        rho_low=rho - _TOLERANCE,
+    )
+
+
+def _outcomes(mechanism: PermuteAndFlip | JointTopK) -> list[tuple[int, ...]]:
+    return list(itertools.permutations(range(3), mechanism.k if isinstance(mechanism, JointTopK) else 1))
+
+
+def _selection_law(mechanism: PermuteAndFlip | JointTopK, votes: Longs) -> Floats:
+    if isinstance(mechanism, PermuteAndFlip):
+        return mechanism.probabilities(votes)
+    falling = -np.sort(-votes)
+    losses = np.array([(falling[: mechanism.k] - votes[list(outcome)]).max() for outcome in _outcomes(mechanism)])
+    weights = np.exp(-losses * float(mechanism.epsilon / (2 * mechanism.spread)))
+    return np.asarray(weights / weights.sum())
+
+
+def _name(mechanism: Any) -> str:
+    return f"{type(mechanism).__name__}({mechanism.protection.protects}, epsilon={mechanism.guarantee.epsilon})"

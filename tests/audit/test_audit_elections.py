@@ -1,0 +1,65 @@
+"""Audits of mechanisms for ballots: honest ones hold, and what is wrong is named."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from audit_mutants import SmallRemoval, SmallRho, not_centred
+from support import seeded
+
+from rankdp.audit import audit_election, audit_exact
+from rankdp.audit.electorates import audit_electorates
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.margins import NoisyMargins
+from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+
+BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
+
+
+@pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
+def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
+    moved = protection.moved
+    for mechanism in (
+        NoisyBorda(3, protection, "1/2"),
+        NoisyBorda(4, VOTER, 1),
+        NoisyMargins(3, protection, 1),
+        PermuteAndFlip(protection, moved, 1),
+    ):
+        audit = audit_exact(mechanism, draws=2000, bits=seeded(request))
+        assert audit.holds, audit.explain()
+        assert audit.epsilon_low > 0.9 * float(mechanism.guarantee.epsilon)
+        assert audit.epsilon_high <= mechanism.guarantee.epsilon + Fraction(2e-9) * isinstance(
+            mechanism, PermuteAndFlip
+        )
+    assert audit_exact(JointTopK(protection, moved, 1, 2), draws=500, bits=seeded(request)).holds
+
+
+def test_what_is_wrong_is_found(request):
+    wrong = audit_exact(NoisyBorda(3, SmallRemoval("ballot"), 1), draws=0)
+    assert not wrong.holds
+    assert wrong.epsilon_low > 1.9
+    assert "VIOLATION" in wrong.explain()
+    seen = audit_electorates(NoisyBorda(3, VOTER, 1), Fraction(1), 0, seeded(request), not_centred)
+    assert seen.epsilon_low == np.inf
+    small = audit_exact(SmallRho(BALLOT, 2, 1), draws=0)
+    assert not small.holds
+    assert small.epsilon_low <= 1
+    assert "rho is at least 0.28" in small.explain()
+
+
+def test_samples(request):
+    for mechanism in (NoisyBorda(3, BALLOT, 1), NoisyBorda(3, VOTER, 2, "1e-5"), NoisyMargins(3, VOTER, 1)):
+        assert audit_election(mechanism, draws=4000, bits=seeded(request)).holds
+    small = audit_election(NoisyBorda(3, SmallRemoval("ballot"), 1), draws=20_000, bits=seeded(request))
+    assert not small.holds
+
+
+def test_refusals():
+    with pytest.raises(Unsupported, match="Gaussian noise on ballots is audited by its samples"):
+        audit_exact(NoisyBorda(3, BALLOT, 1, "1e-6"))
+    with pytest.raises(InputError, match="items must be an integer from 2 to 4, got 5"):
+        audit_exact(NoisyBorda(5, BALLOT, 1))
+    with pytest.raises(InputError, match="items must be an integer from 3 to 3, got 4"):
+        audit_election(NoisyBorda(4, BALLOT, 1))
