@@ -25,7 +25,16 @@ pytestmark = [
 ]
 
 ITEMS = ("tea", "coffee", "water", "9")
-ENGINES = ["process", "duckdb", pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
+SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+ENGINES = ["process", "duckdb", pytest.param("spark", marks=SPARK)]
+
+
+def on_engines(cases, few):
+    """Every case on every engine; on Spark, which takes seconds for each, all but a few are long."""
+    for number, case in enumerate(cases):
+        for name in ("process", "duckdb", "spark"):
+            marks = [] if name != "spark" else SPARK if number < few else [*SPARK, pytest.mark.long]
+            yield pytest.param(name, *case, marks=marks)
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +47,10 @@ def spark(tmp_path_factory):
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.shuffle.partitions": "2",
+        # for small tables compiling takes longer than running
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
     }
@@ -110,7 +123,7 @@ def written(style, rows, weighted):
     return pa.table(table)
 
 
-STYLES = ["winner, loser", "left", "name", "arena", "outcome", "outcome text"]
+STYLES = ["left", "outcome text", "winner, loser", "name", "arena", "outcome"]
 
 
 def drawn(seed, rows=120, ties=True, weighted=True, voters=7):
@@ -124,7 +137,7 @@ def drawn(seed, rows=120, ties=True, weighted=True, voters=7):
     return out
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(("engine", "style"), on_engines(zip(STYLES), few=2), indirect=["engine"])
 def test_counts_and_bounds_in_every_style(engine, style):
     weighted = style in ("left", "outcome", "outcome text")
     rows = drawn(STYLES.index(style), ties=style != "winner, loser", weighted=weighted)
@@ -162,28 +175,24 @@ def test_all_kinds_of_problems_are_dropped_and_counted(engine):
 LEFT = {"left": ["tea", "tea"], "right": ["water", "coffee"], "winner": ["left", "tie"]}
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "sentence"),
-    [
-        ({"winner": ["left", "centre"]}, {}, "'winner' must be left, right, tie, draw or the name of one of the two"),
-        ({"winner": ["left", "centre"]}, {"on_problem": "drop"}, "got 'centre'"),
-        ({"winner": ["left", "water"]}, {"on_problem": "drop"}, "got 'water'"),
-        (
-            {"weight": [1, -1]},
-            {"on_problem": "drop"},
-            "'weight' must be a whole number from 0 to 1,000,000,000, got -1",
-        ),
-        ({"weight": [1.0, 0.5]}, {"on_problem": "drop"}, "got 0.5"),
-        ({"weight": [1.0, None]}, {"on_problem": "drop"}, "got None"),
-        ({"weight": [1.0, float("inf")]}, {"on_problem": "drop"}, "got inf"),
-        ({"weight": ["1", "1e3"]}, {}, "got '1e3'"),
-        ({"right": ["water", "tea"]}, {}, "'tea' is compared with itself"),
-        ({"right": ["water", "milk"]}, {}, "'milk' is not one of the 4 items given"),
-        ({"right": ["water", None]}, {}, "'right' is blank"),
-        ({"winner": ["left", ""]}, {}, "'winner' is blank"),
-        ({"voter": ["x", ""]}, {"bound": 1}, "'voter' is blank"),
-    ],
-)
+REFUSED = [
+    ({"winner": ["left", "centre"]}, {}, "'winner' must be left, right, tie, draw or the name of one of the two"),
+    ({"weight": [1, -1]}, {"on_problem": "drop"}, "'weight' must be a whole number from 0 to 1,000,000,000, got -1"),
+    ({"right": ["water", "milk"]}, {}, "'milk' is not one of the 4 items given"),
+    ({"voter": ["x", ""]}, {"bound": 1}, "'voter' is blank"),
+    ({"winner": ["left", "centre"]}, {"on_problem": "drop"}, "got 'centre'"),
+    ({"winner": ["left", "water"]}, {"on_problem": "drop"}, "got 'water'"),
+    ({"weight": [1.0, 0.5]}, {"on_problem": "drop"}, "got 0.5"),
+    ({"weight": [1.0, None]}, {"on_problem": "drop"}, "got None"),
+    ({"weight": [1.0, float("inf")]}, {"on_problem": "drop"}, "got inf"),
+    ({"weight": ["1", "1e3"]}, {}, "got '1e3'"),
+    ({"right": ["water", "tea"]}, {}, "'tea' is compared with itself"),
+    ({"right": ["water", None]}, {}, "'right' is blank"),
+    ({"winner": ["left", ""]}, {}, "'winner' is blank"),
+]
+
+
+@pytest.mark.parametrize(("engine", "change", "options", "sentence"), on_engines(REFUSED, few=4), indirect=["engine"])
 def test_refused(engine, change, options, sentence):
     options = dict(options)
     most = options.pop("bound", None)
@@ -322,7 +331,10 @@ def test_counting_equals_a_plain_loop(name, rows, most, style):
     check_bounded(votes(rows).bound(most), rows, ITEMS, most, votes if name == "process" else None)
 
 
-@pytest.mark.parametrize("name", ["cems", "immigration", "llmfao_votes"])
+REAL = ["cems", "immigration", "llmfao_votes"]
+
+
+@pytest.mark.parametrize(("engine", "name"), on_engines(zip(REAL), few=1), indirect=["engine"])
 def test_real_tables(data_directory, engine, name):
     path = data_directory / name / "comparisons.csv"
     if not path.exists():
