@@ -92,7 +92,7 @@ class NoisyBorda:
     def noise_variance(self) -> float:
         """v, such that the noise on a difference of two scores has the variance 2 v (a mean over all pairs).
 
-        Any sum of scores with factors a that add up to 0 has the variance v |a|^2, in the scale of the scores.
+        Any sum of scores with factors a that add up to 0 has the variance v norm(a)^2, in the scale of the scores.
         """
         steps = PermutohedronNoise(self.items, self.rate).variance if self.rho is None else float(self.sigma) ** 2
         return steps / self.grid**2

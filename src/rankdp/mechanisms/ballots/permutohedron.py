@@ -33,10 +33,10 @@ Pruefer code.
 *The dilation.* The sum over t of t^n x^t is the sum over k of A(n, k) x^(k+1), divided by (1-x)^(n+1), A(n, k) the
 Eulerian numbers (Worpitzky). So t is k + 1 with weight A(m-1, k) e^(-rate k), plus m independent geometric numbers.
 
-*Variance.* In the cone over a facet, the items cut into k and m - k, the mean of |x|^2 is d/(d+2) times that on the
+*Variance.* In the cone over a facet, the items cut into k and m - k, the mean of norm(x)^2 is d/(d+2) times that on the
 facet, d = m - 1. A facet is a product of two smaller permutohedra at the squared distance k (m-k) m. Hence ``size``.
-Sums of |x|^2 over Z_t are t^d times a polynomial of t^2 (reciprocity), so discreteness adds a constant: the mean of
-|b|^2 less d/6, b half the sum of e_child - e_parent over the edges of a random tree.
+Sums of norm(x)^2 over Z_t are t^d times a polynomial of t^2 (reciprocity), so discreteness adds a constant: the mean of
+norm(b)^2 less d/6, b half the sum of e_child - e_parent over the edges of a random tree.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class PermutohedronNoise:
 
     @property
     def variance(self) -> float:
-        """The mean of |x|^2 over m - 1: the variance of an item's noise, were the noise the same in all directions.
+        """The mean of norm(x)^2 over m - 1: the variance of an item's noise, were the noise the same in all directions.
 
         The variance of a difference of two items is twice this on average over the pairs.
         """
@@ -129,7 +129,7 @@ def dilation_of(points: Longs) -> Longs:
 
 @lru_cache(maxsize=8)
 def size(items: int) -> float:
-    """The mean of |x|^2 for a uniform point x of K (see the module)."""
+    """The mean of norm(x)^2 for a uniform point x of K (see the module)."""
     means, factorials = np.zeros(items + 1), np.cumsum(np.log(np.maximum(np.arange(items + 1.0), 1)))
     trees = (np.arange(items + 1) - 1) * np.log(np.maximum(np.arange(items + 1.0), 1)) - factorials
     for m in range(2, items + 1):

@@ -9,13 +9,15 @@ A ballot adds a vector x to a count, as in ``data.ballots``; let X be the set of
 some x in X (voter) or by x - y with x and y in X (ballot), at most twice as far in any norm, whence "2, squared 4"
 unless something smaller is stated. m candidates:
 
-| count | l1 | squared l2 |
-|---|---|---|
-| votes for the first k | k; ballot: min(2k, m) | the same |
-| a round of a runoff, in votes | 1; ballot: 2 | the same |
-| centred Borda, doubled | floor(m^2/2) | m (m^2 - 1)/3 |
-| margins, one entry a pair | m (m - 1)/2 | the same |
-| their cyclic part, times m | sum over g of (m - g) abs(m - 2g) | m^2 (m - 1)(m - 2)/6 |
+=============================  ===================================  ======================
+count                          l1                                   squared l2
+=============================  ===================================  ======================
+votes for the first k          k; ballot: min(2k, m)                the same
+a round of a runoff, in votes  1; ballot: 2                         the same
+centred Borda, doubled         floor(m^2/2)                         m (m^2 - 1)/3
+margins, one entry a pair      m (m - 1)/2                          the same
+their cyclic part, times m     sum over g of (m - g) abs(m - 2g)    m^2 (m - 1)(m - 2)/6
+=============================  ===================================  ======================
 
 Votes: entries in [0, 1] with sum at most k, so a difference has m entries of at most 1, and the square of each is at
 most its absolute value. Rounds: a ballot's worth in a round is at most 1, as with k = 1 (``ballots.rounds``). Borda:
