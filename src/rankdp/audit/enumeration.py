@@ -35,7 +35,7 @@ from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import MOST_BITS, EnclosedLaw, RankingMechanism, relative_orders
 from rankdp.mechanisms.scores.grid import ScoreMechanism
-from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
@@ -61,8 +61,8 @@ def audit_exact(
     ----------
     mechanism
         A ranking mechanism of at most 6 items (ours, or any object with ``sample`` and either ``exact_law`` or
-        ``log_prob``), a score mechanism on a grid of few steps, ``NoisyWins``, or a mechanism for ballots of at most 4
-        items.
+        ``log_prob``), a score mechanism on a grid of few steps, ``NoisyCounts``, or a mechanism for ballots of at most
+        4 items.
     items
         How many items are ranked, where the mechanism has no such attribute.
     claimed_epsilon
@@ -77,7 +77,7 @@ def audit_exact(
     draws = whole("draws", draws, 0)
     claimed = claim_of(mechanism, claimed_epsilon)
     source = bits or SecureBits()
-    if isinstance(mechanism, (ScoreMechanism, NoisyWins)):
+    if isinstance(mechanism, (ScoreMechanism, NoisyCounts)):
         return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
     if isinstance(mechanism, BallotMechanism):
         return audit_electorates(mechanism, claimed, draws, source)

@@ -22,6 +22,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,8 @@ from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.scores.grid import ScoreMechanism
 from rankdp.mechanisms.scores.grid_noises import BallScores
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import exp_bounds, exp_enclosure
 from rankdp.types import Floats, Longs
@@ -47,11 +48,11 @@ _FEWEST_EXPECTED = 5
 
 
 def audit_noise(
-    mechanism: ScoreMechanism | NoisyWins, claimed: Fraction, draws: int, bits: Bits, items: int
+    mechanism: ScoreMechanism | NoisyCounts, claimed: Fraction, draws: int, bits: Bits, items: int
 ) -> ExactAudit:
     """The audit of either kind."""
-    if isinstance(mechanism, NoisyWins):
-        return _audit_wins(mechanism, claimed, draws, bits, items)
+    if isinstance(mechanism, NoisyCounts):
+        return _audit_counts(mechanism, claimed, draws, bits, items)
     if mechanism.grid.steps > _MOST_STEPS:
         raise InputError(
             f"steps must be at most {_MOST_STEPS} for an exact audit (the law on a coarse grid is of the same family), "
@@ -171,13 +172,14 @@ def chi_squared(observed: NDArray[Any], law: Floats) -> float:
     return float(chisquare(seen, due * (seen.sum() / due.sum())).pvalue) if len(pools) > 1 else 1.0
 
 
-def _audit_wins(mechanism: NoisyWins, claimed: Fraction, draws: int, bits: Bits, items: int) -> ExactAudit:
+def _audit_counts(mechanism: NoisyCounts, claimed: Fraction, draws: int, bits: Bits, items: int) -> ExactAudit:
     if mechanism.delta:
-        raise Unsupported("Gaussian noise on wins is audited by its samples: there is no exact audit of its delta")
+        raise Unsupported("Gaussian noise on counts is audited by its samples: there is no exact audit of its delta")
     items = whole("items", items, 2, 4)
     farthest, tables, cases = 0, ("", ""), 0
+    counted = cache(lambda rows: mechanism.counted(_pairs(rows, items)))
     for one, other in neighbouring_tables(mechanism.protection, items):
-        change = _half_wins(one, items) - _half_wins(other, items)
+        change = counted(one) - counted(other)
         cases += 1
         if (distance := int(np.abs(change).sum())) > farthest:
             farthest, tables = distance, (_said(one), _said(other))
@@ -219,9 +221,9 @@ def neighbouring_tables(protection: Protection, items: int) -> Iterator[tuple[_T
             yield (one,), (other,)
 
 
-def _half_wins(rows: _Table, items: int) -> Longs:
+def _pairs(rows: _Table, items: int) -> PairCounts:
     left, right, halves = zip(*rows, strict=True) if rows else ((), (), ())
-    return np.asarray(PairCounts.from_pairs(left, right, halves, items=items).half_wins)
+    return PairCounts.from_pairs(left, right, halves, items=items)
 
 
 def _said(rows: _Table) -> str:
@@ -234,7 +236,7 @@ def _said(rows: _Table) -> str:
     return ", ".join(words) or "nothing"
 
 
-def _name(mechanism: ScoreMechanism | NoisyWins) -> str:
-    if isinstance(mechanism, NoisyWins):
+def _name(mechanism: ScoreMechanism | NoisyCounts) -> str:
+    if isinstance(mechanism, NoisyCounts):
         return f"{type(mechanism).__name__}({mechanism.protection.protects}, epsilon={mechanism.epsilon})"
     return f"{type(mechanism).__name__}({mechanism.grid.steps} steps)"

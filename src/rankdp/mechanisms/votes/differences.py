@@ -1,0 +1,94 @@
+"""Differences: wins less losses of every item, with exact integer noise; and the design, with noise of its own.
+
+A comparison that i wins over j adds e_i - e_j to the vector D of differences, a tie adds 0. Who was compared with whom
+moves D only through who won, so D can be fitted with the *expected* number of comparisons of each pair
+(``rankers.expected_design``), and an error of that number is of second order. Objective perturbation, which needs no
+idea of the design, pays for that with more noise.
+
+Sensitivities, when k comparisons leave and k come (k = 1, or c for voters):
+
+| counts | l1 | squared l2 |
+|---|---|---|
+| differences | 4k | 8 k^2 |
+| degrees: comparisons of each item | 4k | 4 k^2 |
+| comparisons of each pair | 2k | 2 k^2 |
+
+Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
+By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Those
+that leave add a non-negative vector of l1 norm 2k and entries of at most k to the degrees, so of squared l2 norm at
+most 2 k^2; so do those that come, and the inner product of two non-negative vectors only brings them closer: 4k and
+4 k^2. In the same way comparisons of pairs add non-negative vectors of l1 norm k, of squared l2 norm at most k^2: 2k
+and 2 k^2. Where some rows are not counted, or a voter has fewer than c, fewer leave or come and all of this holds.
+
+The noise is that of ``noisy_counts``, whose proof it is. Everything after it is post-processing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankdp.data.counts import PairCounts
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
+from rankdp.types import Longs
+
+
+class NoisyDifferences(NoisyCounts):
+    """Releases wins less losses of every item, a tie counting for nothing."""
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """Wins less losses of each item: half of its half-wins less half-losses, which differ by an even number."""
+        won, lost = counts.records()
+        return (won - lost) // 2
+
+    @property
+    def l1(self) -> int:
+        """How far neighbours' differences can be apart in l1."""
+        return 4 * self.protection.moved
+
+    @property
+    def l2_squared(self) -> int:
+        """How far in squared l2."""
+        return 8 * self.protection.moved**2
+
+
+class NoisyDegrees(NoisyCounts):
+    """Releases how many comparisons every item had."""
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """How many comparisons each item had."""
+        won, lost = counts.records()
+        return (won + lost) // 2
+
+    @property
+    def l1(self) -> int:
+        """How far neighbours' degrees can be apart in l1."""
+        return 4 * self.protection.moved
+
+    @property
+    def l2_squared(self) -> int:
+        """How far in squared l2."""
+        return 4 * self.protection.moved**2
+
+
+class NoisyPairs(NoisyCounts):
+    """Releases how often every pair was compared, also if never, in the order of ``numpy.triu_indices``."""
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """How often each pair of items was compared."""
+        items = len(counts.items)
+        table = np.zeros((items, items), np.int64)
+        table[counts.first, counts.second] = counts.halves // 2
+        return table[np.triu_indices(items, 1)]
+
+    @property
+    def l1(self) -> int:
+        """How far neighbours' comparisons of pairs can be apart in l1."""
+        return 2 * self.protection.moved
+
+    @property
+    def l2_squared(self) -> int:
+        """How far in squared l2."""
+        return 2 * self.protection.moved**2

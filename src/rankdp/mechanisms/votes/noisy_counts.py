@@ -1,0 +1,103 @@
+"""Whole numbers counted from comparisons, with exact integer noise: what wins, differences and designs share.
+
+Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
+the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
+s eps/S) for each coordinate, and the l1 norms of the shifts add up to at most S.
+
+Law, delta > 0: counts + independent discrete Gaussian noise, s rho-zCDP with s rho = D^2/(2 sigma^2), D the l2
+sensitivity and rho the largest whose zCDP is (eps, delta)-DP (``privacy.zcdp``).
+
+Counts that are released together, each with its own share, cost the sum of the shares: epsilons add up, and so do rhos.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from rankdp.data.counts import PairCounts
+from rankdp.errors import InputError
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
+from rankdp.privacy.zcdp import deviation_for, rho_of
+from rankdp.types import Longs
+
+
+class NoisyCounts:
+    """Releases a vector of counts. A subclass says which, and how far neighbours' vectors can be apart.
+
+    Parameters
+    ----------
+    protection
+        What is protected.
+    epsilon
+        The guarantee's.
+    delta
+        0 for Laplace noise; above 0 for Gaussian noise.
+    share
+        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
+    """
+
+    def __init__(self, protection: Protection, epsilon: Real, delta: Real = 0, share: Real = 1) -> None:
+        self.protection = protection
+        self.epsilon = positive(epsilon)
+        self.delta = rational(delta, "delta")
+        if not 0 <= self.delta < 1:
+            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
+        self.share = positive(share, "share")
+        if self.share > 1:
+            raise InputError(f"share must be above 0 and at most 1, got {share!s}")
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """The secret vector."""
+        raise NotImplementedError
+
+    @property
+    def l1(self) -> int:
+        """How far neighbours' counts can be apart in l1."""
+        raise NotImplementedError
+
+    @property
+    def l2_squared(self) -> int:
+        """How far in squared l2."""
+        raise NotImplementedError
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Central eps-DP, or (eps, delta)-DP, for the unit of protection, of all that shares the budget."""
+        rho = None if self.rho is None else float(self.rho)
+        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
+
+    @property
+    def scale(self) -> Fraction:
+        """The discrete Laplace scale."""
+        return self.l1 / (self.epsilon * self.share)
+
+    @property
+    def sigma(self) -> Fraction:
+        """The discrete Gaussian standard deviation, rounded up."""
+        assert self.rho is not None
+        return deviation_for(self.l2_squared, self.rho * self.share)
+
+    @property
+    def count_variance(self) -> float:
+        """The variance of the noise on one count."""
+        if self.rho is not None:
+            return float(self.sigma) ** 2
+        r = math.exp(-1 / self.scale)
+        return 2 * r / (1 - r) ** 2
+
+    def noise(self, count: int, bits: Bits) -> Longs:
+        """``count`` independent draws of the noise."""
+        if self.rho is not None:
+            return discrete_gaussian(self.sigma, count, bits)
+        return discrete_laplace(self.scale, count, bits)
+
+    def sample(self, counts: Longs, bits: Bits) -> Longs:
+        """The noisy counts: integers, possibly negative."""
+        return counts + self.noise(len(counts), bits)
