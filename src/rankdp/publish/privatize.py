@@ -390,7 +390,7 @@ class _Run:
         if not self._voter_keys:
             return
         keys = np.concatenate(self._voter_keys)
-        keys.sort()
+        keys.sort(kind="stable")  # ids that are in order already take no time
         if not (keys[1:] == keys[:-1]).any():
             return
         begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
