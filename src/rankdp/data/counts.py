@@ -24,7 +24,6 @@ MOST_HALVES = 2**53
 """Half-wins in all; up to here they are exact as floating-point numbers too."""
 
 _DENSE_RANKINGS = 400_000_000
-_SWEEPS = 8
 _COLUMNS = {"first": np.int32, "second": np.int32, "half_wins_first": np.int64, "half_wins_second": np.int64}
 
 
@@ -248,16 +247,6 @@ def win_components(counts: PairCounts) -> Ints:
     return _labels(counts, directed=True)
 
 
-def one_win_component(counts: PairCounts) -> bool:
-    """True if `win_components` finds one component; mostly without looking at all the pairs."""
-    m = len(counts.items)
-    pairs = (counts.first, counts.second, counts.half_wins_first, counts.half_wins_second)
-    beats, beaten = reached(*pairs, m, _SWEEPS)
-    if min(beats, beaten) < 0:
-        return bool(win_components(counts).max() == 0)
-    return bool(beats == m and beaten == m)
-
-
 def never_beaten(counts: PairCounts) -> Ints:
     """The compared items without a loss or a tie."""
     won, lost = counts.records()
@@ -351,35 +340,3 @@ def tally_rankings(orders: Ints, table: Longs) -> None:
                 if j < 0:
                     break
                 table[i * items + j] += 2
-
-
-@kernel
-def reached(first: Ints, second: Ints, ahead: Longs, behind: Longs, items: int, sweeps: int) -> tuple[Any, Any]:
-    """How many items item 0 beats directly or through others, and how many beat it; -1 if the sweeps ran out.
-
-    A sweep goes through the pairs in order and stops as soon as every item is reached, which in a well-mixed
-    design happens after a few items.
-    """
-    counts = np.empty(2, np.int64)
-    for side in range(2):
-        marked = np.zeros(items, np.bool_)
-        marked[0] = True
-        count = 1
-        settled = items == 1
-        for _ in range(sweeps):
-            before = count
-            for k in range(len(first)):
-                i, j = first[k], second[k]
-                if marked[i] != marked[j]:
-                    down, up = (ahead[k], behind[k]) if side == 0 else (behind[k], ahead[k])
-                    if (marked[i] and down > 0) or (marked[j] and up > 0):
-                        marked[i] = True
-                        marked[j] = True
-                        count += 1
-                        if count == items:
-                            break
-            if count in (items, before):
-                settled = True
-                break
-        counts[side] = count if settled else -1
-    return counts[0], counts[1]

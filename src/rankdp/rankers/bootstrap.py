@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from rankdp.checks import one_of, whole
-from rankdp.data.counts import PairCounts, one_win_component
+from rankdp.data.counts import PairCounts, win_components
 from rankdp.errors import InputError
 from rankdp.rankers.bradley_terry import fit
 from rankdp.types import Floats, Longs
@@ -63,7 +63,7 @@ def bootstrap(
         won = redraw(generator)
         met = won.any(axis=0)
         drawn = PairCounts(counts.items, counts.first[met], counts.second[met], *(2 * won[:, met]))
-        if ridge == 0 and not one_win_component(drawn):
+        if ridge == 0 and win_components(drawn).max() > 0:
             return None
         return fit(drawn, ridge=ridge, start=best, tolerance=tolerance).theta
 
