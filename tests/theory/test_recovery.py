@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from support import generator
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory import decoders, fixed_scores, recovery
+from rankdp.theory import decoders, recovery
 from rankdp.theory.assumed_laws import Tabulated, score_law
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
 from rankdp.theory.recovery import order_constants
@@ -159,63 +159,12 @@ def test_expansions_refuse_rough_densities():
         recovery.first_order(1, Gaussian(), Uniform())
 
 
-# One public vector
-
-
 def simulate(x, noise, sigma, k, rng):
-    """(order right, top-k set right, overlap) and their standard errors, a draw for each row of x."""
+    """The share of the top k that stays, a draw for each row of x."""
     x, n = np.sort(x, axis=1), x.shape[1]
     y = x + sigma * noise.sample(x.shape, rng)
-    right = np.all(np.diff(y, axis=1) > 0, axis=1)
     share = np.mean(y[:, n - k :] >= np.partition(y, n - k, axis=1)[:, [n - k]], axis=1)
-    return [decoders.Simulated.of(values) for values in (right, share == 1, share)]
-
-
-@light
-@pytest.mark.parametrize(("n", "k", "sigma"), [(3, 1, 0.4), (6, 2, 0.1), (12, 9, 0.15)])
-def test_a_fixed_vector_against_simulation(noise, n, k, sigma, request):
-    rng = generator(request)
-    x = rng.random(n)
-    order, _, overlap = simulate(np.tile(x, (60_000, 1)), noise, sigma, k, rng)
-    near(order, fixed_scores.order_probability(x, noise, sigma), 1e-4)
-    near(overlap, fixed_scores.top_k_overlap(x, k, noise, sigma), 1e-4)
-
-
-@light
-def test_two_scores_have_one_answer(noise):
-    for gap in (0.02, 0.5, 3.0):
-        keep = 1 - float(noise.difference_survival(gap))
-        x = [1.0, 1.0 + gap]
-        assert fixed_scores.order_probability(x, noise, 1.0) == pytest.approx(keep, abs=2e-5)
-        assert fixed_scores.top_k_overlap(x, 1, noise, 1.0) == pytest.approx(keep, abs=2e-4)
-
-
-def test_three_normal_scores_against_the_bivariate_normal():
-    """Order of three: both differences positive, variance 2 and correlation -1/2; the top one: all but those below."""
-    x, sigma = np.array([0.0, 0.4, 1.1]), 0.7
-    gaps = stats.multivariate_normal([-0.4 / sigma, -0.7 / sigma], [[2, -1], [-1, 2]])
-    assert fixed_scores.order_probability(x, Gaussian(), sigma) == pytest.approx(gaps.cdf([0, 0]), abs=1e-6)
-    top = stats.multivariate_normal([-1.1 / sigma, -0.7 / sigma], [[2, 1], [1, 2]])
-    assert fixed_scores.top_k_overlap(x, 1, Gaussian(), sigma) == pytest.approx(top.cdf([0, 0]), abs=1e-5)
-
-
-def test_no_noise_and_much_noise():
-    x = np.arange(8.0)
-    assert fixed_scores.order_probability(x, Laplace(), 1e-3) == pytest.approx(1)
-    assert fixed_scores.order_probability(x[:5], Laplace(), 1e5) == pytest.approx(1 / 120, rel=1e-3)
-    assert fixed_scores.top_k_overlap(x, 3, Laplace(), 1e5) == pytest.approx(3 / 8, rel=1e-3)
-    assert fixed_scores.top_k_overlap(x, 8, Laplace(), 1.0) == 1
-
-
-def test_a_fixed_vector_is_checked():
-    with pytest.raises(InputError, match="equal scores"):
-        fixed_scores.order_probability([1, 1, 2], Gaussian(), 1.0)
-    with pytest.raises(InputError, match="sigma must be"):
-        fixed_scores.order_probability([1, 2], Gaussian(), 0.0)
-    with pytest.raises(InputError, match="k must be"):
-        fixed_scores.top_k_overlap([1, 2], 3, Gaussian(), 1.0)
-    with pytest.raises(Unsupported, match="dependent"):
-        fixed_scores.top_k_overlap([1, 2, 3], 1, Ball(2, 3), 1.0)
+    return decoders.Simulated.of(share)
 
 
 # Scores drawn from a law
@@ -257,17 +206,15 @@ def test_concordance_of_uniform_scores_with_laplace_noise_by_hand():
 def test_top_k_of_a_law_against_simulation(noise, law, n, k, sigma, request):
     draws = 30_000 if n < 100 else 6_000
     rng = generator(request)
-    _, chosen, overlap = simulate(law.sample((draws, n), rng), noise, sigma, k, rng)
-    near(chosen, recovery.top_k_set_probability_iid(n, k, noise, sigma, law), 5e-4)
+    overlap = simulate(law.sample((draws, n), rng), noise, sigma, k, rng)
     near(overlap, recovery.top_k_overlap_iid(n, k, noise, sigma, law), 3e-4)
 
 
 def test_top_k_of_many_scores(request):
     """Hundreds on both sides: where the counts turn normal."""
     rng = generator(request)
-    _, chosen, overlap = simulate(rng.random((500, 3000)), Gaussian(), 0.2, 900, rng)
+    overlap = simulate(rng.random((500, 3000)), Gaussian(), 0.2, 900, rng)
     near(overlap, recovery.top_k_overlap_iid(3000, 900, Gaussian(), 0.2, Uniform()), 3e-4)
-    assert chosen.value == 0
 
 
 @light
@@ -336,15 +283,6 @@ def test_a_million_draws_agree_with_the_expansion(request):
     simulated = decoders.error_probability(20, Laplace(), 0.05, Uniform(0, 100), 1_000_000, generator(request))
     c1, c2, c3 = recovery.taylor_coefficients(20, Laplace(), Uniform(0, 100))
     near(simulated, c1 * 0.05 + c2 * 0.05**2 + c3 * 0.05**3, 2e-4)
-
-
-@pytest.mark.parametrize("noise", [Gaussian(), Laplace()], ids=str)
-def test_many_well_separated_scores(noise):
-    """200 scores far apart: the neighbours' flips are almost independent, and live in the tails of the noise."""
-    x = np.arange(200) * (5.0 if noise == Gaussian() else 7.0)
-    flips = noise.difference_survival(np.diff(x))
-    assert fixed_scores.order_probability(x, noise, 1.0) == pytest.approx(np.prod(1 - flips), abs=1e-4)
-    assert np.sum(flips) > 5e-5
 
 
 def test_the_whole_order_of_a_skewed_law_without_an_upper_end(request):

@@ -21,7 +21,6 @@ and c1 = alpha_1, c2 = alpha_1' - alpha_2, c3 = alpha_1''/2 - alpha_2' + alpha_3
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -110,37 +109,22 @@ def top_k_overlap_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: Scor
     Given the score x of the best item left out, the k above it and the n - k - 1 below are i.i.d.; one of the k with
     noisy score t stays if at most k - 1 rivals exceed t, a sum of two binomial counts and one more item.
     """
-    _check(n, k, noise, sigma)
+    whole("n", n, 2)
+    whole("k", k, 1, n)
+    positive("sigma", sigma)
+    check_independent(noise)
     if k == n:
         return 1.0
-
-    def weight(cut: _Cut) -> Floats:
-        mean = (k - 1) * cut.top + (n - k - 1) * cut.rest + cut.own
-        variance = (k - 1) * cut.top * (1 - cut.top) + (n - k - 1) * cut.rest * (1 - cut.rest) + 0.05
-        return np.asarray(scipy.special.ndtr((k - 0.5 - mean) / np.sqrt(variance)) - cut.top)
-
+    levels = np.concatenate([np.geomspace(1e-12, 1e-2, 16), np.linspace(0, 0.5, 11)[1:]])
+    v = noise.quantile(np.concatenate([levels, 1 - levels[:-1][::-1]]))
     total = 0.0
-    for share, cut in _cuts(n, k, noise, sigma, law, weight):
-        total += share * (stieltjes(_stays(n, k, cut), -np.diff(cut.top)) + cut.top[-1])
-    return float(np.clip(total, 0, 1))
-
-
-def top_k_set_probability_iid(n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
-    """P(the k highest noisy scores belong to the k highest scores).
-
-    Given the score x of the best item left out, an integral over a threshold t of P(all k above it exceed t) against
-    the law of the highest noisy score among the others.
-    """
-    _check(n, k, noise, sigma)
-    if k == n:
-        return 1.0
-
-    def rising(cut: _Cut) -> Floats:
-        return np.asarray((1 - cut.rest) ** (n - k - 1) * (1 - cut.own))
-
-    total = 0.0
-    for share, cut in _cuts(n, k, noise, sigma, law, lambda cut: rising(cut) - cut.top**k):
-        total += share * stieltjes(cut.top**k, np.diff(rising(cut)))
+    for out in _left_out(n, k, law):
+        first = _cut(v, out, noise, sigma)
+        mean = (k - 1) * first.top + (n - k - 1) * first.rest + first.own
+        variance = (k - 1) * first.top * (1 - first.top) + (n - k - 1) * first.rest * (1 - first.rest) + 0.05
+        rising = scipy.special.ndtr((k - 0.5 - mean) / np.sqrt(variance)) - first.top
+        cut = _cut(halved(spread(v, rising, 48)), out, noise, sigma)  # thresholds spread where this rises
+        total += out.share * (stieltjes(_stays(n, k, cut), -np.diff(cut.top)) + cut.top[-1])
     return float(np.clip(total, 0, 1))
 
 
@@ -192,20 +176,6 @@ def _edgeworth(slack: int, s: int, lost: Floats, others: int, won: Floats) -> Fl
     return np.asarray(np.clip(scipy.special.ndtr(z) - slip, 0, 1))
 
 
-def _cuts(
-    n: int, k: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, weight: Callable[[_Cut], Floats]
-) -> Iterator[tuple[float, _Cut]]:
-    """Scores x of the best item left out, with their weights: u = P(X > x) is Beta(k+1, n-k).
-
-    For each, thresholds spread where ``weight`` rises, and the chances to exceed them.
-    """
-    levels = np.concatenate([np.geomspace(1e-12, 1e-2, 16), np.linspace(0, 0.5, 11)[1:]])
-    v = noise.quantile(np.concatenate([levels, 1 - levels[:-1][::-1]]))
-    for out in _left_out(n, k, law):
-        half = spread(v, weight(_cut(v, out, noise, sigma)), 48)
-        yield out.share, _cut(halved(half), out, noise, sigma)
-
-
 class _Cells(NamedTuple):
     """Edges of cells, and the density of the scores in each."""
 
@@ -218,7 +188,10 @@ class _Cells(NamedTuple):
 
 
 class _LeftOut(NamedTuple):
-    """A score x of the best item left out, u = P(X > x), its weight, and cells on both sides of it."""
+    """A score x of the best item left out, u = P(X > x), its weight, and cells on both sides of it.
+
+    u is Beta(k+1, n-k).
+    """
 
     x: float
     u: float
@@ -243,13 +216,6 @@ def _cut(v: Floats, out: _LeftOut, noise: ScoreNoise, sigma: float) -> _Cut:
     t = out.x + sigma * v
     below, above = (np.sum(_above(side, t, noise, sigma), axis=0) for side in (out.below, out.above))
     return _Cut(np.clip(above / out.u, 0, 1), np.clip(below / (1 - out.u), 0, 1), noise.survival(v))
-
-
-def _check(n: int, k: int, noise: ScoreNoise, sigma: float) -> None:
-    whole("n", n, 2)
-    whole("k", k, 1, n)
-    positive("sigma", sigma)
-    check_independent(noise)
 
 
 def _width(law: ScoreLaw) -> float:
