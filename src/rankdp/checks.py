@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -15,7 +15,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     fits = not isinstance(value, bool) and isinstance(value, Integral)
     if not fits or int(value) < least or (most is not None and int(value) > most):
         allowed = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
-        raise InputError(f"{name} must be an integer {allowed}, got {value!r}")
+        raise InputError(Setting(name), f" must be an integer {allowed}, got {_shown(value)}")
     return int(value)
 
 
@@ -25,7 +25,7 @@ def number(name: str, value: Any, least: float = -math.inf, below: float = math.
     if not fits or not least <= float(value) < below:
         allowed = f" of at least {least:g}" if least > -math.inf else ""
         limit = f" and below {below:g}" if below < math.inf else ""
-        raise InputError(f"{name} must be a finite number{allowed}{limit}, got {value!r}")
+        raise InputError(Setting(name), f" must be a finite number{allowed}{limit}, got {_shown(value)}")
     return float(value)
 
 
@@ -33,7 +33,7 @@ def positive(name: str, value: Any) -> float:
     """``value`` as a finite number above 0."""
     fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     if not fits or not float(value) > 0:
-        raise InputError(f"{name} must be a finite number above 0, got {value!r}")
+        raise InputError(Setting(name), f" must be a finite number above 0, got {_shown(value)}")
     return float(value)
 
 
@@ -41,7 +41,7 @@ def share(name: str, value: Any) -> float:
     """``value`` as a number above 0 and below 1."""
     fits = not isinstance(value, bool) and isinstance(value, Real)
     if not fits or not 0 < float(value) < 1:
-        raise InputError(f"{name} must be a number above 0 and below 1, got {value!r}")
+        raise InputError(Setting(name), f" must be a number above 0 and below 1, got {_shown(value)}")
     return float(value)
 
 
@@ -49,4 +49,8 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse a word that is not among the choices."""
     known = tuple(choices)
     if value not in known:
-        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        raise InputError(Setting(name), f" must be one of {', '.join(known)}, got {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else repr(value)

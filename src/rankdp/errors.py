@@ -3,11 +3,53 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that a refusal names, and perhaps its value: Python and the command line spell it differently."""
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r}"
+
+    def spelled(self, options: Mapping[str, str]) -> str:
+        """As a command spells it that has these options by the names of settings; in words where it has none."""
+        word = options.get(self.name, self.name.replace("_", " "))
+        return word if self.value is None or self.value is True else f"{word} {self.value}"
+
+
+def settings(names: Iterable[str], between: str = ", ") -> list[str | Setting]:
+    """Several settings as parts of a sentence."""
+    return [part for name in names for part in (between, Setting(name))][1:]
 
 
 class RankdpError(Exception):
-    """A refusal that is meant to be read by a person; the command line prints it and exits with 1."""
+    """A refusal that is meant to be read by a person; the command line prints it and exits with 1.
+
+    Parameters
+    ----------
+    *parts
+        The sentence in parts: texts, and the settings that it names.
+    """
+
+    options: Mapping[str, str] = {}
+    """How the command that was refused spells settings; empty in Python."""
+
+    def __init__(self, *parts: str | Setting) -> None:
+        super().__init__(*parts)
+
+    def __str__(self) -> str:
+        options = self.options
+        return "".join(
+            part.spelled(options) if options and isinstance(part, Setting) else str(part) for part in self.args
+        )
 
 
 class InputError(RankdpError, ValueError):

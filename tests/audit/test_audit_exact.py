@@ -193,7 +193,7 @@ def test_exact_law_is_checked(law):
     [
         ({"mechanism": Response(1)}, "claimed_epsilon must be given"),
         ({"mechanism": Response(1), "claimed_epsilon": 0}, "claimed_epsilon must be a finite number above 0, got 0"),
-        ({"mechanism": object(), "claimed_epsilon": 1}, "items must be an integer from 2 to 6, got None"),
+        ({"mechanism": object(), "claimed_epsilon": 1}, "items must be an integer from 2 to 6, got nothing"),
         ({"mechanism": object(), "claimed_epsilon": 1, "items": 3}, "mechanism must have exact_law, log_prob"),
         ({"mechanism": rankdp.mechanism("kendall", 7, 1)}, "items must be an integer from 2 to 6, got 7"),
         ({"mechanism": rankdp.mechanism("kendall", 3, 1), "draws": -1}, "draws must be an integer of at least 0"),

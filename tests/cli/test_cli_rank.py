@@ -53,7 +53,7 @@ def test_the_board_on_stdout_and_words_on_stderr(directory: Path) -> None:
 def test_a_refusal_is_one_sentence_and_exit_1(directory: Path) -> None:
     run = process("votes.csv", "-e", "nan", "--protect", "outcome", "--items-from-data", cwd=directory)
     assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr.splitlines()[-1] == "rankdp: epsilon must be a finite number above 0, got nan"
+    assert run.stderr.splitlines()[-1] == "rankdp: --epsilon must be a finite number above 0, got nan"
     assert "Traceback" not in run.stderr
 
 
@@ -123,18 +123,21 @@ def test_unknown_bounds_are_dashes_and_warnings_notes(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--protect", "outcome", "-e", "0"], "epsilon must be a finite number above 0, got 0"),
-        (["--protect", "voter"], "protecting voters needs max_per_voter, an integer of at least 1, got None"),
+        (["--protect", "outcome", "-e", "0"], "--epsilon must be a finite number above 0, got 0"),
+        (
+            ["--protect", "voter"],
+            "protecting voters needs --max-per-voter, the most comparisons",
+        ),
         (["--protect", "comparison", "--delta", "1e-6"], "Gaussian noise does not pay in objective perturbation"),
         (["--protect", "comparison", "--link", "probit"], "no guarantee is known for the probit link"),
         (["--protect", "comparison", "--link", "x"], "link must be one of logistic, secant, best-of-three, got 'x'"),
-        (["--protect", "outcome", "--top", "9"], "top must be an integer from 1 to 3, got 9"),
-        (["--protect", "outcome", "--level", "2"], "level must be a number above 0 and below 1, got 2.0"),
-        (["--protect", "outcome", "--ridge", "-1"], "ridge must be a finite number above 0, got -1.0"),
+        (["--protect", "outcome", "--top", "9"], "--top must be an integer from 1 to 3, got 9"),
+        (["--protect", "outcome", "--level", "2"], "--level must be a number above 0 and below 1, got 2.0"),
+        (["--protect", "outcome", "--ridge", "-1"], "--ridge must be a finite number above 0, got -1.0"),
         (["--protect", "outcome", "-o", "board.xls"], "board.xls: the ending must be one of"),
         (["--protect", "outcome", "-o", "nowhere/board.csv"], "nowhere/board.csv"),
-        (["--protect", "outcome", "--items-from-data"], "items must list the public items"),
-        (["--protect", "outcome", "--voter-column", "who"], "votes.csv: voter_column is 'who', but the columns are"),
+        (["--protect", "outcome", "--items-from-data"], "--items must list the public items"),
+        (["--protect", "outcome", "--voter-column", "who"], "votes.csv: --voter-column is 'who', but the columns are"),
     ],
 )
 def test_refusals(directory: Path, arguments: list[str], sentence: str) -> None:

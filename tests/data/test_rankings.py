@@ -162,7 +162,7 @@ def test_refused_orders(orders, items, sentence):
 @pytest.mark.parametrize(
     ("ranks", "sentence"),
     [
-        ([[1, 1]], "row 1: 'a' and 'b' are tied at rank 1; pass ties=\"listed\""),
+        ([[1, 1]], "row 1: 'a' and 'b' are tied at rank 1; ties='listed' keeps"),
         ([[1, 2], [1, 3]], "row 2: rank 2 is missing but 'b' has rank 3"),
         ([[2, 3]], "row 1: rank 1 is missing but 'a' has rank 2"),
         ([[1, -2]], "row 1: a rank must be 1 or more (0 if not listed), got -2"),

@@ -231,7 +231,7 @@ def test_small_noise_gets_a_finer_grid(spread, log):
     ("noise", "asked", "sentence"),
     [
         ("cauchy", {}, "noise must be one of laplace, gaussian, generalized-normal, staircase, ball, got 'cauchy'"),
-        ("laplace", {}, "epsilon must be a finite number above 0 for laplace noise, got None"),
+        ("laplace", {}, "epsilon must be a finite number above 0 for laplace noise, got nothing"),
         ("laplace", {"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
         ("laplace", {"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),
         ("laplace", {"epsilon": 1, "delta": "1e-6"}, "delta must be 0 for laplace noise, which needs none, got"),
@@ -248,7 +248,7 @@ def test_small_noise_gets_a_finer_grid(spread, log):
         ("generalized-normal", {"epsilon": 1, "p": "0.01"}, "this privacy needs noise of 2^"),
         ("ball", {"epsilon": 1, "delta": "0.1", "count": 2}, "epsilon must not be given for ball noise"),
         ("ball", {"count": 2}, "delta must be above 0 and below 1 for ball noise, which has no finite epsilon, got 0"),
-        ("ball", {"delta": "0.1"}, "count must be an integer of at least 1, got None"),
+        ("ball", {"delta": "0.1"}, "count must be an integer of at least 1, got nothing"),
         ("ball", {"delta": "0.1", "count": 2, "p": 0}, "p must be above 0 and at most 64, or inf, for ball noise"),
         ("laplace", {"epsilon": "1e-20"}, "this privacy needs noise of 2^"),
         ("gaussian", {"epsilon": "1e-9", "delta": "1e-305"}, "no noise of shape p = 2 gives epsilon"),

@@ -119,12 +119,16 @@ def test_words(unit):
     ("protect", "most", "sentence"),
     [
         ("vote", None, "protect must be one of comparison, outcome, voter, got 'vote'"),
-        (None, None, "protect must be one of comparison, outcome, voter, got None"),
+        (None, None, "protect must be one of comparison, outcome, voter, got nothing"),
         ("outcome", 3, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
-        ("voter", None, "protecting voters needs max_per_voter, an integer of at least 1, got None"),
-        ("voter", 0, "protecting voters needs max_per_voter, an integer of at least 1, got 0"),
-        ("voter", True, "protecting voters needs max_per_voter, an integer of at least 1, got True"),
-        ("voter", 2.0, "protecting voters needs max_per_voter, an integer of at least 1, got 2.0"),
+        (
+            "voter",
+            None,
+            "protecting voters needs max_per_voter, the most comparisons that are used of one voter: an integer of at least 1",
+        ),
+        ("voter", 0, "max_per_voter must be an integer of at least 1, got 0"),
+        ("voter", True, "max_per_voter must be an integer of at least 1, got True"),
+        ("voter", 2.0, "max_per_voter must be an integer of at least 1, got 2.0"),
     ],
 )
 def test_refusals(protect, most, sentence):

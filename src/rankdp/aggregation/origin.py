@@ -17,7 +17,7 @@ import numpy as np
 
 from rankdp.data.atomic import SIDECAR, read_sidecar
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
@@ -118,7 +118,8 @@ class Origin:
             raise InputError(
                 f"{self.where} says that the epsilon is {said}"
                 + (f", in column {self.epsilon_column!r}" if self.epsilon is None else "")
-                + f", got epsilon_column {epsilon_column!r}"
+                + ", got ",
+                Setting("epsilon_column", epsilon_column),
             )
 
 

@@ -15,7 +15,7 @@ import math
 from statistics import NormalDist
 
 from rankdp.checks import share
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
@@ -85,7 +85,9 @@ def required_voters(
     assert isinstance(built, RankingMechanism)
     estimator = pair_estimator(built, bias)
     if estimator.bias >= half_width:
-        raise InputError(f"half_width must be above the bias that is left, {estimator.bias:g}, got {half_width!r}")
+        raise InputError(
+            Setting("half_width"), f" must be above the bias that is left, {estimator.bias:g}, got {half_width!r}"
+        )
     if every:
         z = quantile(1 - (1 - level) / math.comb(built.items, 2))
     return math.ceil(z**2 * (estimator.largest_variance + 0.25) / (half_width - estimator.bias) ** 2)

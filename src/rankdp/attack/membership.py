@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from rankdp.checks import one_of
+from rankdp.checks import one_of, whole
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.privacy.bits import SeededBits
@@ -157,6 +157,9 @@ def membership_experiment(
         The seed of the votes and of the noise.
     """
     one_of("method", method, METHODS)
+    least = {"items": (items, 2), "comparisons": (comparisons, 1), "repetitions": (repetitions, 1), "seed": (seed, 0)}
+    for name, (value, smallest) in least.items():
+        whole(name, value, smallest)
     random, names = np.random.default_rng(seed), [f"{index:03}" for index in range(items)]
     inside, outside = np.empty(repetitions), np.empty(repetitions)
     for turn in range(repetitions):

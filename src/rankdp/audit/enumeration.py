@@ -32,7 +32,7 @@ from rankdp.audit.electorates import BallotMechanism, audit_electorates
 from rankdp.audit.findings import ExactAudit
 from rankdp.audit.noise_laws import audit_noise, chi_squared
 from rankdp.checks import whole
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import MOST_BITS, EnclosedLaw, RankingMechanism, relative_orders
 from rankdp.mechanisms.scores.grid import ScoreMechanism
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
@@ -91,7 +91,7 @@ def claim_of(mechanism: Any, claimed_epsilon: Real | None) -> Fraction:
         return positive(claimed_epsilon, "claimed_epsilon")
     guarantee = getattr(mechanism, "guarantee", None)
     if guarantee is None:
-        raise InputError("claimed_epsilon must be given for a mechanism without a guarantee, got None")
+        raise InputError(Setting("claimed_epsilon"), " must be given for a mechanism without a guarantee")
     return Fraction(guarantee.epsilon)
 
 

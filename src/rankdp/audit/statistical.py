@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from rankdp.audit.findings import EventBound, StatisticalAudit
 from rankdp.audit.views import View, Views, fitting_views, named_views
 from rankdp.checks import share, whole
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import Real, rational
 from rankdp.theory.permutations import moves
 from rankdp.types import Ints, Longs
@@ -118,7 +118,7 @@ def _check(draws: int, claimed: Real, delta: Real, confidence: float) -> tuple[F
     share("confidence", confidence)
     epsilon, loss = rational(claimed, "claimed_epsilon"), rational(delta, "delta")
     if epsilon < 0:
-        raise InputError(f"claimed_epsilon must be at least 0, got {claimed!s}")
+        raise InputError(Setting("claimed_epsilon"), f" must be at least 0, got {claimed!s}")
     if not 0 <= loss < 1:
         raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
     return epsilon, loss

@@ -20,7 +20,7 @@ from rankdp.cli.audit import audit
 from rankdp.cli.budget import budget
 from rankdp.cli.demo import demo
 from rankdp.cli.learn import learn
-from rankdp.cli.options import after_failure
+from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
@@ -43,7 +43,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name."""
         if cmd_name in self.elsewhere and cmd_name in self.list_commands(ctx):
-            return cast(click.Command, getattr(import_module(self.elsewhere[cmd_name]), cmd_name))
+            return speaking(cast(click.Command, getattr(import_module(self.elsewhere[cmd_name]), cmd_name)))
         return super().get_command(ctx, cmd_name)
 
 
@@ -57,7 +57,7 @@ def cli() -> None:
 
 
 for command in (privatize, rank, scores, aggregate, learn, plan, budget, audit, attack, demo):
-    cli.add_command(command)
+    cli.add_command(speaking(command))
 
 
 def main() -> NoReturn:

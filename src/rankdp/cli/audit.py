@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--exact", is_flag=True, help="Only the exact audit, which enumerates all outputs and neighbours (up to 6 items)."
 )
 @click.option("--draws", default=100_000, help="Total draws of the statistical audit.")
-@click.option("--level", default=0.99, help="Confidence of the lower bound on epsilon.")
+@click.option("--level", "confidence", default=0.99, help="Confidence of the lower bound on epsilon.")
 @click.option(
     "--command",
     metavar="COMMAND",
@@ -38,7 +38,7 @@ def audit(
     epsilon: str,
     exact: bool,
     draws: int,
-    level: float,
+    confidence: float,
     command: str | None,
     timeout: float,
     bits: Bits | None,
@@ -57,7 +57,12 @@ def audit(
         raise click.UsageError("--exact goes with MECHANISM, not with --command.")
     if command is not None:
         audited = audit_command(
-            shlex.split(command), items=items, draws=draws, claimed_epsilon=epsilon, confidence=level, timeout=timeout
+            shlex.split(command),
+            items=items,
+            draws=draws,
+            claimed_epsilon=epsilon,
+            confidence=confidence,
+            timeout=timeout,
         )
         report = AuditReport(audited.subject, audited.claimed, (audited,))
     else:
@@ -65,7 +70,7 @@ def audit(
             build(mechanism or "auto", items, epsilon),
             exact=True if exact else None,
             draws=0 if exact else draws,
-            confidence=level,
+            confidence=confidence,
             bits=bits,
         )
     return report.report()

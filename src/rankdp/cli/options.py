@@ -9,12 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdp.errors import RankdpError
+
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
     from rankdp.privacy.ledger import Ledger
 
 
 _opened: list[Ledger] = []  # by this run of the command line
+
+
+def spellings(command: click.Command) -> dict[str, str]:
+    """How a command spells the settings of the function that it calls: from its own table of parameters."""
+    words: dict[str, str] = {}
+    for parameter in command.params:
+        long = max(parameter.opts, key=len)
+        word = long if long.startswith("-") else parameter.make_metavar(click.Context(command))
+        for name in (parameter.name, long.lstrip("-").replace("-", "_")):
+            words[name or ""] = word
+    return words
+
+
+class _Speaking(click.Context):
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> bool | None:
+        """Let a refusal speak the language of the innermost command that it passes."""
+        if isinstance(problem, RankdpError) and not problem.options:
+            problem.options = spellings(self.command)
+        return super().__exit__(kind, problem, trace)
+
+
+def speaking(command: click.Command) -> click.Command:
+    """The command, with the settings in its refusals, and in those of its subcommands, spelled as its options."""
+    command.context_class = _Speaking
+    for inner in getattr(command, "commands", {}).values():
+        speaking(inner)
+    return command
 
 
 class RegisteredName(click.Choice[str]):
@@ -91,18 +120,24 @@ charged = options(
         help="Charge the release to the budget in FILE (see rankdp budget).",
     ),
     click.option("--dataset", metavar="NAME", help="Name of the data set, if the ledger has several."),
+    click.option(
+        "--convert",
+        is_flag=True,
+        help="With --ledger: charge a budget that protects another unit, at the release's price in that unit.",
+    ),
 )
 
 
-def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
+def open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledger | None:
     """The ledger that a command charges, None where none was asked for."""
     if path is None:
-        if dataset is not None:
-            raise click.UsageError("--dataset goes with --ledger.")
+        if dataset is not None or convert:
+            raise click.UsageError(f"{'--convert' if convert else '--dataset'} goes with --ledger.")
         return None
     from rankdp.privacy.ledger import Ledger
 
     ledger = Ledger.open(path, dataset)
+    ledger = ledger.using(convert=True) if convert else ledger
     _opened.append(ledger)
     return ledger
 

@@ -91,6 +91,7 @@ def privatize(
     answers_file: Path | None,
     ledger_file: Path | None,
     dataset: str | None,
+    convert: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -113,7 +114,7 @@ def privatize(
             source,
             target,
             items=listed_items(items_file) if items_file else None,
-            ledger=open_ledger(ledger_file, dataset),
+            ledger=open_ledger(ledger_file, dataset, convert),
             answers=AnswerStore(answers_file) if answers_file else None,
             progress=progress,
             **options,

@@ -74,6 +74,7 @@ def rank(
     title: str,
     ledger_file: Path | None,
     dataset: str | None,
+    convert: bool,
     bits: Bits | None,
     as_json: bool,
     **options: Any,
@@ -92,7 +93,7 @@ def rank(
     from rankdp.report.board_report import board_report
     from rankdp.report.document import check_outputs
 
-    ledger = open_ledger(ledger_file, dataset)
+    ledger = open_ledger(ledger_file, dataset, convert)
     check_outputs(outputs)
     reading = {
         name: options.pop(name)

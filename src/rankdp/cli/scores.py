@@ -43,7 +43,13 @@ from rankdp.cli.terminal import say
 @rehearse
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def scores(
-    source: Path, target: Path, ledger_file: Path | None, dataset: str | None, as_json: bool, **options: Any
+    source: Path,
+    target: Path,
+    ledger_file: Path | None,
+    dataset: str | None,
+    convert: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Add noise to scores, so that every score is protected.
 
@@ -54,7 +60,7 @@ def scores(
     """
     from rankdp.publish.scores import privatize_scores_file
 
-    release = privatize_scores_file(source, target, ledger=open_ledger(ledger_file, dataset), **options)
+    release = privatize_scores_file(source, target, ledger=open_ledger(ledger_file, dataset, convert), **options)
     facts = release.provenance.parameters
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))

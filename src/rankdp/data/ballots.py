@@ -36,7 +36,7 @@ from rankdp.data.orders import orders_from_long
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, encode, in_a_sentence, natural
 from rankdp.data.vote_columns import MOST_WEIGHT, WEIGHT_NAMES, weight_of
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.types import Flags, Ints, Longs
 
 if TYPE_CHECKING:
@@ -163,7 +163,11 @@ class Ballots:
             return cls._of_table(find_files(name), listed, voter_column, weight_column)
         if voter_column or weight_column:
             raise InputError(
-                f"{name}: voter_column and weight_column are for tables, and a PrefLib file has no columns"
+                f"{name}: ",
+                Setting("voter_column"),
+                " and ",
+                Setting("weight_column"),
+                " are for tables, and a PrefLib file has no columns",
             )
         known, counted = counted_orders(name, kind, listed)
         weights = np.array([count for count, _ in counted], np.int64)

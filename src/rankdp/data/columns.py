@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 
 _WHO = ("respondent", "person", "participant", "subject", "judge", "rater", "annotator", "worker")
 _WHAT = ("ballot", "race", "session")
@@ -83,10 +83,18 @@ def recognise_scores(
         column = asked if asked is not None else first_known(names, known, set())
         if column is None or column not in names:
             hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known[:3])})"
-            raise InputError(f"{what}: {role}_column {hint}, and the columns are {listed_names(names)}")
+            raise InputError(
+                f"{what}: ", Setting(f"{role}_column"), f" {hint}, and the columns are {listed_names(names)}"
+            )
         chosen.append(column)
     if chosen[0] == chosen[1]:
-        raise InputError(f"{what}: item_column and score_column must be two columns, got {chosen[0]!r} for both")
+        raise InputError(
+            f"{what}: ",
+            Setting("item_column"),
+            " and ",
+            Setting("score_column"),
+            f" must be two columns, got {chosen[0]!r} for both",
+        )
     return chosen[0], chosen[1]
 
 
@@ -97,7 +105,7 @@ def check_names(names: Sequence[str], what: str, **asked: str | None) -> None:
             raise InputError(f"{what}: two columns are called {name!r}")
     for option, column in asked.items():
         if column is not None and column not in names:
-            raise InputError(f"{what}: {option} is {column!r}, but the columns are {listed_names(names)}")
+            raise InputError(f"{what}: ", Setting(option), f" is {column!r}, but the columns are {listed_names(names)}")
 
 
 def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:

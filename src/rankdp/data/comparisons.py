@@ -43,7 +43,7 @@ from rankdp.data.vote_columns import (
     is_blank,
     recognise_votes,
 )
-from rankdp.errors import InputError, system_problem
+from rankdp.errors import InputError, Setting, system_problem
 from rankdp.types import Longs
 
 if TYPE_CHECKING:
@@ -233,8 +233,11 @@ class Comparisons(VoteRules):
         columns = recognise_votes(engine.kinds, engine.what, voter_column, weight_column)
         if (items is None) == (not items_from_data):
             raise InputError(
-                "items must list the public items, or items_from_data=True must say that the items that occur may be "
-                f"made public; got {'neither' if items is None else 'both'}"
+                Setting("items"),
+                " must list the public items, or ",
+                Setting("items_from_data", True),
+                " must say that the items that occur may be made public; got "
+                + ("neither" if items is None else "both"),
             )
         names = _from_data(engine, columns) if items is None else check_items(listed_items(items))
         if columns.style.named:
@@ -283,8 +286,8 @@ class Comparisons(VoteRules):
         most = whole("c, the most comparisons of one voter,", c, 1)
         if self.columns.voter is None:
             raise InputError(
-                f"{self.engine.what}: no column holds the voter, so that contributions cannot be bounded; "
-                "name it with voter_column"
+                f"{self.engine.what}: no column holds the voter, so that contributions cannot be bounded; name it by ",
+                Setting("voter_column"),
             )
         return replace(self, per_voter=min(most, self.per_voter or most))
 

@@ -35,7 +35,7 @@ from rankdp.data.vote_columns import (
     VoteRules,
 )
 from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 
 _LIBRARIES = ("ibis", "pyspark", "py4j", "sqlglot")
 
@@ -128,14 +128,15 @@ def open_table(source: Any, table: str | None) -> OnEngine:
         source = ibis.duckdb.from_connection(source)
     if not hasattr(source, "to_pyarrow"):
         raise InputError(
-            f"source must be an Ibis table, or an Ibis or DuckDB connection with table=, got {type(source).__name__}"
+            "source must be an Ibis table, or an Ibis or DuckDB connection with the name of a table, got "
+            f"{type(source).__name__}"
         )
     return OnEngine(_table(source, table, source.name), f"{source.name}, {table}", source)
 
 
 def _table(backend: Any, table: str | None, what: str) -> Any:
     if table is None:
-        raise InputError(f"{what}: table must name the table that holds the votes, got None")
+        raise InputError(f"{what}: ", Setting("table"), " must name the table that holds the votes")
     try:
         return backend.table(table)
     except _ibis().common.exceptions.TableNotFound:

@@ -23,7 +23,7 @@ import numpy as np
 
 from rankdp.checks import one_of
 from rankdp.data.tables import Where, check_items, natural, row_number
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.jit import kernel
 from rankdp.types import Ints, Longs
 
@@ -32,7 +32,12 @@ Ties = Literal["refuse", "listed", "random"]
 
 LARGE = 100_000
 
-_CHOICES = 'pass ties="listed" to keep the order in which they are listed, or ties="random" to draw it at random'
+_CHOICES = (
+    Setting("ties", "listed"),
+    " keeps the order in which they are listed, ",
+    Setting("ties", "random"),
+    " draws it at random",
+)
 
 
 def orders_array(orders: Any, names: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
@@ -60,7 +65,7 @@ def orders_array(orders: Any, names: tuple[str, ...] | None) -> tuple[Ints, tupl
         if not used.all():
             raise InputError(
                 f"no row lists the index {int(used.argmin())} (indices are counted from 0 to {largest}); "
-                "pass items= if some items are never listed"
+                "pass items if some items are never listed"
             )
         names = tuple(str(index) for index in range(largest + 1))
     return array, names
@@ -196,7 +201,7 @@ def refuse_row(row: int, orders: Ints, items: Sequence[str], where: Where, blank
 
 def refuse_tie(at: str, tied: Sequence[str], rank: int) -> InputError:
     """The sentence that refuses a tie and names the choices."""
-    return InputError(f"{at}: {tied[0]!r} and {tied[1]!r} are tied at rank {rank}; {_CHOICES}")
+    return InputError(f"{at}: {tied[0]!r} and {tied[1]!r} are tied at rank {rank}; ", *_CHOICES)
 
 
 def shuffle(values: list[int]) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.errors import InputError, RankdpError
+from rankdp.errors import InputError, RankdpError, Setting
 from rankdp.types import Floats, Ints, Longs
 
 Where = Callable[[int], str]
@@ -266,7 +266,9 @@ class Known:
             raise InputError(
                 f"{at()}: missing is spelled {_spelled(spelling)} here "
                 f"and {_spelled(self.blank)} at {self.blank_at()}; "
-                "one table spells it one way (or items= names the one that is an item)"
+                "one table spells it one way (or ",
+                Setting("items"),
+                " names the one that is an item)",
             )
 
 

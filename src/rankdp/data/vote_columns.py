@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from rankdp.data.columns import VOTER_NAMES, check_names, first_known, listed_names
 from rankdp.data.tables import MISSING
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 
 FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
 """What an outcome cell means; `LEFT_OUT` is a both_bad that the caller chose to drop."""
@@ -211,8 +211,12 @@ class VoteRules:
             case "missing outcome" if self.outcomes_required:
                 return InputError(
                     f"{where}: {columns.outcome!r} is blank, and leaving such rows out would make public which "
-                    "outcomes are missing, which protect='outcome' counts as secret: use protect='comparison' or "
-                    "protect='voter'"
+                    "outcomes are missing, which ",
+                    Setting("protect", "outcome"),
+                    " counts as secret: use ",
+                    Setting("protect", "comparison"),
+                    " or ",
+                    Setting("protect", "voter"),
                 )
             case "missing outcome":
                 said = f"{columns.outcome!r} is blank"
@@ -227,7 +231,7 @@ class VoteRules:
                 said = f"{unknown!r} is not one of the {len(self.items)} items given"
             case _:
                 said = f"{left!r} is compared with itself"
-        return InputError(f'{where}: {said} (on_problem="drop" leaves such rows out)')
+        return InputError(f"{where}: {said} (", Setting("on_problem", "drop"), " leaves such rows out)")
 
 
 def recognise_votes(

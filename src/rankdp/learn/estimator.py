@@ -27,7 +27,7 @@ import numpy as np
 from rankdp.checks import number, one_of, share, whole
 from rankdp.data.atomic import write_whole
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Unsupported, system_problem
+from rankdp.errors import InputError, Setting, Unsupported, system_problem
 from rankdp.learn.labels import Labels, labels_of
 from rankdp.learn.losses import LOSSES, score_accuracy
 from rankdp.privacy.release import Release
@@ -196,7 +196,9 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         try:
             return check_random_state(self.random_state)
         except ValueError:
-            raise InputError(f"random_state must be None or a seed from 0 on, got {self.random_state!r}") from None
+            raise InputError(
+                Setting("random_state"), f" must be None or a seed from 0 on, got {self.random_state!r}"
+            ) from None
 
     def _split(self, rows: int, generator: Any) -> tuple[Longs, Longs | None]:
         """Which users train and which validate."""

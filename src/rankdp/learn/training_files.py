@@ -25,6 +25,7 @@ from rankdp.data.atomic import known_ending, new_directory, write_whole
 from rankdp.data.formats.csv import read_header
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
+from rankdp.errors import settings as named
 from rankdp.learn.estimator import History, PairwiseRanker
 from rankdp.learn.linear import LinearPairwiseRanker
 from rankdp.learn.towers import TwoTowerRanker
@@ -106,8 +107,8 @@ def learn_files(
         ranker = _MODELS[model](**settings)
     except TypeError:
         names = _MODELS[model]._get_param_names()
-        wrong = ", ".join(sorted(set(settings) - set(names)))
-        raise InputError(f"a {model} model has no setting {wrong}; it has {', '.join(names)}") from None
+        wrong = named(sorted(set(settings) - set(names)))
+        raise InputError(f"a {model} model has no setting ", *wrong, "; it has ", *named(names)) from None
     goal = Path(target)
     if goal.exists() and not (goal.is_dir() and not any(goal.iterdir())):
         raise InputError(f"{os.fspath(target)}: this exists already; a model goes into a new directory")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.checks import one_of, share, whole
-from rankdp.errors import InputError
+from rankdp.errors import InputError, settings
 from rankdp.planning.situation import (
     EVERYDAY,
     LEAST,
@@ -179,7 +179,9 @@ def plan(
     targets = {"pairs": pairs, "exact": exact, "overlap": overlap, "half_width": half_width}
     asked = [name for name, value in targets.items() if value is not None]
     if len(asked) + (epsilon is not None) != 1:
-        raise InputError(f"give epsilon or one of {', '.join(targets)}, got {', '.join(asked) or 'none of them'}")
+        raise InputError(
+            "give ", *settings(["epsilon", *targets], " or "), ", got ", *(settings(asked, " and ") or ["none of them"])
+        )
     try:
         described = SITUATIONS[situation](**public)
     except TypeError as problem:
@@ -192,8 +194,8 @@ def plan(
         return _what_epsilon_buys(described, request, float(positive(epsilon)), PAIRS if top is None else TOP)
     measure = MEASURES[asked[0]]
     if measure not in described.measures:
-        known = ", ".join(one.name for one in described.measures)
-        raise InputError(f"a plan for {situation} can be asked for {known}, got {measure.name}")
+        known = settings(one.name for one in described.measures)
+        raise InputError(f"a plan for {situation} can be asked for ", *known, ", got ", *settings([measure.name]))
     return _what_accuracy_needs(described, request, measure, measure.check(targets[asked[0]]))  # type: ignore[arg-type]
 
 

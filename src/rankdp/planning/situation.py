@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from rankdp.checks import positive
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 
 EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is said whenever much more is asked for
 LEAST, MOST = 1e-3, 1e6  # where an epsilon is looked for
@@ -59,7 +59,9 @@ class Measure:
         """A target that can be asked for, or one sentence that says why not."""
         asked = positive(self.name, target)
         if self.share and asked >= 1:
-            raise InputError(f"{self.name} must be a share below 1, since noise never leaves certainty, got {target!r}")
+            raise InputError(
+                Setting(self.name), f" must be a share below 1, since noise never leaves certainty, got {target!r}"
+            )
         return asked
 
 

@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.atomic import NewFile
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
@@ -311,8 +311,9 @@ def _refuse_another(writing: Writing, question: Question) -> None:
             raise InputError(
                 f"{named} of these items is stored with {stored}, got {asked_for}"
                 + (" and the items in another order" if stored == asked_for else "")
-                + ": ask with what is stored, or name a new collection with wave= (--wave), which is drawn and charged "
-                "again"
+                + ": ask with what is stored, or name a new collection with ",
+                Setting("wave"),
+                ", which is drawn and charged again",
             )
 
 

@@ -39,7 +39,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from rankdp.checks import one_of
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import sixth_digit, upwards
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.zcdp import rho_of
@@ -89,7 +89,7 @@ class Terms:
             raise InputError(f"delta must be at least 0 and below 1, got {delta}")
         if delta == 0:
             if accounting == "renyi":
-                raise InputError("accounting='renyi' needs a budget with a delta above 0, got delta 0")
+                raise InputError(Setting("accounting", "renyi"), " needs a budget with a delta above 0, got delta 0")
             return cls(epsilon, delta, "basic")
         if accounting == "basic":
             return cls(epsilon, delta, accounting)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias, TypeGuard
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 
 Real: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -33,7 +33,7 @@ def rational(value: Real, name: str = "epsilon") -> Fraction:
             raise OverflowError  # noqa: TRY301
         return Fraction(text)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise InputError(f"{name} must be a finite number, got {value!s}") from None
+        raise InputError(Setting(name), f" must be a finite number, got {value!s}") from None
 
 
 def one_each(value: object) -> TypeGuard[Iterable[Real]]:
@@ -48,7 +48,7 @@ def positive(value: Real, name: str = "epsilon") -> Fraction:
     except InputError:
         exact = Fraction(0)
     if exact <= 0:
-        raise InputError(f"{name} must be a finite number above 0, got {value!s}")
+        raise InputError(Setting(name), f" must be a finite number above 0, got {value!s}")
     return exact
 
 

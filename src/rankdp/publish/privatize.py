@@ -38,7 +38,7 @@ from rankdp.data.files import open_rankings, open_writer
 from rankdp.data.frames import RankingsReader
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
 from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, named
 from rankdp.mechanisms.registry import mechanism as build
@@ -202,7 +202,7 @@ def privatize_file(
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
-        raise Unsupported("a ledger needs one epsilon for everyone, not epsilon_column")
+        raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
     chosen = partial(_Run, named(mechanism, tiers), objective, top)
     start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
     listed = None if items is None else tuple(items)
@@ -269,8 +269,10 @@ def _permanent(
     """Stored answers where there are any, drawn ones elsewhere; the store decides what is charged."""
     if run.repeated_voters:
         raise Unsupported(
-            "repeated_voters must not be given with answers, which keep one answer for each voter: privatize a "
-            "voter's rows in waves of their own"
+            Setting("repeated_voters"),
+            " must not be given with ",
+            Setting("answers"),
+            ", which keep one answer for each voter: privatize a voter's rows in waves of their own",
         )
     if rankings.voters is None or run.epsilon is None or not rankings.complete or run.bits.seed is not None:
         raise InputError(
@@ -350,7 +352,8 @@ class _Run:
                 if not self.listed_items_public:
                     raise InputError(
                         "some rankings list only some of the items: their order can be protected, but not which items "
-                        "they list; say that this is public with listed_items_public=True (--listed-items-public)"
+                        "they list; say that this is public with ",
+                        Setting("listed_items_public", True),
                     )
                 self._partial = True
             self._items = items
@@ -402,8 +405,9 @@ class _Run:
             more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
             raise InputError(
                 f"voter {str(voter_of(rows[0]))!r} stands in {len(rows)} rows ({named}{more}, counted from 1), "
-                "and each is drawn for: keep one row for each voter, or say repeated_voters=True (--repeated-voters), "
-                "and epsilon is stated and charged for all rows of a voter together"
+                "and each is drawn for: keep one row for each voter, or say ",
+                Setting("repeated_voters", True),
+                ", and epsilon is stated and charged for all rows of a voter together",
             )
 
     def guarantee(self) -> Guarantee:

@@ -21,7 +21,7 @@ from typing import Any
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -261,14 +261,24 @@ def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
     if votes.per_voter is not None:
         raise InputError(
             f"votes are bounded to {votes.per_voter} per voter, chosen by what the rows say, so that one changed "
-            f"comparison can move several: use protect='voter', got protect={protection.unit!r}"
+            "comparison can move several: use ",
+            Setting("protect", "voter"),
+            ", got ",
+            Setting("protect", protection.unit),
         )
     if not protection.design_public:
         return votes
     if votes.drops_both_bad:
         raise InputError(
-            "both_bad='drop' makes public which votes were both bad, which protect='outcome' counts as secret: "
-            "use both_bad='tie', protect='comparison' or protect='voter'"
+            Setting("both_bad", "drop"),
+            " makes public which votes were both bad, which ",
+            Setting("protect", "outcome"),
+            " counts as secret: use ",
+            Setting("both_bad", "tie"),
+            ", ",
+            Setting("protect", "comparison"),
+            " or ",
+            Setting("protect", "voter"),
         )
     return votes.requiring_outcomes()
 
@@ -278,9 +288,19 @@ def _check_words(method: str, scale: str, calibration: str, ridge: float | None,
     one_of("method", method, METHODS)
     one_of("calibration", calibration, CALIBRATIONS)
     if scale not in SCALES or (scale == "elo" and method == "copeland"):
-        raise InputError(f"scale must be log-strength, or elo with bradley-terry, got {scale!r} with {method}")
+        raise InputError(
+            Setting("scale"), f" must be log-strength, or elo with bradley-terry, got {scale!r} with {method}"
+        )
     if method == "copeland" and (ridge is not None or link != "logistic"):
-        raise InputError("ridge and link go with method='bradley-terry' only, got method='copeland'")
+        raise InputError(
+            Setting("ridge"),
+            " and ",
+            Setting("link"),
+            " go with ",
+            Setting("method", "bradley-terry"),
+            " only, got ",
+            Setting("method", method),
+        )
 
 
 def _check_model(asked: BoardRequest, items: int) -> None:
@@ -289,12 +309,18 @@ def _check_model(asked: BoardRequest, items: int) -> None:
     if protection.design_public:
         if link is not LOGISTIC:
             raise Unsupported(
-                f"wins are sufficient for the logistic link only: protect comparisons instead, got link={link.name!r}"
+                "wins are sufficient for the logistic link only: protect comparisons instead, got ",
+                Setting("link", link.name),
             )
         return
     if asked.delta:
         raise Unsupported(
-            "Gaussian noise does not pay in objective perturbation: use delta=0, method='copeland' or protect='outcome'"
+            "Gaussian noise does not pay in objective perturbation: use ",
+            Setting("delta", 0),
+            ", ",
+            Setting("method", "copeland"),
+            " or ",
+            Setting("protect", "outcome"),
         )
     if asked.ridge is not None:  # refused where it is too small, whatever the size of the data
         left = asked.epsilon - count_cost(protection, asked.epsilon)

@@ -18,7 +18,7 @@ import numpy as np
 from rankdp.checks import one_of
 from rankdp.data.atomic import NewFile
 from rankdp.data.score_files import check_ending, encoded, read_scores
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.scores.grid import ScoreMechanism, check_bounds
 from rankdp.privacy.bits import Bits, SecureBits
@@ -193,9 +193,10 @@ def _within(scores: Floats, job: ScoreMechanism, outside: str, names: Any) -> Fl
         if wrong.size:
             row = int(wrong[0])
             raise InputError(
-                f"{_which(row, names)} must lie within the bounds {low:g} to {high:g}, got {scores[row]:g}; "
-                "outside='clip' moves such scores to the nearest bound (a refusal tells something about the scores: "
-                "do not publish it)"
+                f"{_which(row, names)} must lie within the bounds {low:g} to {high:g}, got {scores[row]:g}; ",
+                Setting("outside", "clip"),
+                " moves such scores to the nearest bound (a refusal tells something about the scores: do not publish "
+                "it)",
             )
     return np.clip(scores, low, high)
 

@@ -21,7 +21,7 @@ from rankdp.data.frames import Options, RankingsReader
 from rankdp.data.orders import Ties, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, check_item
-from rankdp.errors import InputError, system_problem
+from rankdp.errors import InputError, Setting, system_problem
 
 _NUMBER = r"[0-9]{1,18}"
 _TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
@@ -161,7 +161,7 @@ def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
     for option, value in (("voter_column", options.voter_column), ("epsilon_column", options.epsilon_column)):
         if value is not None:
-            raise InputError(f"{path}: {option} is {value!r}, but a PrefLib file has no columns")
+            raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a PrefLib file has no columns")
     known, moved = counted_orders(path, kind, options.items, refuse_ties=options.ties == "refuse")
     width = max(sum(map(len, groups)) for _, groups in moved)
     rows = sum(count for count, _ in moved)

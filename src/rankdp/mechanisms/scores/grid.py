@@ -149,7 +149,9 @@ class ScoreMechanism(ABC):
             if option not in known and getattr(asked, option) is not None:
                 raise InputError(f"{option} must not be given for {self.name} noise, got {getattr(asked, option)}")
         if "epsilon" in self.needs and (asked.epsilon is None or asked.epsilon <= 0):
-            raise InputError(f"epsilon must be a finite number above 0 for {self.name} noise, got {asked.epsilon}")
+            raise InputError(
+                f"epsilon must be a finite number above 0 for {self.name} noise, got {asked.epsilon or 'nothing'}"
+            )
         if "delta" in self.needs and not asked.delta:
             raise InputError(
                 f"delta must be above 0 and below 1 for {self.name} noise, which has no finite epsilon, got 0"

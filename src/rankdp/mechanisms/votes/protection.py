@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rankdp.checks import one_of
-from rankdp.errors import InputError
+from rankdp.checks import one_of, whole
+from rankdp.errors import InputError, Setting
 
 PROTECT = ("comparison", "outcome", "voter")
 
@@ -42,11 +42,21 @@ class Protection:
         one_of("protect", protect, PROTECT)
         if protect != "voter":
             if max_per_voter is not None:
-                raise InputError(f"max_per_voter goes with protect='voter' only, got protect={protect!r}")
+                raise InputError(
+                    Setting("max_per_voter"),
+                    " goes with ",
+                    Setting("protect", "voter"),
+                    " only, got ",
+                    Setting("protect", protect),
+                )
             return cls(protect)
-        if isinstance(max_per_voter, bool) or not isinstance(max_per_voter, int) or max_per_voter < 1:
-            raise InputError(f"protecting voters needs max_per_voter, an integer of at least 1, got {max_per_voter!r}")
-        return cls(protect, max_per_voter)
+        if max_per_voter is None:
+            raise InputError(
+                "protecting voters needs ",
+                Setting("max_per_voter"),
+                ", the most comparisons that are used of one voter: an integer of at least 1",
+            )
+        return cls(protect, whole("max_per_voter", max_per_voter, 1))
 
     @property
     def design_public(self) -> bool:

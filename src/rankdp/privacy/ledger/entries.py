@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.composition import Account, Cost, Standing, Terms, to_text
 from rankdp.privacy.exact import shown
 from rankdp.privacy.guarantee import Guarantee
@@ -181,10 +181,12 @@ def place_of(budget: Budget, names: tuple[str | None, str | None]) -> tuple[str,
     if partition is None and part is None:
         return None
     if not partition or not part:
-        raise InputError(f"partition and part go together, got partition={partition!r} and part={part!r}")
+        raise InputError(
+            Setting("partition"), " and ", Setting("part"), f" go together, got {partition or part!r} alone"
+        )
     for other, parts in budget.account.parts.items():
         if other != partition and part in parts:
-            raise InputError(f"part {part!r} belongs to the partition {other!r} already, got partition={partition!r}")
+            raise InputError(f"part {part!r} belongs to the partition {other!r} already, got {partition!r}")
     return partition, part
 
 

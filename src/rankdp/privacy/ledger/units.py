@@ -28,7 +28,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import exp_bounds, exponent, shown
 from rankdp.privacy.guarantee import (
     BALLOT,
@@ -50,12 +50,10 @@ def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guara
         return guarantee, None
     conversion = _conversion(guarantee, protects)
     if conversion is None or not convert:
-        how = (
-            "and no conversion is known" if conversion is None else f"unless converted (convert=True): {conversion[1]}"
-        )
+        known = ("unless converted (", Setting("convert", True), f"): {conversion[1]}") if conversion else ()
         raise InputError(
-            f"a budget that protects {protects!r} must not pay for a release that protects {guarantee.protects!r}, "
-            f"{how}"
+            f"a budget that protects {protects!r} must not pay for a release that protects {guarantee.protects!r}, ",
+            *(known or ("and no conversion is known",)),
         )
     return conversion
 
