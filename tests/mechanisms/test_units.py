@@ -124,7 +124,7 @@ def test_words(unit):
         (
             "voter",
             None,
-            "protecting voters needs max_per_voter, the most comparisons that are used of one voter: an integer of at least 1",
+            "protecting voters needs max_per_voter, the most comparisons of one voter that are used",
         ),
         ("voter", 0, "max_per_voter must be an integer of at least 1, got 0"),
         ("voter", True, "max_per_voter must be an integer of at least 1, got True"),

@@ -54,7 +54,7 @@ class Protection:
             raise InputError(
                 "protecting voters needs ",
                 Setting("max_per_voter"),
-                ", the most comparisons that are used of one voter: an integer of at least 1",
+                ", the most comparisons of one voter that are used",
             )
         return cls(protect, whole("max_per_voter", max_per_voter, 1))
 
