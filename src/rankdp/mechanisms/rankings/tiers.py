@@ -260,13 +260,17 @@ class Tiers(Tiered, TierSums):
             left[:, alike] = table.sample(count * len(alike), bits).reshape(count, len(alike))
         return sizes - left
 
+    def proposals(self, missing: int) -> int:
+        """How many proposals are drawn at once while so many are missing: mostly enough."""
+        return math.ceil(1.1 * missing / self._acceptance) + 2
+
     def _draw_kept(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """``count`` proposals, accepted by how many items they keep."""
         accepted = [self._propose(0, bits)]
         missing = count
         sure, unsure = self._kept
         while missing > 0:
-            proposals = self._propose(math.ceil(1.1 * missing / self._acceptance) + 2, bits)
+            proposals = self._propose(self.proposals(missing), bits)
             kept, words = proposals[:, : len(self.sizes)].sum(axis=1), bits.words(len(proposals))
             good = words < sure[kept]
             for row in np.flatnonzero(~good & (words <= unsure[kept])):

@@ -1,0 +1,108 @@
+"""What a browser needs to draw a synthetic ranking exactly as Python does: a mechanism's integer tables, as plain JSON.
+
+A *law* on the integers first, first+1, … is
+
+    cuts     floor(2^64 F(k)), as ``rankdp.privacy.cut_tables`` has them: they decide all but one draw in 2^57
+    weights  the whole numbers that F is made of, or
+    ratios   pairs (top, bottom) with w(k+1)/w(k) = top/bottom, from k = 0 on: they decide the rest, exactly
+
+All of it is public: epsilon, the mechanism and the number of items determine it. Numbers are decimal text, since
+JavaScript's own numbers have 53 bits. ``static/sampler.js`` reads the tables; no other code of the page draws noise.
+
+Three samplers serve every survey: a table of all outputs (``outputs``, up to five items), ``reinsertion`` and
+``tiers``. Other mechanisms have weights that are not rational, or no such tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rankdp.errors import Unsupported
+from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
+from rankdp.mechanisms.rankings.optimal import Optimal
+from rankdp.mechanisms.rankings.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.tiers import Tiers
+from rankdp.mechanisms.registry import candidates, mechanism
+from rankdp.privacy.cut_tables import CutTable
+from rankdp.privacy.exact import Real
+
+MOST_ITEMS = 100
+NAMES = ("optimal", "reinsertion", "tiers")
+
+
+def browser_tables(made: RankingMechanism) -> dict[str, Any]:
+    """The tables of a mechanism for ``static/sampler.js``.
+
+    Parameters
+    ----------
+    made
+        Optimal or reinsertion of up to five items, or reinsertion or tiers of any number.
+    """
+    if isinstance(made, (Optimal, Reinsertion)) and made.items <= TABLE_UP_TO:
+        law = made.exact_law(0)  # whole numbers, whatever the bits
+        weights = _texts(int(low) for low, high in law if low == high)
+        return {"sampler": "outputs", "items": made.items, "outputs": {**_cuts(made._outputs), "weights": weights}}
+    if isinstance(made, Reinsertion):
+        weight, m = made.weight, made.items
+        ratios = _ratios(m, lambda d: ((m - d) ** 2 * weight.denominator, (d + 1) * weight.numerator))
+        return {"sampler": "reinsertion", "items": m, "taken": {**_cuts(made._taken), "ratios": ratios}}
+    if type(made) is Tiers:
+        return _tier_tables(made)
+    raise Unsupported(
+        f"mechanism must be one of {', '.join(NAMES)} in a survey (optimal up to {TABLE_UP_TO} items): "
+        f"{made.name} for {made.items} items has no table that a browser can draw from exactly"
+    )
+
+
+def _tier_tables(made: Tiers) -> dict[str, Any]:
+    left = made._mean_kept / made.weight
+    poisson = {size: _ratios(size, lambda r: (left.numerator, left.denominator * (r + 1))) for size in made._left}
+    sure, unsure = made._kept
+    return {
+        "sampler": "tiers",
+        "items": made.items,
+        "sizes": list(made.sizes),
+        "left": [{"size": size, **_cuts(table), "ratios": poisson[size]} for size, table in made._left.items()],
+        "accept": {
+            "proposals": made.proposals(1),
+            "sure": _texts(sure.tolist()),
+            "unsure": _texts(unsure.tolist()),
+            "mean": _texts(made._mean_kept.as_integer_ratio()),
+            "mode": min(made.items, math.floor(made._mean_kept)),
+        },
+    }
+
+
+def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
+    """The mechanism of this name, or for "auto" the one that a browser can draw from and that needs fewest respondents.
+
+    Parameters
+    ----------
+    name
+        A name as in ``rankdp.mechanisms.mechanism``.
+    items
+        How many items are ranked.
+    epsilon
+        The privacy of one item's position.
+    """
+    if name == "auto":
+        names = NAMES if items <= TABLE_UP_TO else NAMES[1:]
+        return next(kind for kind in candidates(items, epsilon, objective="aggregate") if type(kind).name in names)
+    made = mechanism(name, items, epsilon)
+    assert isinstance(made, RankingMechanism)
+    browser_tables(made)
+    return made
+
+
+def _cuts(table: CutTable) -> dict[str, Any]:
+    return {"first": table.first, "cuts": _texts(table.cuts.tolist())}
+
+
+def _ratios(last: int, ratio: Callable[[int], tuple[int, int]]) -> list[list[str]]:
+    return [_texts(ratio(k)) for k in range(last)]
+
+
+def _texts(numbers: Iterable[int]) -> list[str]:
+    return [str(number) for number in numbers]

@@ -1,0 +1,307 @@
+"""The database of surveys, on SQLite or PostgreSQL: every answer that got its receipt is there, none of them twice.
+
+    surveys      what was asked, and the tables of the noise that browsers draw from
+    invitations  the hashes of the tokens that were given out
+    used         the hashes of the tokens that an answer came with
+    inbox        the last few answers
+    answers      all others
+
+One transaction writes the hash of a token to ``used`` and the answer to ``inbox``: a second answer with the same token
+finds it there, after a kill too. Nothing that stays in the database says which of them came together. There is no
+time, address or number of a row; primary keys are random. But files and system columns remember more than tables show:
+SQLite keeps the rows of a page in the order of their arrival, PostgreSQL the transaction of each row. So an answer
+stays in ``inbox`` until ``BATCH`` of them are there. Then one transaction moves them to ``answers`` in random order
+under new keys, and closing a survey does so once more with all of its answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rankdp.errors import InputError, SystemProblem
+
+BATCH = 32
+_ROWS_AT_ONCE = 1000  # of one INSERT: databases limit the parameters of a statement
+_random = secrets.SystemRandom()
+
+_schema = sql.MetaData()
+
+
+def _table(name: str, *columns: sql.Column[Any]) -> sql.Table:
+    """A table without row numbers whose rows belong to a survey."""
+    key = sql.Column("survey", sql.String(32), primary_key=True)
+    return sql.Table(name, _schema, key, *columns, sqlite_with_rowid=False)
+
+
+_SURVEYS = _table(
+    "surveys",
+    sql.Column("facts", sql.Text, nullable=False),
+    sql.Column("open", sql.Boolean, nullable=False),
+    sql.Column("secret", sql.LargeBinary, nullable=False),
+)
+_INVITATIONS = _table("invitations", sql.Column("token", sql.LargeBinary, primary_key=True))
+_USED = _table("used", sql.Column("token", sql.LargeBinary, primary_key=True))
+_INBOX, _ANSWERS = (
+    _table(name, sql.Column("id", sql.LargeBinary, primary_key=True), sql.Column("answer", sql.LargeBinary))
+    for name in ("inbox", "answers")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is asked, and how answers are protected: all of it public.
+
+    Parameters
+    ----------
+    id
+        The name in addresses.
+    title, question
+        What respondents read first.
+    items
+        What they rank.
+    mechanism
+        The name of what adds the noise, with its tiers.
+    epsilon
+        The privacy of one item's position, as text.
+    invited
+        Whether an answer needs an invitation.
+    results_key
+        The hash of the key that shows the results, empty where everybody may see them.
+    day
+        When it was opened.
+    open
+        Whether answers are taken.
+    """
+
+    id: str
+    title: str
+    question: str
+    items: tuple[str, ...]
+    mechanism: str
+    epsilon: str
+    invited: bool
+    results_key: str
+    day: str
+    open: bool = True
+
+
+def token_hash(token: str) -> bytes:
+    """What is stored of an invitation; 128 random bits need no salt."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+class SurveyDatabase:
+    """Surveys and their answers.
+
+    Parameters
+    ----------
+    where
+        A file for SQLite, or the address of a PostgreSQL database such as ``postgresql+psycopg://user@host/name``.
+    create
+        Whether the file and the tables are made where they are not there yet.
+    """
+
+    def __init__(self, where: str | os.PathLike[str], *, create: bool = False) -> None:
+        self.name = os.fspath(where)
+        address = sql.engine.make_url(self.name) if "://" in self.name else None
+        if address is None and not create and not Path(self.name).is_file():
+            raise InputError(f"{self.name}: there is no such file; rankdp survey create makes one")
+        if address is not None:
+            self.name = address.render_as_string(hide_password=True)
+            if address.get_backend_name() not in ("postgresql", "sqlite"):
+                raise InputError(f"the database must be a file or a postgresql+psycopg:// address, got {self.name}")
+        self.engine = sql.create_engine(address or f"sqlite:///{self.name}", pool_pre_ping=address is not None)
+        self._sqlite = self.engine.dialect.name == "sqlite"
+        if self._sqlite:
+            sql.event.listen(self.engine, "connect", _prepare_sqlite)
+            sql.event.listen(self.engine, "begin", _begin_sqlite)
+        with self._problems():
+            if create:
+                _schema.create_all(self.engine)
+            elif not sql.inspect(self.engine).has_table("surveys"):
+                raise InputError(f"{self.name}: there are no surveys in it; rankdp survey create makes one")
+
+    def close(self) -> None:
+        """Close all connections; SQLite then folds its log into the file."""
+        self.engine.dispose()
+
+    # -- surveys ------------------------------------------------------------------------------------------------
+
+    def add(self, survey: Survey) -> None:
+        """Open a survey."""
+        facts = {name: value for name, value in asdict(survey).items() if name != "open"}
+        row = {"survey": survey.id, "facts": json.dumps(facts), "open": True, "secret": secrets.token_bytes(32)}
+        with self._writing() as connection:
+            connection.execute(_SURVEYS.insert(), row)
+
+    def surveys(self) -> list[Survey]:
+        """All of them."""
+        with self._reading() as connection:
+            rows = connection.execute(sql.select(_SURVEYS.c.facts, _SURVEYS.c.open)).all()
+        return [_survey(facts, opened) for facts, opened in rows]
+
+    def find(self, survey_id: str) -> tuple[Survey, bytes] | None:
+        """The survey of this id and the key that signs its tickets."""
+        with self._reading() as connection:
+            row = connection.execute(_SURVEYS.select().where(_SURVEYS.c.survey == survey_id)).one_or_none()
+        return None if row is None else (_survey(row.facts, row.open), row.secret)
+
+    def finish(self, survey_id: str) -> None:
+        """Take no more answers, and leave no trace of their order."""
+        with self._writing() as connection:
+            connection.execute(_SURVEYS.update().where(_SURVEYS.c.survey == survey_id).values(open=False))
+        self._move(survey_id, (_INBOX, _ANSWERS), least=0)
+        self._clean()
+
+    def delete(self, survey_id: str) -> None:
+        """Remove a survey, its invitations and its answers."""
+        with self._writing() as connection:
+            for table in (_INBOX, _ANSWERS, _USED, _INVITATIONS, _SURVEYS):
+                connection.execute(table.delete().where(table.c.survey == survey_id))
+        self._clean()
+
+    def invite(self, survey_id: str, tokens: Sequence[str]) -> None:
+        """Store the hashes of new tokens, in the order of the hashes."""
+        rows = [{"survey": survey_id, "token": hashed} for hashed in sorted(map(token_hash, tokens))]
+        with self._writing() as connection:
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                connection.execute(_INVITATIONS.insert(), rows[start : start + _ROWS_AT_ONCE])
+
+    # -- answers ------------------------------------------------------------------------------------------------
+
+    def store(self, survey: Survey, arrived: Sequence[tuple[str, bytes]]) -> list[str]:
+        """Store answers, each with its token; what became of each: "stored", "before", "unknown" or "closed".
+
+        "before": an answer came with this token earlier, and this one changes nothing. When this returns, all that is
+        stored is on disk.
+        """
+        hashes = [token_hash(token) for token, _ in arrived]
+        wanted = sorted(set(hashes))
+        ours = {"survey": survey.id}
+        with self._writing() as connection:
+            # FOR SHARE: who closes the survey waits for us, or we for them
+            opened = sql.select(_SURVEYS.c.open).where(_SURVEYS.c.survey == survey.id).with_for_update(read=True)
+            if not connection.execute(opened).scalar():
+                return ["closed"] * len(arrived)
+            if survey.invited:
+                known = sql.select(_INVITATIONS.c.token).where(_INVITATIONS.c.survey == survey.id)
+                known = known.where(_INVITATIONS.c.token.in_(wanted))
+                wanted = sorted(connection.execute(known).scalars())
+            invited = set(wanted)
+            insert = (sqlite if self._sqlite else postgresql).insert(_USED).on_conflict_do_nothing()
+            fresh: set[bytes] = set()
+            if wanted:
+                rows = [{**ours, "token": hashed} for hashed in wanted]
+                fresh.update(connection.execute(insert.values(rows).returning(_USED.c.token)).scalars())
+            outcomes, accepted = [], []
+            for hashed, (_, answer) in zip(hashes, arrived, strict=True):
+                if hashed in fresh:
+                    fresh.remove(hashed)
+                    accepted.append(answer)
+                    outcomes.append("stored")
+                else:
+                    outcomes.append("before" if hashed in invited else "unknown")
+            _insert(connection, _INBOX, survey.id, accepted)
+            waiting = connection.execute(_count(_INBOX, survey.id)).scalar_one()
+        if waiting >= BATCH:
+            self._move(survey.id, (_INBOX,), least=BATCH)
+        return outcomes
+
+    def count(self, survey_id: str) -> int:
+        """How many answers there are."""
+        with self._reading() as connection:
+            return sum(connection.execute(_count(table, survey_id)).scalar_one() for table in (_ANSWERS, _INBOX))
+
+    def answers(self, survey_id: str) -> list[bytes]:
+        """All answers in the order of their random keys."""
+        each = [sql.select(table.c.id, table.c.answer).where(table.c.survey == survey_id) for table in (_ANSWERS, _INBOX)]
+        with self._reading() as connection:
+            rows = connection.execute(sql.union_all(*each)).all()
+        return [row.answer for row in sorted(rows)]
+
+    def _move(self, survey_id: str, sources: Sequence[sql.Table], least: int) -> None:
+        """Move answers to ``answers`` in random order, under new keys, if there are enough to be mixed."""
+        moved: list[bytes] = []
+        with self._writing() as connection:
+            for table in sources:
+                gone = table.delete().where(table.c.survey == survey_id).returning(table.c.answer)
+                moved.extend(connection.execute(gone).scalars())
+            if len(moved) < least:  # another server was faster
+                connection.rollback()
+                return
+            _insert(connection, _ANSWERS, survey_id, moved)
+
+    def _clean(self) -> None:
+        """Let the database forget what is deleted."""
+        with self._problems(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM" if self._sqlite else "VACUUM FULL inbox, answers, used, invitations")
+            if self._sqlite:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sql.Connection]:
+        with self._problems(), self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sql.Connection]:
+        with self._problems(), self.engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _problems(self) -> Iterator[None]:
+        """The database's own refusals as one sentence."""
+        try:
+            yield
+        except sql.exc.DBAPIError as problem:
+            reason = " ".join(str(problem.orig).split()) or type(problem.orig).__name__
+            raise SystemProblem(f"{self.name}: the database refused ({reason})") from None
+
+
+def _survey(facts: str, opened: bool) -> Survey:
+    known: Mapping[str, Any] = json.loads(facts)
+    return Survey(**{**known, "items": tuple(known["items"]), "open": opened})
+
+
+def _count(table: sql.Table, survey_id: str) -> sql.Select[tuple[int]]:
+    return sql.select(sql.func.count()).select_from(table).where(table.c.survey == survey_id)
+
+
+def _insert(connection: sql.Connection, table: sql.Table, survey_id: str, answers: Sequence[bytes]) -> None:
+    """Insert answers in random order with random keys."""
+    shuffled = _random.sample(answers, len(answers))
+    rows = [{"survey": survey_id, "id": secrets.token_bytes(16), "answer": answer} for answer in shuffled]
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        connection.execute(table.insert(), rows[start : start + _ROWS_AT_ONCE])
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    """Transactions as we say, receipts that survive a loss of power, deleted rows overwritten."""
+    connection.isolation_level = None  # sqlite3 begins no transaction by itself
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=30000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sql.Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+
+
+def today() -> str:
+    """The day, which is as exactly as anything is dated."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()

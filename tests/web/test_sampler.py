@@ -1,0 +1,218 @@
+"""The sampler of the page: the same rankings as Python's for the same words, the exact law, and mutants that fail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from rankdp.audit import audit_exact
+from rankdp.mechanisms import mechanism
+from rankdp.mechanisms.rankings.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.tiers import Tiers
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.cut_tables import LAST, Weights
+from rankdp.web import browser_tables as page
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+STATIC = Path(page.__file__).with_name("static")
+LONG = pytest.mark.long
+
+
+def draw(tables, count, *, seed=None, pool=(), tally=False, module=STATIC / "sampler.js"):
+    """What the sampler draws for the ranking 0, 1, …: rankings, or how often each came."""
+    asked = {"module": module.as_uri(), "tables": tables, "ranking": list(range(tables["items"])), "count": count}
+    asked |= {"pool": [str(word) for word in pool], "tally": tally} | ({} if seed is None else {"seed": str(seed)})
+    command = [NODE, str(Path(__file__).with_name("draw.mjs"))]
+    return json.loads(subprocess.run(command, input=json.dumps(asked), capture_output=True, check=True, text=True).stdout)
+
+
+class Stream(Bits):
+    """The words of ``streamed`` in draw.mjs."""
+
+    def __init__(self, seed, pool):
+        self.state, self.pool = seed % 2**64, np.array(pool, dtype=np.uint64)
+
+    def words(self, count):
+        steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        word = np.uint64(self.state) + steps
+        self.state = int(word[-1]) if count else self.state
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word ^= word >> np.uint64(31)
+        if len(self.pool):
+            special = word % np.uint64(8) == 0
+            word[special] = self.pool[(word[special] >> np.uint64(8)) % np.uint64(len(self.pool))]
+        return word
+
+    def spawn(self):
+        raise NotImplementedError
+
+
+def special_words(tables):
+    """Every cut point, the words beside it, and both ends: what an off-by-one would get wrong."""
+    laws = [tables.get("outputs"), tables.get("taken"), *tables.get("left", [])]
+    cuts = [int(cut) for law in laws if law for cut in law["cuts"]]
+    cuts += [int(cut) for side in ("sure", "unsure") for cut in tables.get("accept", {}).get(side, [])]
+    near = {word for cut in cuts for word in (cut - 1, cut, cut + 1) if 0 <= word <= LAST}
+    return sorted(near | {0, LAST})
+
+
+def same(name, items, epsilon, count, module=STATIC / "sampler.js"):
+    made = mechanism(name, items, epsilon)
+    tables = page.browser_tables(made)
+    row = np.arange(items, dtype=np.int32)[None]
+    for pool in ((), special_words(tables)):
+        drawn = draw(tables, count // 2, seed=7, pool=pool, module=module)
+        expected = [made.sample(row, Stream(7 + (i << 32), pool))[0] for i in range(count // 2)]
+        if drawn != [",".join(map(str, order)) for order in expected]:
+            return False
+    return True
+
+
+CASES = [
+    *[("optimal", items, "1/2") for items in (3, 5)],
+    *[("reinsertion", items, epsilon) for items, epsilon in ((2, 1), (4, 2), (5, "0.1"), (6, 1), (17, 2), (100, 3))],
+    *[("tiers", items, epsilon) for items, epsilon in ((6, 1), (12, 2), (100, 2))],
+    ("tiers-3-2-2-1", 8, 1),
+    ("tiers-10-90", 100, 1),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "items", "epsilon"), CASES)
+def test_the_same_words_give_the_same_rankings(name, items, epsilon):
+    assert same(name, items, epsilon, 300)
+
+
+@LONG
+@pytest.mark.parametrize(("name", "items", "epsilon"), CASES)
+def test_a_hundred_thousand_times_the_same(name, items, epsilon):
+    assert same(name, items, epsilon, 100_000)
+
+
+LAWS = [("optimal", 5, 1), ("reinsertion", 5, 1), ("reinsertion", 6, "3/2"), ("tiers-2-1-3", 6, 1)]
+
+
+def fits(name, items, epsilon, draws, module=STATIC / "sampler.js"):
+    """The p-value of a chi-squared test of the page's own draws against the exact law."""
+    made = mechanism(name, items, epsilon)
+    law = np.array([float(low + high) for low, high in made.exact_law(made.bits_for(128))])
+    counts = draw(page.browser_tables(made), draws, tally=True, module=module)
+    seen = [counts.get(",".join(map(str, order)), 0) for order in made._permutations.tolist()]
+    return chisquare(seen, draws * law / law.sum()).pvalue
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "items", "epsilon"), LAWS)
+def test_draws_follow_the_exact_law(name, items, epsilon):
+    assert fits(name, items, epsilon, 20_000) > 1e-6
+
+
+@LONG
+@pytest.mark.parametrize(("name", "items", "epsilon"), LAWS)
+def test_a_million_draws_follow_the_exact_law(name, items, epsilon):
+    assert fits(name, items, epsilon, 1_000_000) > 1e-6
+
+
+# -- the exact audit of what is sent ---------------------------------------------------------------------------------
+
+
+class SentLaw:
+    """A law as the page got it: its weights, after checking that they decide like its cuts."""
+
+    def __init__(self, law):
+        if "weights" in law:
+            values = [int(weight) for weight in law["weights"]]
+        else:
+            ratios = [(int(top), int(bottom)) for top, bottom in law["ratios"]]
+            values = [1]
+            for k in range(len(ratios)):
+                values = [value * ratios[k][1] for value in values] + [values[-1] * ratios[k][0]]
+        total, first = sum(values), law["first"]
+        for cell, cut in enumerate(map(int, law["cuts"]), first):
+            exact = sum(values[: cell + 1]) << 64
+            assert cut * total <= exact <= (cut + 1) * total or cut == LAST, "a cut is not that of the weights"
+        self.weights = lambda bits: Weights(values, values)
+
+
+class Sent:
+    """The mechanism that a page carries out, for the exact audit: the law of its tables, the draws of its script."""
+
+    def __init__(self, tables, claimed, module=STATIC / "sampler.js"):
+        self.tables, self.items, self.claimed, self.module = tables, tables["items"], claimed, module
+
+    @cached_property
+    def law(self):
+        tables = self.tables
+        if tables["sampler"] == "outputs":
+            return SentLaw(tables["outputs"]).weights(0).low
+        if tables["sampler"] == "reinsertion":
+            made = Reinsertion(self.items, 1)
+            made.__dict__["_taken"] = SentLaw(tables["taken"])
+            return made
+        made = Tiers(self.items, 1, tables["sizes"])
+        made.__dict__["_left"] = {law["size"]: SentLaw(law) for law in tables["left"]}
+        top, bottom = (int(text) for text in tables["accept"]["mean"])
+        made._law.__dict__["typical"] = top / bottom  # a double, sent exactly
+        sure, unsure = made._kept
+        assert tables["accept"]["sure"] == [str(word) for word in sure.tolist()]
+        assert tables["accept"]["unsure"] == [str(word) for word in unsure.tolist()]
+        return made
+
+    def exact_law(self, bits):
+        return [(weight, weight) for weight in self.law] if isinstance(self.law, list) else self.law.exact_law(bits)
+
+    def sample(self, orders, bits=None):
+        drawn = draw(self.tables, len(orders), module=self.module)
+        relative = np.array([row.split(",") for row in drawn], dtype=np.int32)
+        return np.take_along_axis(np.asarray(orders), relative, axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "items", "epsilon"), LAWS[1:])
+def test_the_exact_audit_passes_on_the_tables_that_are_sent(name, items, epsilon):
+    tables = json.loads(json.dumps(page.browser_tables(mechanism(name, items, epsilon))))
+    assert audit_exact(Sent(tables, epsilon), claimed_epsilon=epsilon, draws=3000).holds
+    assert not audit_exact(Sent(tables, epsilon), claimed_epsilon=Fraction(epsilon) * Fraction(9, 10), draws=0).holds
+
+
+# -- mutants of the script -------------------------------------------------------------------------------------------
+
+MUTANTS = {
+    "a cut that is off by one": ("word <= cut", "word < cut"),
+    "an open case that is guessed": ("word === cuts[cell] ?", "word === -1n ?"),
+    "the wrong side of an open case": ("(digits + 1n) * total <= sum * scale", "(digits + 1n) * total >= sum * scale"),
+    "a modulo bias": ("if (product % HALF >= HALF % bound) return Math.floor(product / HALF)", "return (product / bound) % bound"),
+    "a half that is kept": ("product % HALF >= HALF % bound", "product % HALF >= 0"),
+    "Math.random": ("crypto.getRandomValues(some)", "some.forEach((_, i) => (some[i] = BigInt(Math.floor(Math.random() * 2 ** 53)) << 11n))"),
+    "one item too few": ("taken, 1, words)", "{ ...taken, first: taken.first - 1 }, 1, words)"),
+    "a shuffle that forgets the first": ("place > 0; place", "place > 1; place"),
+    "proposals that are all accepted": ("if (word > BigInt(unsure[kept])) return false", "return true"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", MUTANTS)
+def test_mutants_of_the_script_are_caught(fault, tmp_path):
+    text = (STATIC / "sampler.js").read_text("utf-8")
+    right, wrong = MUTANTS[fault]
+    assert text.count(right) == 1
+    mutant = tmp_path / "sampler.mjs"
+    mutant.write_text(text.replace(right, wrong), "utf-8")
+    if fault == "Math.random":  # it looks random enough; draw.mjs lets it throw
+        tables = page.browser_tables(mechanism("reinsertion", 5, 1))
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            draw(tables, 1, module=mutant)
+        assert "only WebCrypto is random" in failed.value.stderr
+    else:
+        cases = [("reinsertion", 6, 1), ("reinsertion", 5, 1), ("tiers", 12, 2), ("tiers-3-2-2-1", 8, 1)]
+        assert not all(same(*case, 300, mutant) for case in cases)
