@@ -32,7 +32,8 @@ def draw(tables, count, *, seed=None, pool=(), tally=False, module=STATIC / "sam
     asked = {"module": module.as_uri(), "tables": tables, "ranking": list(range(tables["items"])), "count": count}
     asked |= {"pool": [str(word) for word in pool], "tally": tally} | ({} if seed is None else {"seed": str(seed)})
     command = [NODE, str(Path(__file__).with_name("draw.mjs"))]
-    return json.loads(subprocess.run(command, input=json.dumps(asked), capture_output=True, check=True, text=True).stdout)
+    run = subprocess.run(command, input=json.dumps(asked), capture_output=True, check=True, text=True)
+    return json.loads(run.stdout)
 
 
 class Stream(Bits):
@@ -191,9 +192,15 @@ MUTANTS = {
     "a cut that is off by one": ("word <= cut", "word < cut"),
     "an open case that is guessed": ("word === cuts[cell] ?", "word === -1n ?"),
     "the wrong side of an open case": ("(digits + 1n) * total <= sum * scale", "(digits + 1n) * total >= sum * scale"),
-    "a modulo bias": ("if (product % HALF >= HALF % bound) return Math.floor(product / HALF)", "return (product / bound) % bound"),
+    "a modulo bias": (
+        "if (product % HALF >= HALF % bound) return Math.floor(product / HALF)",
+        "return (product / bound) % bound",
+    ),
     "a half that is kept": ("product % HALF >= HALF % bound", "product % HALF >= 0"),
-    "Math.random": ("crypto.getRandomValues(some)", "some.forEach((_, i) => (some[i] = BigInt(Math.floor(Math.random() * 2 ** 53)) << 11n))"),
+    "Math.random": (
+        "crypto.getRandomValues(some)",
+        "some.forEach((_, i) => (some[i] = BigInt(Math.floor(Math.random() * 2 ** 53)) << 11n))",
+    ),
     "one item too few": ("taken, 1, words)", "{ ...taken, first: taken.first - 1 }, 1, words)"),
     "a shuffle that forgets the first": ("place > 0; place", "place > 1; place"),
     "proposals that are all accepted": ("if (word > BigInt(unsure[kept])) return false", "return true"),

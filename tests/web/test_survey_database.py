@@ -177,5 +177,3 @@ def test_a_file_without_surveys_is_refused(tmp_path):
     (tmp_path / "y.db").write_bytes(b"")
     with pytest.raises(InputError, match="no surveys"):
         SurveyDatabase(tmp_path / "y.db")
-
-

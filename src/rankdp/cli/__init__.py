@@ -25,6 +25,7 @@ from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
+from rankdp.cli.survey import survey
 from rankdp.cli.terminal import say
 from rankdp.errors import RankdpError
 from rankdp.version import __version__
@@ -56,7 +57,7 @@ def cli() -> None:
     """Publish rankings without publishing the people behind them."""
 
 
-for command in (privatize, rank, scores, aggregate, learn, plan, budget, audit, attack, demo):
+for command in (privatize, rank, scores, survey, aggregate, learn, plan, budget, audit, attack, demo):
     cli.add_command(speaking(command))
 
 

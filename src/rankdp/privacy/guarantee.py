@@ -183,7 +183,7 @@ class Guarantee:
         ]
         if self.protects == ITEM_POSITION and self.whole_ranking_epsilon is not None:
             sentences.append(
-                f"Between any two whole rankings the factor is at most {_factor(self.whole_ranking_epsilon)} "
+                f"Between any two whole rankings the factor is at most {odds_factor(self.whole_ranking_epsilon)} "
                 f"(epsilon {_number(self.whole_ranking_epsilon)} in classical local differential privacy)."
             )
         if self.rows_per_voter > 1:
@@ -208,7 +208,7 @@ class Guarantee:
             )
         whose = "each person's own epsilon, at most " if self.personal else "epsilon "
         return (
-            f"can change their odds on it by a factor of at most {_factor(self.epsilon)} "
+            f"can change their odds on it by a factor of at most {odds_factor(self.epsilon)} "
             f"({whose}{_number(self.epsilon)}"
             + (f", except with probability {_number(self.delta)}" if self.delta else "")
             + ")."
@@ -275,7 +275,7 @@ def _number(value: Fraction | float) -> str:
     return f"{float(math.ceil(exact / unit) * unit):.4g}"
 
 
-def _factor(epsilon: Fraction | float) -> str:
+def odds_factor(epsilon: Fraction | float) -> str:
     """exp(epsilon), rounded up; as a power once the number says nothing to a reader any more."""
     if epsilon > _LARGEST_FACTOR:
         return f"e^{_number(epsilon)}"

@@ -24,7 +24,7 @@ from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tiers import Tiers
-from rankdp.mechanisms.registry import candidates, mechanism
+from rankdp.mechanisms.registry import mechanism, respondents_for_one
 from rankdp.privacy.cut_tables import CutTable
 from rankdp.privacy.exact import Real
 
@@ -88,8 +88,9 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
         The privacy of one item's position.
     """
     if name == "auto":
-        names = NAMES if items <= TABLE_UP_TO else NAMES[1:]
-        return next(kind for kind in candidates(items, epsilon, objective="aggregate") if type(kind).name in names)
+        able = [mechanism(each, items, epsilon) for each in (NAMES if items <= TABLE_UP_TO else NAMES[1:])]
+        needed = {made: respondents_for_one(made) for made in able if isinstance(made, RankingMechanism)}
+        return min((made for made in needed if needed[made]), key=lambda made: needed[made] or math.inf)
     made = mechanism(name, items, epsilon)
     assert isinstance(made, RankingMechanism)
     browser_tables(made)

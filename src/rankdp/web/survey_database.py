@@ -226,7 +226,9 @@ class SurveyDatabase:
 
     def answers(self, survey_id: str) -> list[bytes]:
         """All answers in the order of their random keys."""
-        each = [sql.select(table.c.id, table.c.answer).where(table.c.survey == survey_id) for table in (_ANSWERS, _INBOX)]
+        each = [
+            sql.select(table.c.id, table.c.answer).where(table.c.survey == survey_id) for table in (_ANSWERS, _INBOX)
+        ]
         with self._reading() as connection:
             rows = connection.execute(sql.union_all(*each)).all()
         return [row.answer for row in sorted(rows)]
@@ -277,7 +279,7 @@ def _survey(facts: str, opened: bool) -> Survey:
     return Survey(**{**known, "items": tuple(known["items"]), "open": opened})
 
 
-def _count(table: sql.Table, survey_id: str) -> sql.Select[tuple[int]]:
+def _count(table: sql.Table, survey_id: str) -> sql.Select[int]:
     return sql.select(sql.func.count()).select_from(table).where(table.c.survey == survey_id)
 
 

@@ -1,0 +1,210 @@
+"""`rankdp survey`: rankings collected with the noise added in the respondent's browser."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankdp.cli.options import PATH, charged, open_ledger, options, sizes_of_tiers
+from rankdp.cli.terminal import reporting, say
+
+if TYPE_CHECKING:
+    from rankdp.report.document import Report
+    from rankdp.web.survey_database import Survey, SurveyDatabase
+
+_ADDRESS = "http://127.0.0.1:8000"
+
+one_survey = options(
+    click.argument("database", metavar="DATABASE"),
+    click.option("--id", "survey_id", metavar="ID", help="Which survey, if the database has several."),
+)
+address_option = click.option(
+    "--address",
+    default=_ADDRESS,
+    metavar="URL",
+    help="Where respondents reach the server, for the links that are shown.",
+)
+
+
+@click.group()
+def survey() -> None:
+    """Collect rankings that are private before they leave the respondent's device.
+
+    DATABASE is a file, or the address of a PostgreSQL database such as postgresql+psycopg://user@host/name. Needs the
+    extra web: pip install 'rankdp[web]'
+    """
+
+
+@contextmanager
+def _opened(database: str, *, create: bool = False) -> Iterator[SurveyDatabase]:
+    from rankdp.errors import Unsupported
+
+    try:
+        from rankdp.web.survey_database import SurveyDatabase
+    except ModuleNotFoundError as missing:
+        raise Unsupported(f"surveys need the package {missing.name}: pip install 'rankdp[web]'") from None
+    opened = SurveyDatabase(database, create=create)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDatabase, Survey]]:
+    with _opened(database) as opened:
+        from rankdp.web.surveys import the_survey
+
+        yield opened, the_survey(opened, survey_id)
+
+
+@survey.command()
+@click.argument("database", metavar="DATABASE")
+@click.option("--title", required=True, help="What respondents read first.")
+@click.option(
+    "--items", "items_file", type=PATH, required=True, metavar="FILE", help="Text file with 2 to 100 items, one a line."
+)
+@click.option(
+    "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of every ranking: smaller is more private."
+)
+@click.option("--question", default="", show_default=False, help="A sentence or two below the title.")
+@click.option(
+    "--mechanism",
+    default="auto",
+    metavar="NAME",
+    help="How browsers draw the noise: optimal (up to 5 items), reinsertion or tiers; auto takes what needs the fewest "
+    "respondents.",
+)
+@click.option(
+    "--tiers", callback=sizes_of_tiers, metavar="SIZES", help="With tiers: items in each tier, such as 10,90."
+)
+@click.option("--invited", is_flag=True, help="Take answers with an invitation only (see rankdp survey invite).")
+@click.option("--private-results", is_flag=True, help="Show results only to those who have the link that is printed.")
+@address_option
+@charged
+def create(
+    database: str,
+    items_file: Path,
+    private_results: bool,
+    address: str,
+    ledger_file: Path | None,
+    dataset: str | None,
+    **asked: Any,
+) -> None:
+    """Open a survey in DATABASE.
+
+    Example: rankdp survey create survey.db --title "Where shall we eat?" --items places.txt --epsilon 2
+    """
+    from rankdp.data.comparisons import listed_items
+
+    items = list(listed_items(items_file))
+    ledger = open_ledger(ledger_file, dataset)
+    key = secrets.token_urlsafe(16) if private_results else ""
+    with _opened(database, create=True) as opened:
+        from rankdp.web.surveys import create_survey, mechanism_of
+
+        made = create_survey(opened, items=items, results_key=key, ledger=ledger, **asked)
+    click.echo(f"survey   {made.id}")
+    click.echo(f"answers  {_link(address, made)}{'#INVITATION' if made.invited else ''}")
+    click.echo(f"results  {_link(address, made)}/results{f'?key={key}' if key else ''}")
+    say(f"mechanism {made.mechanism}, epsilon {made.epsilon}")
+    say(mechanism_of(made).guarantee.explain())
+    say(f"next: rankdp survey serve {opened.name}")
+
+
+@survey.command()
+@click.argument("database", metavar="DATABASE")
+@click.option("--host", default="127.0.0.1", help="Address to listen on; only this machine by default.")
+@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="Port to listen on.")
+@click.option(
+    "--access-log", is_flag=True, help="Log every request with its address and time, which can link answers to people."
+)
+def serve(database: str, host: str, port: int, access_log: bool) -> None:
+    """Serve the surveys in DATABASE until interrupted."""
+    with _opened(database) as opened:
+        from rankdp.web.survey_app import serve as run
+
+        for made in opened.surveys():
+            say(f"{made.title}: {_link(f'http://{host}:{port}', made)}{'' if made.open else ' (closed)'}")
+        run(opened, host, port, access_log=access_log)
+
+
+@survey.command()
+@one_survey
+@reporting
+def results(database: str, survey_id: str | None) -> Report:
+    """Show what the answers say together."""
+    with _chosen(database, survey_id) as (opened, made):
+        from rankdp.web.survey_results import results_report
+        from rankdp.web.surveys import collected
+
+        return results_report(made, collected(opened, made))
+
+
+@survey.command()
+@one_survey
+@click.argument("target", metavar="OUT", type=PATH)
+def export(database: str, survey_id: str | None, target: Path) -> None:
+    """Write the synthetic rankings to OUT, a CSV, Parquet or PrefLib file.
+
+    OUT.release.json states the guarantee; aggregate, learn and attack read both.
+    """
+    with _chosen(database, survey_id) as (opened, made):
+        from rankdp.web.surveys import export_survey
+
+        say(f"{target}: {export_survey(opened, made, target):,} synthetic rankings")
+
+
+@survey.command()
+@one_survey
+@click.option("--number", type=int, required=True, help="How many invitations.")
+@click.option("--output", "-o", type=PATH, metavar="FILE", help="Write the links to FILE instead of the terminal.")
+@address_option
+def invite(database: str, survey_id: str | None, number: int, output: Path | None, address: str) -> None:
+    """Make one-time links for a survey that was created with --invited.
+
+    Only hashes of the links are stored: they cannot be shown again.
+    """
+    from rankdp.data.atomic import NewFile
+
+    with _chosen(database, survey_id) as (opened, made):
+        from rankdp.web.surveys import invite as new_tokens
+
+        if output is None:
+            for token in new_tokens(opened, made, number):
+                click.echo(f"{_link(address, made)}#{token}")
+            return
+        with NewFile(output, private=True) as file:
+            links = [f"{_link(address, made)}#{token}\n" for token in new_tokens(opened, made, number)]
+            file.write("".join(links).encode())
+        say(f"{output}: {number:,} invitations")
+
+
+@survey.command()
+@one_survey
+def close(database: str, survey_id: str | None) -> None:
+    """Take no more answers, and put those that came into random order."""
+    with _chosen(database, survey_id) as (opened, made):
+        opened.finish(made.id)
+        say(f"survey {made.id} is closed with {opened.count(made.id):,} answers")
+
+
+@survey.command()
+@one_survey
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(database: str, survey_id: str | None, yes: bool) -> None:
+    """Delete a survey with all its answers. What was charged to a ledger stays charged."""
+    with _chosen(database, survey_id) as (opened, made):
+        if not yes:
+            click.confirm(f"Delete {made.title!r} and its {opened.count(made.id):,} answers?", abort=True, err=True)
+        opened.delete(made.id)
+        say(f"survey {made.id} is deleted")
+
+
+def _link(address: str, made: Survey) -> str:
+    return f"{address.rstrip('/')}/s/{made.id}"

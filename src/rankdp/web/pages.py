@@ -1,0 +1,116 @@
+"""What all pages share: templates, texts in several languages, one stylesheet, and headers that let nothing in or out.
+
+Pages are plain HTML from Jinja templates with plain ES modules, all from this server. The Content-Security-Policy
+forbids anything else; there are no cookies, and nothing is cached but what is the same for everybody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HERE = Path(__file__).parent
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
+}
+
+
+@cache
+def all_texts() -> Mapping[str, Mapping[str, str]]:
+    """By language and name: every sentence of the respondents' pages."""
+    read: dict[str, dict[str, str]] = json.loads((_HERE / "texts.json").read_text("utf-8"))
+    return read
+
+
+def language_of(request: Request) -> str:
+    """The language that a visitor chose, or the first that their browser asks for and that we have."""
+    wanted = [request.query_params.get("lang", "")]
+    wanted += [part.partition(";")[0] for part in request.headers.get("accept-language", "").split(",")]
+    short = [word.strip().lower().partition("-")[0] for word in wanted]
+    return next((word for word in short if word in all_texts()), "en")
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def show(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page.
+
+    Parameters
+    ----------
+    request
+        Whose language decides about ``text``, a function of the template that looks sentences up.
+    template
+        Its file.
+    status
+        The status of the answer.
+    **values
+        What the template shows.
+    """
+    language = language_of(request)
+    known = all_texts()[language]
+
+    def text(name: str, **numbers: Any) -> str:
+        return known[name].format(**numbers)
+
+    up = "../" * (request.url.path.removeprefix(request.scope.get("root_path", "")).count("/") - 1)
+    page = _templates().get_template(template)
+    others = {other: words["language"] for other, words in all_texts().items() if other != language}
+    shared = {"text": text, "language": language, "languages": others, "up": up or "./", "texts": known}
+    return HTMLResponse(page.render(**shared, **values), status, {"Cache-Control": "no-store"})
+
+
+def static_files() -> BaseRoute:
+    """The modules, the stylesheet and the icon."""
+    return Mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
+
+
+class Guarded:
+    """Adds the headers of every page to every answer.
+
+    Parameters
+    ----------
+    app
+        The application behind it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-cache")
+            await send(message)
+
+        await self.app(scope, receive, with_headers)

@@ -1,0 +1,22 @@
+// Keeps the results up to date: asks every few seconds for the part of the page that changes.
+
+const SECONDS = 3;
+const part = document.getElementById("results");
+let tag = "";
+
+async function refresh() {
+  if (document.visibilityState === "visible") {
+    try {
+      const reply = await fetch(`results/part${location.search}`, { headers: tag ? { "If-None-Match": tag } : {} });
+      if (reply.status === 200) {
+        tag = reply.headers.get("ETag");
+        part.innerHTML = await reply.text();
+      }
+    } catch {
+      // the server is away: the next time will do
+    }
+  }
+  setTimeout(refresh, 1000 * SECONDS);
+}
+
+setTimeout(refresh, 1000 * SECONDS);

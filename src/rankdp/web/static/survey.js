@@ -1,0 +1,134 @@
+// The respondent's page: rank, see the private copy, send it.
+//
+// What is secret, the respondent's own ranking, is in "order" here and, while the page is open, in this tab's
+// sessionStorage, so that reloading does not lose it. It is gone as soon as the copy is drawn. The copy is drawn once
+// and kept in localStorage: the same person gives the same answer again. The only thing that is ever sent is
+// {token, ranking}, ranking being the copy; see send().
+
+import { draw, secureWords, shuffle } from "./sampler.js";
+import { sortable } from "./sortable.js";
+
+const { known, texts } = JSON.parse(document.getElementById("known").textContent);
+const KEY = `rankdp survey ${known.survey}`;
+const find = (id) => document.getElementById(id);
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
+// -- memory: this tab's and this browser's ---------------------------------------------------------------------------
+
+const memory = {};
+
+function remembered(where, name) {
+  try {
+    return JSON.parse(globalThis[where].getItem(name)) ?? memory[name] ?? null;
+  } catch {
+    return memory[name] ?? null;
+  }
+}
+
+function remember(where, name, value) {
+  memory[name] = value;
+  try {
+    if (value === null) globalThis[where].removeItem(name);
+    else globalThis[where].setItem(name, JSON.stringify(value));
+  } catch {
+    notice(texts.no_storage);
+  }
+}
+
+// -- the three steps -------------------------------------------------------------------------------------------------
+
+function notice(words) {
+  find("notice").textContent = words;
+  find("notice").hidden = !words;
+}
+
+function step(name) {
+  for (const id of ["rank", "send", "sent"]) find(id).hidden = id !== name;
+  if (name !== "rank") find(`${name}-title`).focus();
+}
+
+function say(text, values) {
+  find("said").textContent = fill(texts[text], values);
+}
+
+function isRanking(list) {
+  return Array.isArray(list) && [...list].sort((a, b) => a - b).join() === known.items.map((_, i) => i).join();
+}
+
+function showRanking() {
+  const saved = remembered("sessionStorage", KEY);
+  let order = isRanking(saved) ? saved : shuffle(known.items.map((_, i) => i));
+  const changed = (now) => {
+    order = now;
+    remember("sessionStorage", KEY, now);
+  };
+  const list = sortable(find("list"), known.items, order, { changed, say });
+  for (const button of document.querySelectorAll("[data-move]"))
+    button.addEventListener("click", () => list.moveTaken(button.dataset.move));
+  find("done").addEventListener("click", () => {
+    const answer = remembered("localStorage", KEY) ?? {
+      token: token(),
+      ranking: draw(known.tables, order, secureWords()),
+      sent: false,
+    };
+    remember("localStorage", KEY, answer);
+    remember("sessionStorage", KEY, null);
+    order = null;
+    find("list").replaceChildren();
+    find("said").textContent = "";
+    showCopy(answer);
+  });
+  step("rank");
+}
+
+function showCopy(answer) {
+  for (const copy of document.querySelectorAll(".copy")) {
+    copy.replaceChildren(
+      ...answer.ranking.map((item) => {
+        const row = document.createElement("li");
+        row.textContent = known.items[item];
+        return row;
+      }),
+    );
+  }
+  find("send-button").addEventListener("click", () => send(answer));
+  step(answer.sent ? "sent" : "send");
+}
+
+async function send(answer) {
+  const button = find("send-button");
+  button.disabled = true;
+  button.textContent = texts.sending;
+  notice("");
+  try {
+    const reply = await fetch(`${known.survey}/answers`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token: answer.token, ranking: answer.ranking }),
+    });
+    const { outcome, words } = await reply.json();
+    if (reply.ok) {
+      remember("localStorage", KEY, { ...answer, sent: true });
+      if (outcome === "before") find("sent-words").textContent = texts.before_1;
+      step("sent");
+    } else {
+      notice(outcome === "busy" ? texts.failed : fill(texts.refused, { reason: texts[outcome] ?? words }));
+    }
+  } catch {
+    notice(texts.failed);
+  }
+  button.disabled = false;
+  button.textContent = texts.send;
+}
+
+/** The invitation behind the # of the link, or the ticket that the page brought along. */
+function token() {
+  return known.ticket ?? location.hash.slice(1);
+}
+
+for (const link of document.querySelectorAll(".language")) link.hash = location.hash; // an invitation stays with us
+
+const answer = remembered("localStorage", KEY);
+if (answer && isRanking(answer.ranking)) showCopy(answer);
+else if (!token()) notice(texts.no_token);
+else showRanking();

@@ -1,0 +1,132 @@
+"""The results of a survey: the unbiased aggregate of its answers, with shared ranks, made when somebody looks."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankdp.aggregation.aggregate_report import aggregate_report
+from rankdp.aggregation.estimates import aggregate
+from rankdp.data.rankings import Rankings
+from rankdp.errors import Unsupported
+from rankdp.privacy.release import Release
+from rankdp.report.document import Report, Table
+from rankdp.web.survey_database import Survey, SurveyDatabase
+from rankdp.web.surveys import collected
+
+LEVEL = 0.95
+FEWEST = 2
+"""Answers before anything is shown: one has no standard error."""
+_SECONDS = 2.0  # for which the number of answers is believed
+_PATIENCE = 10  # results are made again after so many times as long as they took
+
+
+def results_report(survey: Survey, release: Release[Rankings]) -> Report:
+    """The report of an aggregate, with a rank that items share as long as their intervals overlap.
+
+    Parameters
+    ----------
+    survey
+        What was asked.
+    release
+        The answers (``rankdp.web.surveys.collected``).
+    """
+    count = len(release.value)
+    words = [f"{count:,} answers. {3 * count:,} more would make the intervals half as long."]
+    try:
+        report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
+    except Unsupported as refusal:
+        return _naive_report(survey, release, str(refusal))
+    low, high = (np.array([record[end] for record in report.records]) for end in ("low", "high"))
+    better = (high[None, :] < low[:, None]).sum(axis=1)
+    records = [
+        {**record, "rank": 1 + int(ahead), "answers": count}
+        for record, ahead in zip(report.records, better, strict=True)
+    ]
+    rows = [
+        [
+            str(record["rank"]),
+            record["item"],
+            f"{record['mean_rank']:.2f}",
+            f"{record['low']:.2f} … {record['high']:.2f}",
+            f"{record['naive_mean_rank']:.2f}",
+        ]
+        for record in records
+    ]
+    heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "before the noise is undone"]
+    facts = report.facts
+    return dataclasses.replace(
+        report,
+        records=records,
+        facts=lambda: {**facts(), "survey": survey.id, "answers": count, "items": records},
+        tables=[Table(heads, rows, texts=2)],
+        words=words,
+        footer=["Items share a rank as long as their intervals overlap.", *report.footer],
+    )
+
+
+def _naive_report(survey: Survey, release: Release[Rankings], reason: str) -> Report:
+    """Mean places of the answers as they came, for noise that cannot be undone: an order, without intervals."""
+    count = len(release.value)
+    places = release.value.ranks().mean(axis=0)
+    records: list[dict[str, Any]] = [
+        {"item": survey.items[item], "place": place, "naive_mean_rank": float(places[item]), "answers": count}
+        for place, item in enumerate(np.argsort(places, kind="stable").tolist(), 1)
+    ]
+    rows = [[str(record["place"]), record["item"], f"{record['naive_mean_rank']:.2f}"] for record in records]
+    return Report(
+        title=survey.title,
+        records=records,
+        facts=lambda: {"survey": survey.id, "answers": count, "items": records},
+        tables=[Table(["", "item", "mean place in the answers"], rows, texts=2)],
+        words=[f"{count:,} answers."],
+        warnings=[f"These are the synthetic answers as they came, which draws all items together: {reason}."],
+        release=Release(None, release.guarantee, release.provenance),
+    )
+
+
+@dataclass(slots=True)
+class _Made:
+    count: int
+    report: Report | None
+    believed_until: float
+
+
+class LiveResults:
+    """The newest report of every survey that somebody looks at.
+
+    Parameters
+    ----------
+    database
+        Where the answers are.
+    """
+
+    def __init__(self, database: SurveyDatabase) -> None:
+        self._database = database
+        self._made: dict[str, _Made] = {}
+        self._making = threading.Lock()
+
+    def of(self, survey: Survey) -> tuple[int, Report | None]:
+        """How many answers there were a moment ago, and their report; None while there are too few."""
+        with self._making:
+            made = self._made.get(survey.id)
+            if made is None or time.monotonic() >= made.believed_until:
+                made = self._made[survey.id] = self._look(survey, made)
+            return made.count, made.report
+
+    def _look(self, survey: Survey, before: _Made | None) -> _Made:
+        count = self._database.count(survey.id)
+        if before is not None and count == before.count:
+            return dataclasses.replace(before, believed_until=time.monotonic() + _SECONDS)
+        began = time.monotonic()
+        report = None
+        if count >= FEWEST:
+            release = collected(self._database, survey)
+            report, count = results_report(survey, release), len(release.value)
+        took = time.monotonic() - began
+        return _Made(count, report, began + took + max(_SECONDS, _PATIENCE * took))

@@ -1,0 +1,285 @@
+"""A survey from its opening to its export: what organisers do, and what an answer must be.
+
+A respondent's browser draws a synthetic ranking (``static/sampler.js``) from tables that ``browser_tables`` computed,
+and sends that and nothing else. So what the collector holds is a file of synthetic rankings under the promise of the
+mechanism, as ``rankdp privatize`` would have made it, and the same functions read it.
+
+An answer comes with a token, by which it is stored once. An invitation is a token that was given to somebody. Where
+everybody may answer the page brings one along, a *ticket*: 128 random bits with their keyed hash, so that the server
+need not remember the tickets that it gave out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import math
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from os import PathLike
+from typing import Any, cast
+
+import numpy as np
+
+from rankdp.checks import whole
+from rankdp.data.files import open_writer
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import check_items
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.registry import mechanism, named
+from rankdp.privacy.bits import SecureBits
+from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.guarantee import odds_factor
+from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.release import Provenance, Release, released
+from rankdp.theory.estimators import rank_estimator
+from rankdp.web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
+from rankdp.web.survey_database import Survey, SurveyDatabase, today, token_hash
+
+_LONGEST_TEXT = 500
+_MOST_INVITATIONS = 1_000_000
+_ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that looks like another
+
+
+def create_survey(
+    database: SurveyDatabase,
+    title: str,
+    items: Iterable[Any],
+    epsilon: Real,
+    *,
+    question: str = "",
+    mechanism: str = "auto",
+    tiers: Sequence[int] | None = None,
+    invited: bool = False,
+    results_key: str = "",
+    ledger: Ledger | None = None,
+) -> Survey:
+    """Open a survey. A ledger is charged first: what all respondents together are promised, which is epsilon each.
+
+    Parameters
+    ----------
+    database
+        Where it is kept.
+    title
+        What respondents read first.
+    items
+        What they rank: 2 to 100 names.
+    epsilon
+        The privacy of one item's position in an answer.
+    question
+        A sentence or two below the title.
+    mechanism
+        "optimal" (up to five items), "reinsertion" or "tiers"; "auto" takes the one that needs fewest respondents.
+    tiers
+        The sizes of tiers.
+    invited
+        Whether an answer needs an invitation (``invite``).
+    results_key
+        A word without which the results are not shown; empty for everybody's results.
+    ledger
+        A budget to be charged.
+    """
+    title, question = _text("title", title), _text("question", question, least=0)
+    names = check_items(items)
+    whole("the number of items", len(names), 2, MOST_ITEMS)
+    for name in names:
+        _text("an item", name)
+    made = survey_mechanism(named(mechanism, tiers), len(names), positive(epsilon))
+    survey = Survey(
+        id="".join(secrets.choice(_ID_LETTERS) for _ in range(8)),
+        title=title,
+        question=question,
+        items=names,
+        mechanism=made.name,
+        epsilon=str(made.epsilon),
+        invited=invited,
+        results_key=token_hash(results_key).hex() if results_key else "",
+        day=today(),
+    )
+    bits = SecureBits()
+    with spending(ledger, made.guarantee, f"survey {survey.id}", bits) as charge:
+        charge.leaves()
+        database.add(survey)
+        charge.commit(Provenance.now(type(made).name, parameters(survey), bits))
+    return survey
+
+
+def the_survey(database: SurveyDatabase, survey_id: str | None) -> Survey:
+    """The survey of this id, or the only one.
+
+    Parameters
+    ----------
+    database
+        Where it is kept.
+    survey_id
+        Its id; None where there is only one.
+    """
+    known = {survey.id: survey for survey in database.surveys()}
+    if survey_id is None and len(known) == 1:
+        return next(iter(known.values()))
+    if survey_id not in known:
+        listed = ", ".join(f"{survey.id} ({survey.title})" for survey in known.values()) or "none"
+        raise InputError(f"survey must be the id of one in {database.name}, got {survey_id}; there are: {listed}")
+    return known[survey_id]
+
+
+def invite(database: SurveyDatabase, survey: Survey, number: int) -> list[str]:
+    """New one-time tokens; only their hashes are stored.
+
+    Parameters
+    ----------
+    database
+        Where the survey is kept.
+    survey
+        One that needs invitations.
+    number
+        How many.
+    """
+    if not survey.invited:
+        raise InputError(f"survey {survey.id} needs no invitations: everybody may answer (create one with --invited)")
+    tokens = [_encoded(secrets.token_bytes(16)) for _ in range(whole("number", number, 1, _MOST_INVITATIONS))]
+    database.invite(survey.id, tokens)
+    return tokens
+
+
+def new_ticket(secret: bytes) -> str:
+    """A token for a survey that everybody may answer."""
+    number = secrets.token_bytes(16)
+    return _encoded(number + _signature(secret, number))
+
+
+def good_ticket(secret: bytes, ticket: str) -> bool:
+    """Whether the ticket is one of ours."""
+    try:
+        raw = base64.urlsafe_b64decode(ticket.encode("ascii") + b"=" * (-len(ticket) % 4))
+    except ValueError:
+        return False
+    return _encoded(raw) == ticket and hmac.compare_digest(_signature(secret, raw[:16]), raw[16:])
+
+
+def _signature(secret: bytes, number: bytes) -> bytes:
+    return hmac.digest(secret, number, "sha256")[:16]
+
+
+def _encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
+    """The token and the ranking of a submission, or one sentence that says what is wrong with it.
+
+    Parameters
+    ----------
+    survey
+        What was asked.
+    content
+        What came: {"token": text, "ranking": the numbers of the items, the first choice first}.
+    """
+    if not isinstance(content, dict) or set(content) != {"token", "ranking"}:
+        raise InputError("an answer must be an object with token and ranking and nothing else")
+    token, ranking, items = content["token"], content["ranking"], len(survey.items)
+    if not isinstance(token, str) or not 0 < len(token) <= 64 or not token.isascii():
+        raise InputError("token must be a text of 1 to 64 characters")
+    if not isinstance(ranking, list) or any(type(item) is not int for item in ranking):
+        raise InputError("ranking must be a list of whole numbers")
+    if sorted(ranking) != list(range(items)):
+        raise InputError(f"ranking must have each of the numbers 0 to {items - 1} once")
+    return token, bytes(ranking)
+
+
+# -- what answers say together --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def mechanism_of(survey: Survey) -> RankingMechanism:
+    """What adds the noise to the answers of a survey."""
+    return cast(RankingMechanism, mechanism(survey.mechanism, len(survey.items), survey.epsilon))
+
+
+@lru_cache(maxsize=64)
+def tables_of(survey: Survey) -> dict[str, Any]:
+    """What its respondents' browsers draw from."""
+    return browser_tables(mechanism_of(survey))
+
+
+def parameters(survey: Survey) -> dict[str, Any]:
+    """The provenance of all answers, as ``aggregate``, ``learn`` and the others read it."""
+    made = mechanism_of(survey)
+    return {
+        "asked_for": made.name,
+        "epsilon": survey.epsilon,
+        "choices": [{"mechanism": made.name, **made.parameters}],
+        "survey": survey.id,
+        "drawn_by": "the respondents' browsers",
+    }
+
+
+def collected(database: SurveyDatabase, survey: Survey) -> Release[Rankings]:
+    """The synthetic rankings of all respondents, in random order, with what is promised about them.
+
+    Parameters
+    ----------
+    database
+        Where they are kept.
+    survey
+        Which they answer.
+    """
+    answers = b"".join(database.answers(survey.id))
+    orders = np.frombuffer(answers, dtype=np.uint8).reshape(-1, len(survey.items)).astype(np.int32)
+    if not len(orders):
+        raise InputError(f"survey {survey.id} has no answers yet")
+    made = mechanism_of(survey)
+    rankings = Rankings.from_orders(orders, survey.items)
+    return released(rankings, made.guarantee, type(made).name, parameters(survey), SecureBits())
+
+
+def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike[str]) -> int:
+    """Write the synthetic rankings and, beside them, their release file; how many there are.
+
+    Parameters
+    ----------
+    database
+        Where they are kept.
+    survey
+        Which they answer.
+    path
+        A CSV, Parquet or PrefLib file, by its ending.
+    """
+    release = collected(database, survey)
+    with open_writer(path, like=release.value) as writer:
+        writer.write(release.value)
+        writer.promise(release.to_dict())
+    return len(release.value)
+
+
+@lru_cache(maxsize=64)
+def promised(survey: Survey) -> Mapping[str, Any]:
+    """The numbers of the sentences about privacy, from public facts alone.
+
+    ``factor`` bounds the change of anyone's odds about one item's place, ``sure`` how sure somebody may become for whom
+    it was even; ``reach`` is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
+    """
+    made = mechanism_of(survey)
+    epsilon = float(made.epsilon)
+    try:
+        variance = rank_estimator(made).largest_variance + (made.items - 1) ** 2 / 4
+        reach = 1.96 * math.sqrt(variance / 500)
+    except Unsupported:
+        reach = math.nan
+    return {
+        "factor": odds_factor(made.epsilon),
+        "sure": f"{math.ceil(1000 / (1 + math.exp(-min(epsilon, 700)))) / 10:g}",
+        "epsilon": survey.epsilon,
+        "kept": f"{made.expected_concordance():.0%}",
+        "reach": f"{reach:.1f}" if reach < made.items else "",
+    }
+
+
+def _text(name: str, text: str, least: int = 1) -> str:
+    """A text for the page: not too short, not too long, without characters that cannot be shown."""
+    plain = str(text).strip()
+    if not least <= len(plain) <= _LONGEST_TEXT or not plain.replace("\n", " ").isprintable():
+        raise InputError(f"{name} must have {least} to {_LONGEST_TEXT} printable characters, got {plain[:60]!r}")
+    return plain
