@@ -1,1 +1,1 @@
-"""Web pages: a survey whose noise is added in the respondent's browser. The extra ``rankdp[web]`` installs what it needs."""
+"""Web pages: a survey whose noise is added in the respondent's browser. They need the extra ``rankdp[web]``."""
