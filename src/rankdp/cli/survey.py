@@ -94,6 +94,7 @@ def create(
     address: str,
     ledger_file: Path | None,
     dataset: str | None,
+    convert: bool,
     **asked: Any,
 ) -> None:
     """Open a survey in DATABASE.
@@ -103,7 +104,7 @@ def create(
     from rankdp.data.comparisons import listed_items
 
     items = list(listed_items(items_file))
-    ledger = open_ledger(ledger_file, dataset)
+    ledger = open_ledger(ledger_file, dataset, convert)
     key = secrets.token_urlsafe(16) if private_results else ""
     with _opened(database, create=True) as opened:
         from rankdp.web.surveys import create_survey, mechanism_of
