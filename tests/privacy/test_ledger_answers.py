@@ -206,7 +206,7 @@ def test_a_crash_between_the_answers_and_the_note_locks_nobody_out(setting, monk
     store, ledger, pays = setting
     question = Question(1, "kendall", ITEMS)
     with monkeypatch.context() as broken:
-        broken.setattr("rankdp.privacy.answers._note", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr("rankdp.privacy.answers.note_state", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             store.answers(question, range(5), drawing(ORDERS, []), **pays)
     store.answers(question, range(5), None, **pays)
@@ -263,14 +263,16 @@ def test_the_key_is_private_and_needed(tmp_path):
     store.close()
     assert b"ann" not in (tmp_path / "answers.db").read_bytes()
     key.rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="the key of the answers could not be read"):
+    with pytest.raises(InputError, match="the key could not be read"):
         AnswerStore(tmp_path / "answers.db")
     again = AnswerStore(tmp_path / "answers.db", tmp_path / "elsewhere")
     assert again.known(Question(1, "kendall", ITEMS), ["ann", "bob"]).tolist() == [True, False]
     key.write_bytes(b"k" * 32)
     wrong = AnswerStore(tmp_path / "answers.db")
     for call in (wrong.known, lambda question, voters: wrong.answers(question, voters, drawing(ORDERS, []))):
-        with pytest.raises(InputError, match=r"answers\.db: the key is not the one that these answers were kept with"):
+        with pytest.raises(
+            InputError, match=r"answers\.db: the key is not the one that this file of ans"
+        ):
             call(Question(1, "kendall", ITEMS), ["ann"])
     key.write_bytes(b"short")
     with pytest.raises(InputError, match="a key must have at least 32 bytes, got 5"):

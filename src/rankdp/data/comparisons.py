@@ -25,7 +25,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -43,7 +43,7 @@ from rankdp.data.vote_columns import (
     is_blank,
     recognise_votes,
 )
-from rankdp.errors import InputError, Setting, system_problem
+from rankdp.errors import InputError, Setting, Unsupported, system_problem
 from rankdp.types import Longs
 
 if TYPE_CHECKING:
@@ -298,6 +298,36 @@ class Comparisons(VoteRules):
     def count(self) -> PairCounts:
         """Half-wins of every pair that was compared."""
         return self.engine.count(self)[0]
+
+    def count_within(self, left: Callable[[list[str]], Longs]) -> tuple[PairCounts, list[str], Longs]:
+        """Half-wins of every pair when each voter has a bound of their own; votes in files and frames only.
+
+        Parameters
+        ----------
+        left
+            How many comparisons of each of these voters may still count; the bound of `bound` holds too.
+
+        Returns
+        -------
+        tuple
+            The counts, the voters, and how many comparisons were kept of each.
+        """
+        return self._in_process.count_within(self, left)
+
+    @property
+    def _in_process(self) -> InProcess:
+        from rankdp.data.counting import InProcess
+
+        if not isinstance(self.engine, InProcess):
+            raise Unsupported(f"{self.engine.what}: votes of a live board are read from files and frames, not tables")
+        return self.engine
+
+    def digests(self) -> list[bytes]:
+        """A hash of the content of each file, or of the frame: the same votes again have the same. NOT for publication.
+
+        Votes in files and frames only.
+        """
+        return self._in_process.digests()
 
     def half_wins(self) -> Longs:
         """Each item's half-wins, in the order of `items`."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -304,6 +304,32 @@ class InProcess:
             facts = self._facts(rules, [rows for rows, _ in done])
         return _sum_of([counts for _, counts in done]), facts
 
+    def digests(self) -> list[bytes]:
+        """A hash of the content of each file, or of the frame."""
+        return self._table.digests()
+
+    def count_within(self, rules: VoteRules, left: Callable[[list[str]], Longs]) -> tuple[PairCounts, list[str], Longs]:
+        """The counts when every voter has a bound of their own: with whom they are, and how much of it each used.
+
+        Parameters
+        ----------
+        rules
+            How rows are counted; bounded per voter.
+        left
+            How many comparisons of each of these voters may still count.
+        """
+        assert rules.per_voter is not None
+        rows = _Rows(rules, _Names(rules.items))
+        with in_a_sentence(self.what):
+            held = _held(rows.judged(stream) for stream in self._table.streams(rules.used, 1))
+            self._facts(rules, [rows])
+        if not held.rows:
+            return _pairs(rules.items, _NONE, _NONE), [], _NONE
+        voters, ids, contents, weights = _by_voter(held)
+        names = ids.cast(pa.string()).to_pylist()
+        kept, amounts, used = _kept(voters, ids, contents, weights, np.minimum(left(names), rules.per_voter))
+        return _pairs(rules.items, kept, amounts), names, used
+
     def _facts(self, rules: VoteRules, parts: Sequence[_Rows]) -> Diagnostics:
         """Refuse the first row that is to be refused, and rows that are missing; else what was seen."""
         refused = [(*at, problem) for part in parts for problem, at in part.refused.items()]
@@ -363,23 +389,37 @@ def _sum_of(parts: Sequence[PairCounts]) -> PairCounts:
 
 def _bounded(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
     """Hold who said what, then keep at most so many comparisons of each voter."""
-    held = _Held()
-    for row in judged:
-        held.add(*row)
+    held = _held([judged])
     if not held.rows:
         return _pairs(rules.items, _NONE, _NONE)
+    voters, ids, contents, weights = _by_voter(held)
+    assert rules.per_voter is not None
+    most = np.full(len(ids), rules.per_voter)
+    return _pairs(rules.items, *_kept(voters, ids, contents, weights, most)[:2])
+
+
+def _held(streams: Iterable[Iterator[Any]]) -> _Held:
+    """All contents of all streams."""
+    held = _Held()
+    for judged in streams:
+        for row in judged:
+            held.add(*row)
+    return held
+
+
+def _by_voter(held: _Held) -> tuple[Ints, Any, Longs, Longs]:
+    """Each row's voter as a number, the ids of those numbers, and each row's content and weight."""
     if len({part.type for part in held.voters}) > 1:
         held.voters = [part.cast(pa.string()) for part in held.voters]
     encoded = pa.chunked_array(held.voters).dictionary_encode().unify_dictionaries()
     voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     contents, weights = np.concatenate(held.contents), np.concatenate([_NONE, *held.weights])
     held.contents, held.weights, held.voters = [], [], []
-    assert rules.per_voter is not None
-    return _pairs(rules.items, *_kept(voters, encoded.chunk(0).dictionary, contents, weights, rules.per_voter))
+    return voters, encoded.chunk(0).dictionary, contents, weights
 
 
-def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: int) -> tuple[Longs, Longs]:
-    """The contents that are kept, and how often each, when each voter may contribute `most` comparisons."""
+def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: Longs) -> tuple[Longs, Longs, Longs]:
+    """The contents that are kept, how often each, and how many of each voter, when voter v may contribute most[v]."""
     said, distinct = contents, None
     if (int(contents.max()) + 1) * len(ids) >= 2**63:
         distinct, said = np.unique(contents, return_inverse=True)
@@ -393,7 +433,7 @@ def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: int) ->
     else:
         keys.sort()
     firsts = np.unique(keys[::_BLOCK_ROWS] // span)  # blocks begin with these voters
-    kept, amounts = [], []
+    kept, amounts, used = [], [], np.zeros(len(ids), np.int64)
     for start, end in pairwise([*np.searchsorted(keys, firsts * span).tolist(), len(keys)]):
         changes = np.flatnonzero(np.diff(keys[start:end], prepend=-1))
         times = np.add.reduceat(weights[start:end], changes) if len(weights) else np.diff(changes, append=end - start)
@@ -401,21 +441,24 @@ def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: int) ->
         what = what if distinct is None else distinct[what]
         first = int(who[0])
         who -= first
-        many = np.bincount(who, times) > most
+        totals = np.bincount(who, times)
+        bounds = most[first : first + len(totals)]
+        many = totals > bounds
         cut = many[who]
         if cut.any():
             # the voters with more than may count are numbered among themselves
             texts = ids.slice(first, len(many)).filter(pa.array(many)).cast(pa.string()).to_pylist()
-            times[cut] = _race((np.cumsum(many) - 1)[who[cut]], what[cut], times[cut], texts, most)
+            times[cut] = _race((np.cumsum(many) - 1)[who[cut]], what[cut], times[cut], texts, bounds[many])
+        used[first : first + len(totals)] = np.bincount(who, times)
         kept.append(what[times > 0])
         amounts.append(times[times > 0])
-    return np.concatenate(kept), np.concatenate(amounts)
+    return np.concatenate(kept), np.concatenate(amounts), used
 
 
-def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: int) -> Longs:
-    """How many of each voter's comparisons, grouped by what they say, are among the voter's `most` first (see above).
+def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: Longs) -> Longs:
+    """How many of each voter's comparisons, grouped by what they say, are among their `most` first (see above).
 
-    Voters come in order, each with more than `most`. Two comparisons of a voter that tie for the last place are both
+    Voters come in order, each with more than theirs. Two comparisons of a voter that tie for the last place are both
     left out, so that the choice rests on nothing but the voter's own rows.
     """
     seeds = np.fromiter((zlib.crc32(voter.encode()) for voter in ids), np.uint64, len(ids))
@@ -423,7 +466,7 @@ def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: int) 
     room = 63 - len(ids).bit_length()
     still, reached = np.arange(len(who)), np.zeros(len(who))
     groups, entries, k = [], [], 0
-    while len(still := still[times[still] > k]) and k < most:
+    while len(still := still[np.minimum(times[still], most[who[still]]) > k]):
         uniform = ((_mixed(hashes[still] + np.uint64(k)) >> np.uint64(11)) + 0.5) * 2.0**-53
         reached[still] -= np.log(uniform) / (times[still] - k)
         groups.append(still)
@@ -433,7 +476,7 @@ def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: int) 
     entry, group = np.concatenate([_NONE, *entries]), np.concatenate([_NONE, *groups])
     ordered = np.append(np.sort(entry), -1)
     last = np.searchsorted(ordered[:-1], np.arange(len(ids)) << room) + most - 1
-    limit = ordered[last] - (ordered[last] == ordered[last + 1])
+    limit = np.where(most > 0, ordered[last] - (ordered[last] == ordered[last + 1]), -1)
     return np.bincount(group[entry <= limit[who[group]]], minlength=len(who))
 
 

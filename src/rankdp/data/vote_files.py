@@ -7,12 +7,14 @@ with the rows announced. What a library raises becomes one sentence.
 from __future__ import annotations
 
 import glob
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from rankdp.data.atomic import fingerprint
 from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import CsvText, read_header
 from rankdp.data.formats.parquet import open_checked, read_group
@@ -63,6 +65,11 @@ def _is_parquet(path: str) -> bool:
         return file.read(4) == b"PAR1"
 
 
+def _hashed(paths: Sequence[str]) -> list[bytes]:
+    """SHA-256 of each file's bytes."""
+    return [bytes.fromhex(fingerprint(path)["sha256"]) for path in paths]
+
+
 class ParquetFiles:
     """Parquet files, one after the other; threads take turns at row groups."""
 
@@ -97,6 +104,10 @@ class ParquetFiles:
             for batch in read_group(self.paths[number], file, group, columns, BATCH_ROWS, use_threads=alone):
                 yield number, start, batch
                 start += batch.num_rows
+
+    def digests(self) -> list[bytes]:
+        """A hash of each file."""
+        return _hashed(self.paths)
 
     def where(self, file: int, row: int) -> str:
         """The file and the row."""
@@ -137,6 +148,10 @@ class CsvFiles:
             batches = self._text(number, columns).batches(max(1 << 22, self._headers[number][2] * 64))
             yield from _numbered(batches, number)
 
+    def digests(self) -> list[bytes]:
+        """A hash of each file."""
+        return _hashed(self.paths)
+
     def where(self, file: int, row: int) -> str:
         """The file and the line."""
         return self._text(file, ()).line(row)
@@ -174,6 +189,13 @@ class Frame:
         batches = list(_numbered(iter(table.to_batches(BATCH_ROWS))))
         threads = max(1, min(threads, len(batches)))
         return [iter(batches[first::threads]) for first in range(threads)]
+
+    def digests(self) -> list[bytes]:
+        """A hash of all rows."""
+        text = hashlib.sha256()
+        for row in self.whole().to_pylist():
+            text.update(repr(sorted(row.items())).encode())
+        return [text.digest()]
 
     def where(self, file: int, row: int) -> str:
         """The row, if rows have an order."""

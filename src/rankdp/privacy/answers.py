@@ -36,30 +36,23 @@ is of no use, and it is refused. The answers themselves are synthetic, and may b
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.atomic import NewFile
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.ledger.entries import now
 from rankdp.privacy.store import State, Store, Writing, canonical
-
-_KEY_BYTES = 32
-_AT_ONCE = 500
+from rankdp.privacy.voter_files import VoterKey, note_state, paid_by, payer, refuse_old_copies
 
 
 class _Answers(Store):
@@ -119,8 +112,7 @@ class AnswerStore:
     def __init__(
         self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None, wait: float = 60.0
     ) -> None:
-        where = Path(key) if key is not None else Path(os.fspath(path) + ".key")
-        self._key = _read_key(where, new=not Path(path).exists())
+        self._key = VoterKey.beside(path, key)
         self._store = _Answers(path, wait, create=True)
 
     def answers(
@@ -166,31 +158,30 @@ class AnswerStore:
         def work(writing: Writing) -> tuple[dict[bytes, bytes], State]:
             _refuse_another(writing, question)
             if ledger is not None:
-                self._refuse_old_copies(writing, ledger)
+                refuse_old_copies(writing, self._store, ledger, "would draw again what it has forgotten")
             answers = self._known(writing, ids)
             new = [row for row, voter in enumerate(ids) if voter not in answers]
-            due = None if ledger is None or _paid(writing, question, _payer(ledger)) else ledger
+            due = None if ledger is None or _paid(writing, question, payer(ledger)) else ledger
             if not new and due is None:
                 return answers, writing.state()
             charge = held.enter_context(spending(due, cast(Guarantee, guarantee), what, SecureBits()))
             event: dict[str, Any] = {"kind": "answers", "question": question.digest.hex(), "drawn": len(new)}
             if due is not None:
-                event |= {"paid_by": _payer(due), "receipt": asdict(due._store.read(_receipt))}
+                event |= paid_by(due)
             drawn = _orders(draw(np.array(new, dtype=np.intp)), len(new)) if new else ()
             charge.leaves()
             fresh = {ids[row]: order.tobytes() for row, order in zip(new, drawn, strict=True)}
             writing.run("INSERT OR IGNORE INTO questions VALUES (?, ?)", question.digest, question.text)
             writing.many("INSERT INTO answers VALUES (?, ?)", list(fresh.items()))
             if not writing.state().number:  # the hash of the first event names the file
-                salt = secrets.token_hex(16)
-                writing.append({"kind": "made", "salt": salt, "key": self._seal(salt)})
+                writing.append({"kind": "made", **self._key.mark()})
             writing.append(event)
             return answers | fresh, writing.state()
 
         with ExitStack() as held:
             stored, state = self._store.write(work)
             if ledger is not None:
-                _note(ledger, state)
+                note_state(ledger, state)
         return _together([stored[voter] for voter in ids])
 
     def known(self, question: Question, voters: Iterable[Any]) -> NDArray[np.bool_]:
@@ -217,86 +208,12 @@ class AnswerStore:
         self._store.close()
 
     def _ids(self, question: Question, voters: Iterable[Any]) -> list[bytes]:
-        asked = question.digest
-        return [hmac.digest(self._key, asked + str(voter).strip().encode(), "sha256") for voter in voters]
+        return self._key.hashes(question.digest, voters)
 
     def _known(self, writing: Writing, ids: list[bytes]) -> dict[bytes, bytes]:
         """The stored answers of these voters; another key would find none of them."""
-        made = writing.event(1)
-        if made is not None and not hmac.compare_digest(made["key"], self._seal(made["salt"])):
-            raise InputError(f"{self._store.path}: the key is not the one that these answers were kept with")
-        stored: dict[bytes, bytes] = {}
-        for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            stored.update(writing.rows(f"SELECT voter, answer FROM answers WHERE voter IN ({marks})", *some))
-        return stored
-
-    def _seal(self, salt: str) -> str:
-        """What only this key makes of a text."""
-        return hmac.digest(self._key, b"key" + salt.encode(), "sha256").hex()
-
-    def _refuse_old_copies(self, writing: Writing, ledger: Ledger) -> None:
-        """Each of the two files must contain what the other has noted of it."""
-        path, state = self._store.path, writing.state()
-        ours = ledger._store.read(lambda writing: _noted(writing, state.file))
-        if ours is not None and not writing.reaches(ours):
-            raise InputError(
-                f"{path}: this file of answers is an older copy than the one that {ledger.path} has paid for, and "
-                "would draw again what it has forgotten; restore the newest copy, or start a new file, which is "
-                "charged from the beginning"
-            )
-        rows = writing.rows(
-            "SELECT json_extract(body, '$.receipt.number'), json_extract(body, '$.receipt.hash') FROM events "
-            "WHERE json_extract(body, '$.receipt.file') = ? ORDER BY number DESC LIMIT 1",
-            _payer(ledger)["ledger"],
-        )
-        if rows and not ledger._store.read(lambda writing: writing.reaches(State("", *rows[0]))):
-            raise InputError(
-                f"{ledger.path}: this ledger is an older copy than the one that paid for answers in {path}, and has "
-                "lost charges; restore the newest copy, or create a new ledger, which is charged from the beginning"
-            )
-
-
-def _payer(ledger: Ledger) -> dict[str, str | None]:
-    """Who pays: the ledger's file, its data set, and the part of the voters that releases are about."""
-    partition, part = ledger._place
-    file = ledger._store.read(lambda writing: writing.state().file)
-    return {"ledger": file, "dataset": ledger.dataset, "partition": partition, "part": part}
-
-
-def _receipt(writing: Writing) -> State:
-    """A ledger's last charge, right after one was made: it is on disk for good, and no loss of power takes it away."""
-    ((number, own),) = writing.rows(
-        "SELECT number, hash FROM events WHERE json_extract(body, '$.kind') = 'reserve' ORDER BY number DESC LIMIT 1"
-    )
-    return State(writing.state().file, number, own)
-
-
-def _noted(writing: Writing, file: str) -> State | None:
-    """The furthest state of a file of answers under which something was released under a ledger."""
-    rows = writing.rows(
-        "SELECT json_extract(body, '$.store.number'), json_extract(body, '$.store.hash') FROM events "
-        "WHERE json_extract(body, '$.kind') = 'answers' AND json_extract(body, '$.store.file') = ? "
-        "ORDER BY number DESC LIMIT 1",
-        file,
-    )
-    return State(file, *rows[0]) if rows else None
-
-
-def _note(ledger: Ledger, state: State) -> None:
-    """Note in the ledger, at no cost, how far a file of answers has come, unless as much is noted already."""
-
-    def behind(writing: Writing) -> bool:
-        before = _noted(writing, state.file)
-        return before is None or before.number < state.number
-
-    def work(writing: Writing) -> None:
-        if behind(writing):
-            writing.append({"kind": "answers", "when": now(), "dataset": ledger.dataset, "store": asdict(state)})
-
-    if ledger._store.read(behind):
-        ledger._store.write(work)
+        self._key.check(writing, self._store)
+        return dict(writing.found("SELECT voter, answer FROM answers WHERE voter IN", ids))
 
 
 def _refuse_another(writing: Writing, question: Question) -> None:
@@ -344,18 +261,3 @@ def _together(answers: list[bytes]) -> NDArray[np.int32]:
     if min(map(len, answers)) < width:
         answers = [answer + b"\xff" * (width - len(answer)) for answer in answers]
     return np.frombuffer(b"".join(answers), dtype="<i4").reshape(len(answers), width // 4).astype(np.int32)
-
-
-def _read_key(path: Path, new: bool) -> bytes:
-    """The key, made where there are no answers yet; the file appears whole or not at all."""
-    try:
-        if new and not path.exists():
-            with NewFile(path, private=True) as file:
-                file.write(secrets.token_bytes(_KEY_BYTES))
-                file.keep_first()  # where another process was first, its key counts
-        key = path.read_bytes()
-    except OSError as problem:
-        raise InputError(f"{path}: the key of the answers could not be read or made ({problem.strerror})") from None
-    if len(key) < _KEY_BYTES:
-        raise InputError(f"{path}: a key must have at least {_KEY_BYTES} bytes, got {len(key)}")
-    return key

@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 START = "0" * 64
 _APPLICATION = 0x524B4450  # "RKDP"
+_AT_ONCE = 500
 _SHORTEST_NAP, _LONGEST_NAP = 0.0002, 0.02
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 _REASONS = {
@@ -89,6 +90,14 @@ class Writing:
     def rows(self, query: str, *values: Any) -> list[Any]:
         """The answer to a query."""
         return self._connection.execute(query, values).fetchall()
+
+    def found(self, query: str, keys: list[bytes]) -> list[Any]:
+        """The answers to a query that ends with IN, for any number of keys."""
+        answers: list[Any] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            answers += self.rows(f"{query} ({','.join('?' * len(some))})", *some)
+        return answers
 
     def run(self, statement: str, *values: Any) -> None:
         """A statement without an answer."""
@@ -181,6 +190,11 @@ class Store:
         """Do ``work`` on one unchanging view of the file."""
         return self._transaction("BEGIN", work, "read")
 
+    def settle(self) -> None:
+        """Empty the write-ahead log, so that only the newest version of what was written is on disk."""
+        with self._lock, suppress(sqlite3.Error):  # another process reads: its own next settling does it
+            self._connected().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Give the file back; a later call opens it again."""
         with self._lock:
@@ -250,6 +264,7 @@ class Store:
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA secure_delete = ON")
             self._check_kind(connection, empty=False)
         except BaseException:
             connection.close()
