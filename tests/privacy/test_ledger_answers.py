@@ -270,9 +270,7 @@ def test_the_key_is_private_and_needed(tmp_path):
     key.write_bytes(b"k" * 32)
     wrong = AnswerStore(tmp_path / "answers.db")
     for call in (wrong.known, lambda question, voters: wrong.answers(question, voters, drawing(ORDERS, []))):
-        with pytest.raises(
-            InputError, match=r"answers\.db: the key is not the one that this file of ans"
-        ):
+        with pytest.raises(InputError, match=r"answers\.db: the key is not the one that this file of ans"):
             call(Question(1, "kendall", ITEMS), ["ann"])
     key.write_bytes(b"short")
     with pytest.raises(InputError, match="a key must have at least 32 bytes, got 5"):
