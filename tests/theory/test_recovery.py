@@ -14,6 +14,7 @@ from rankdp.theory.assumed_laws import Tabulated, score_law
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
 from rankdp.theory.recovery import order_constants
 from rankdp.theory.score_laws import Exponential, Normal, Uniform
+from rankdp.theory.whole_order import order_probability_iid
 
 pytestmark = pytest.mark.slow
 
@@ -217,31 +218,6 @@ def test_top_k_of_many_scores(request):
     near(overlap, recovery.top_k_overlap_iid(3000, 900, Gaussian(), 0.2, Uniform()), 3e-4)
 
 
-@light
-@pytest.mark.parametrize("law", [Uniform(), Normal()], ids=lambda x: type(x).__name__)
-@pytest.mark.parametrize("n", [3, 8, pytest.param(25, marks=pytest.mark.slow)])
-def test_the_whole_order_of_a_law_against_simulation(noise, law, n, request):
-    """From little noise to much, on both sides of where the method changes; off by 0.003 at most."""
-    rng = generator(request)
-    for load in (0.1, 0.5, 1.5, 4.0):
-        sigma = load / recovery.first_order(n, noise, law)
-        simulated = decoders.error_probability(n, noise, sigma, law, 20_000, rng)
-        near(simulated, 1 - recovery.order_probability_iid(n, noise, sigma, law), 0.003)
-
-
-def test_the_whole_order_at_the_ends():
-    for n in (2, 4, 6):
-        assert recovery.order_probability_iid(n, Gaussian(), 1e4, Uniform()) == pytest.approx(
-            1 / math.factorial(n), rel=2e-3
-        )
-        assert recovery.order_probability_iid(n, Gaussian(), 1e-9, Uniform()) == pytest.approx(1, abs=1e-6)
-    for sigma in (0.03, 0.3):
-        two = recovery.order_probability_iid(2, Laplace(), sigma, Normal())
-        assert two == pytest.approx(recovery.concordance(Laplace(), sigma, Normal()), abs=5e-4)
-    flips = recovery.adjacent_flips(2, Laplace(), 0.3, Normal())
-    assert flips == pytest.approx(1 - recovery.concordance(Laplace(), 0.3, Normal()), abs=1e-8)
-
-
 def test_adjacent_flips_against_simulation(request):
     rng = generator(request)
     for law, sigma in ((Uniform(), 0.02), (Exponential(), 0.1), (Normal(), 3.0)):
@@ -275,7 +251,7 @@ def test_simulations_agree_with_plain_counting(request):
             plain = float(np.mean(count <= tolerance))
             assert abs(simulated.value - plain) < BAND * math.hypot(simulated.error, simulated.error * math.sqrt(2))
     none = decoders.within_kendall(6, 0, noise, sigma, law, 40_000, rng)
-    near(none, recovery.order_probability_iid(6, noise, sigma, law), 1e-3)
+    near(none, order_probability_iid(6, noise, sigma, law).value, 1e-4)
 
 
 def test_a_million_draws_agree_with_the_expansion(request):
@@ -283,10 +259,3 @@ def test_a_million_draws_agree_with_the_expansion(request):
     simulated = decoders.error_probability(20, Laplace(), 0.05, Uniform(0, 100), 1_000_000, generator(request))
     c1, c2, c3 = recovery.taylor_coefficients(20, Laplace(), Uniform(0, 100))
     near(simulated, c1 * 0.05 + c2 * 0.05**2 + c3 * 0.05**3, 2e-4)
-
-
-def test_the_whole_order_of_a_skewed_law_without_an_upper_end(request):
-    """Its density is asked for at infinity too."""
-    law, sigma = Tabulated(stats.gamma(2.5)), 0.05
-    simulated = decoders.error_probability(6, Laplace(), sigma, law, 20_000, generator(request))
-    near(simulated, 1 - recovery.order_probability_iid(6, Laplace(), sigma, law), 0.003)

@@ -18,6 +18,7 @@ from rankdp.theory import recovery
 from rankdp.theory.assumed_laws import score_law
 from rankdp.theory.noises import GeneralizedNormal, ScoreNoise
 from rankdp.theory.score_laws import ScoreLaw
+from rankdp.theory.whole_order import order_probability_iid
 
 
 class ScoreVector(Situation):
@@ -85,5 +86,5 @@ def accuracy_of_sorting(
     if measure is PAIRS:
         return recovery.concordance(noise, sigma, law)
     if measure is EXACT:
-        return recovery.order_probability_iid(items, noise, sigma, law)
+        return order_probability_iid(items, noise, sigma, law, tolerance=2e-3, most_cells=512).value
     return recovery.top_k_overlap_iid(items, request.top, noise, sigma, law)

@@ -12,8 +12,9 @@ import numpy as np
 
 from rankdp.theory.decoders import Simulated, error_probability, order_posterior, sort_decoder
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, noise
-from rankdp.theory.recovery import first_order, order_probability_iid, taylor_coefficients
+from rankdp.theory.recovery import first_order, taylor_coefficients
 from rankdp.theory.score_laws import Exponential, ScoreLaw, Uniform
+from rankdp.theory.whole_order import order_probability_iid
 from rankdp_papers.experiment import Cell, Row, exact_row
 
 LAWS: dict[str, ScoreLaw] = {"uniform": Uniform(0.0, 1.0), "exponential": Exponential(1.0)}
@@ -36,8 +37,8 @@ def noise_of(cell: Cell) -> ScoreNoise:
 
 
 def integrated_error(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> float:
-    """P_e of (3) without simulation, for any sigma (``recovery.order_probability_iid``)."""
-    return 1 - order_probability_iid(n, noise, sigma, law)
+    """P_e of (3) without simulation, for any sigma (``whole_order.order_probability_iid``)."""
+    return 1 - order_probability_iid(n, noise, sigma, law).value
 
 
 def against_sigma(cell: Cell) -> list[Row]:

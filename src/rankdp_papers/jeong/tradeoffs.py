@@ -2,7 +2,7 @@
 
 Scores are uniform on (0, 1), so l = 1 and C_X = n(n-1). Each noise has the smallest sigma that its epsilon allows,
 (24). The paper's curves are the first order (25), P_e = ``E|V|``/2 C_X sigma, a straight line in logarithms that knows
-no upper end; the error itself, by ``recovery.order_probability_iid``, is a probability.
+no upper end; the error itself, by ``whole_order.order_probability_iid``, is a probability.
 
 Remark 4.14 reads (35) as "the smaller p, the better". That holds only for the rate as eps grows: below eps = 4.595
 the best p is 1, and a smaller one is worse (p = 1/2 has 6.5 times the error of Laplace noise at eps = 1). Appendix L

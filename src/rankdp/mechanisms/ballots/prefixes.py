@@ -6,7 +6,7 @@ Counts of a table of strict ballots of m candidates, each in whole ballots:
 part         a ballot adds                                           its l1 and squared l2  share of the budget
 ===========  ======================================================  =====================  ===================
 ``first``    1 to the candidate in its first place                   1                      1/5
-``second``   1 to its first two places, or its first and "the end"    1                      1/10
+``second``   1 to its first two places, or its first and "the end"   1                      1/10
 ``third``    1 to the cell of its first three places                 1                      1/5
 ``lengths``  1 to the number of candidates that it lists             1                      1/10
 ``margins``  to each pair 1, -1, or 0 if it lists neither            see ``margins``        2/5
