@@ -1,17 +1,32 @@
-"""A PostgreSQL server of our own on a free port, for all tests of a run."""
+"""What the tests of the web pages need: a PostgreSQL server of our own, a server of surveys, a browser, axe-core."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
 import os
 import pwd
 import shutil
 import socket
 import subprocess
+import tarfile
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvicorn
+
+from rankdp.web.survey_app import server_config
+from rankdp.web.survey_database import Survey, SurveyDatabase
+from rankdp.web.surveys import create_survey
+
+AXE = "axe-core@4.14.0"
+AXE_SHA512 = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def _program(name: str) -> str | None:
@@ -62,3 +77,76 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     with psycopg.connect(server.replace("+psycopg", "") + "postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return server + name
+
+
+@contextlib.contextmanager
+def served(database: SurveyDatabase) -> Iterator[str]:
+    """A server of surveys on a free port of this machine, and its address."""
+    server = uvicorn.Server(server_config(database))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+DRINKS = ("Tea", "Coffee", "Water", "Juice")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> SurveyDatabase:
+    """An empty database."""
+    return SurveyDatabase(tmp_path / "survey.db", create=True)
+
+
+@pytest.fixture
+def survey(database: SurveyDatabase) -> Survey:
+    """A survey that everybody may answer."""
+    return create_survey(database, "Drinks", DRINKS, 2, question="What at noon?")
+
+
+@pytest.fixture
+def server(database: SurveyDatabase, survey: Survey) -> Iterator[str]:
+    """The address of a server with that survey."""
+    with served(database) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Debian's Chromium, driven by Playwright."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe(request: pytest.FixtureRequest) -> str:
+    """The script of axe-core, fetched once by npm and checked."""
+    script = request.config.cache.mkdir("axe") / f"{AXE}.js"
+    if not script.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("npm is not installed, and axe-core comes from there")
+        with tempfile.TemporaryDirectory() as place:
+            command = [npm, "pack", "--silent", "--ignore-scripts", AXE]
+            packed = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120)
+            if packed.returncode:
+                pytest.skip("npm cannot fetch axe-core here")
+            archive = Path(place, packed.stdout.split()[-1])
+            assert base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() == AXE_SHA512
+            with tarfile.open(archive) as files:
+                script.write_bytes(files.extractfile("package/axe.min.js").read())
+    return script.read_text("utf-8")

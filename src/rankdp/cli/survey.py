@@ -128,11 +128,13 @@ def create(
 def serve(database: str, host: str, port: int, access_log: bool) -> None:
     """Serve the surveys in DATABASE until interrupted."""
     with _opened(database) as opened:
-        from rankdp.web.survey_app import serve as run
+        import uvicorn
+
+        from rankdp.web.survey_app import server_config
 
         for made in opened.surveys():
             say(f"{made.title}: {_link(f'http://{host}:{port}', made)}{'' if made.open else ' (closed)'}")
-        run(opened, host, port, access_log=access_log)
+        uvicorn.Server(server_config(opened, host, port, access_log=access_log)).run()
 
 
 @survey.command()

@@ -15,6 +15,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -138,7 +139,7 @@ def survey_app(database: SurveyDatabase) -> Starlette:
     async def start(request: Request, _: Exception | None = None) -> Response:
         return show(request, "message.html", 404, words="no_survey", survey=None)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", start),
             Route("/s/{survey}", page),
@@ -157,6 +158,8 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         },
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # a redirection would name this machine
+    return app
 
 
 def _ending(view: Any, ending: str) -> Any:
@@ -192,8 +195,10 @@ async def _body(request: Request) -> bytes | None:
     return content
 
 
-def serve(database: SurveyDatabase, host: str, port: int, *, access_log: bool = False) -> None:
-    """Serve surveys until the process is told to stop.
+def server_config(
+    database: SurveyDatabase, host: str = "127.0.0.1", port: int = 0, *, access_log: bool = False
+) -> uvicorn.Config:
+    """How surveys are served.
 
     Parameters
     ----------
@@ -204,9 +209,7 @@ def serve(database: SurveyDatabase, host: str, port: int, *, access_log: bool = 
     access_log
         Whether every request is logged with its address and time, which links answers to people.
     """
-    import uvicorn
-
-    uvicorn.run(
+    return uvicorn.Config(
         survey_app(database),
         host=host,
         port=port,

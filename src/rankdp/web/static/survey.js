@@ -13,26 +13,31 @@ const KEY = `rankdp survey ${known.survey}`;
 const find = (id) => document.getElementById(id);
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-// -- memory: this tab's and this browser's ---------------------------------------------------------------------------
+// -- memory: what this browser keeps, and what only this tab does ----------------------------------------------------
 
-const memory = {};
+const ANSWER = keeper("localStorage"); // the copy that is sent
+const SECRET = keeper("sessionStorage"); // the respondent's own ranking
 
-function remembered(where, name) {
-  try {
-    return JSON.parse(globalThis[where].getItem(name)) ?? memory[name] ?? null;
-  } catch {
-    return memory[name] ?? null;
-  }
-}
-
-function remember(where, name, value) {
-  memory[name] = value;
-  try {
-    if (value === null) globalThis[where].removeItem(name);
-    else globalThis[where].setItem(name, JSON.stringify(value));
-  } catch {
-    notice(texts.no_storage);
-  }
+function keeper(where) {
+  let here = null; // where the browser stores nothing
+  return {
+    get() {
+      try {
+        return JSON.parse(globalThis[where].getItem(KEY)) ?? here;
+      } catch {
+        return here;
+      }
+    },
+    set(value) {
+      here = value;
+      try {
+        if (value === null) globalThis[where].removeItem(KEY);
+        else globalThis[where].setItem(KEY, JSON.stringify(value));
+      } catch {
+        notice(texts.no_storage);
+      }
+    },
+  };
 }
 
 // -- the three steps -------------------------------------------------------------------------------------------------
@@ -56,23 +61,23 @@ function isRanking(list) {
 }
 
 function showRanking() {
-  const saved = remembered("sessionStorage", KEY);
+  const saved = SECRET.get();
   let order = isRanking(saved) ? saved : shuffle(known.items.map((_, i) => i));
   const changed = (now) => {
     order = now;
-    remember("sessionStorage", KEY, now);
+    SECRET.set(now);
   };
   const list = sortable(find("list"), known.items, order, { changed, say });
   for (const button of document.querySelectorAll("[data-move]"))
     button.addEventListener("click", () => list.moveTaken(button.dataset.move));
   find("done").addEventListener("click", () => {
-    const answer = remembered("localStorage", KEY) ?? {
+    const answer = ANSWER.get() ?? {
       token: token(),
       ranking: draw(known.tables, order, secureWords()),
       sent: false,
     };
-    remember("localStorage", KEY, answer);
-    remember("sessionStorage", KEY, null);
+    ANSWER.set(answer);
+    SECRET.set(null);
     order = null;
     find("list").replaceChildren();
     find("said").textContent = "";
@@ -108,7 +113,7 @@ async function send(answer) {
     });
     const { outcome, words } = await reply.json();
     if (reply.ok) {
-      remember("localStorage", KEY, { ...answer, sent: true });
+      ANSWER.set({ ...answer, sent: true });
       if (outcome === "before") find("sent-words").textContent = texts.before_1;
       step("sent");
     } else {
@@ -128,7 +133,7 @@ function token() {
 
 for (const link of document.querySelectorAll(".language")) link.hash = location.hash; // an invitation stays with us
 
-const answer = remembered("localStorage", KEY);
+const answer = ANSWER.get();
 if (answer && isRanking(answer.ranking)) showCopy(answer);
 else if (!token()) notice(texts.no_token);
 else showRanking();

@@ -1,0 +1,309 @@
+"""The pages of a survey in a real browser: the way of a respondent and of an organiser, and all that crosses the wire."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from conftest import DRINKS, served
+from test_sampler import Stream
+
+from rankdp.theory.permutations import places
+from rankdp.web import survey_results
+from rankdp.web.surveys import create_survey, invite, mechanism_of, tables_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("chromium")]
+PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
+DESKTOP = {"viewport": {"width": 1200, "height": 900}}
+
+
+@pytest.fixture
+def visit(chromium):
+    """Opens an address in a fresh profile; everything that the page reports as an error fails the test."""
+
+    @contextmanager
+    def opened(address, **options):
+        context = chromium.new_context(**{**DESKTOP, **options})
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        problems = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.goto(address)
+        try:
+            yield page
+            assert problems == []
+        finally:
+            context.close()
+
+    return opened
+
+
+def order(page):
+    """The numbers of the items as the list shows them."""
+    return [int(item) for item in page.eval_on_selector_all("#list li", "rows => rows.map(row => row.dataset.item)")]
+
+
+def copy(page, part="send"):
+    return [DRINKS.index(name) for name in page.locator(f"#{part} .copy li").all_text_contents()]
+
+
+def arrange(page, wanted):
+    """Bring the list into an order with the buttons, as anybody may."""
+    for item in reversed(wanted):
+        page.click(f'#list [data-item="{item}"] span:first-child')
+        page.click("[data-move=top]")
+        page.click(f'#list [data-item="{item}"] span:first-child')
+    assert order(page) == wanted
+
+
+def test_a_respondent_drags_and_sends(visit, server, survey, database):
+    with visit(f"{server}/s/{survey.id}") as page:
+        first = order(page)
+        rows = page.locator("#list li")
+        rows.nth(3).hover()
+        page.mouse.down()
+        box = rows.nth(0).bounding_box()
+        page.mouse.move(box["x"] + 60, box["y"] + 30, steps=4)
+        page.mouse.move(box["x"] + 60, box["y"] + 2, steps=4)
+        page.mouse.up()
+        assert order(page) == [first[3], *first[:3]]
+        assert page.locator("#said").text_content() == f"{DRINKS[first[3]]}: place 1 of 4."
+        page.reload()
+        assert order(page) == [first[3], *first[:3]]
+        page.click("#done")
+        sent = copy(page)
+        assert page.evaluate("sessionStorage.length") == 0
+        page.reload()
+        assert copy(page) == sent
+        assert page.locator("#rank").is_hidden()
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        assert database.answers(survey.id) == [bytes(sent)]
+        page.reload()
+        page.wait_for_selector("#sent:not([hidden])")
+        assert copy(page, "sent") == sent
+        assert page.context.cookies() == []
+
+
+def test_a_respondent_uses_the_keyboard_alone(visit, server, survey, database):
+    with visit(f"{server}/s/{survey.id}", **PHONE, color_scheme="dark") as page:
+        first = order(page)
+        said = page.locator("#said")
+
+        def press(*keys):
+            for key in keys:
+                page.keyboard.press(key)
+
+        press("Tab", "ArrowDown", "ArrowDown", "Space")
+        assert said.text_content() == f"{DRINKS[first[2]]} taken. Place 3 of 4. Move it with the arrow keys."
+        press("ArrowUp")
+        assert said.text_content() == f"{DRINKS[first[2]]}: place 2 of 4."
+        press("ArrowUp", "Space")
+        assert said.text_content() == f"{DRINKS[first[2]]} put down at place 1 of 4."
+        assert order(page) == [first[2], first[0], first[1], first[3]]
+        press("Space", "End", "Escape")  # put back
+        assert order(page) == [first[2], first[0], first[1], first[3]]
+        press("Alt+ArrowDown", "Home")
+        assert order(page) == [first[0], first[2], first[1], first[3]]
+        assert page.evaluate("document.activeElement.role") == "option"
+        press("Tab", "Tab", "Tab", "Tab", "Tab")
+        assert page.evaluate("document.activeElement.id") == "done"
+        press("Enter")
+        sent = copy(page)
+        assert page.evaluate("document.activeElement.id") == "send-title"
+        press("Tab", "Enter")
+        page.wait_for_selector("#sent:not([hidden])")
+        assert database.answers(survey.id) == [bytes(sent)]
+
+
+def test_a_respondent_drags_with_a_finger(visit, server, survey):
+    with visit(f"{server}/s/{survey.id}", **PHONE) as page:
+        first = order(page)
+        handle = page.locator("#list li .handle")
+        start, end = handle.nth(0).bounding_box(), handle.nth(2).bounding_box()
+        touch = page.context.new_cdp_session(page)
+
+        def finger(kind, y):
+            points = [{"x": start["x"] + 20, "y": y}] if kind != "touchEnd" else []
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        finger("touchStart", start["y"] + 20)
+        for step in range(1, 6):
+            finger("touchMove", start["y"] + 20 + step * (end["y"] - start["y"] + 15) / 5)
+        finger("touchEnd", 0)
+        assert order(page) == [first[1], first[2], first[0], first[3]]
+
+
+def test_a_hundred_items_on_a_phone(visit, database):
+    survey = create_survey(database, "Many", [f"item {number}" for number in range(100)], 1)
+    with served(database) as server, visit(f"{server}/s/{survey.id}", **PHONE) as page:
+        shown = order(page)
+        assert sorted(shown) == list(range(100))
+        assert shown != sorted(shown)
+        page.locator("#list li").nth(70).locator("span").first.click()
+        page.click("[data-move=top]")
+        assert order(page) == [shown[70], *shown[:70], *shown[71:]]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.click("#done")
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        (stored,) = database.answers(survey.id)
+        assert sorted(stored) == list(range(100))
+
+
+def test_visitors_see_different_orders(visit, server, survey):
+    with visit(f"{server}/s/{survey.id}") as page:
+        seen = set()
+        for _ in range(6):
+            seen.add(tuple(order(page)))
+            page.reload()
+    assert len(seen) > 1  # all the same: one in 24^5
+
+
+def test_a_browser_that_stores_nothing_is_told_so(visit, server, survey, chromium, database):
+    with visit("about:blank") as page:
+        page.add_init_script(
+            "for (const name of ['localStorage', 'sessionStorage'])"
+            "Object.defineProperty(window, name, { get() { throw new DOMException('blocked'); } });"
+        )
+        page.goto(f"{server}/s/{survey.id}?lang=de")
+        page.click("#done")
+        assert "speichert nichts" in page.locator("#notice").text_content()
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+    assert database.count(survey.id) == 1
+
+
+def test_an_answer_waits_for_a_server_that_is_away(visit, server, survey, database):
+    with visit(f"{server}/s/{survey.id}") as page:
+        page.click("#done")
+        sent = copy(page)
+        page.evaluate("() => { window.before = fetch; window.fetch = () => Promise.reject(new TypeError('away')); }")
+        page.click("#send-button")
+        assert "could not be sent" in page.locator("#notice").text_content()
+        page.evaluate("() => { window.fetch = window.before; }")
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        assert page.locator("#notice").is_hidden()
+    assert database.answers(survey.id) == [bytes(sent)]
+
+
+# -- what crosses the wire -------------------------------------------------------------------------------------------
+
+
+def words_fixed(word):
+    """A script that lets WebCrypto return the words of ``Stream``, whose first is ``word`` where that is given."""
+    return (
+        "crypto.getRandomValues = (array) => { let state = 5n; const mask = (1n << 64n) - 1n;"
+        "for (let i = 0; i < array.length; i += 1) { state = (state + 0x9e3779b97f4a7c15n) & mask; let w = state;"
+        "w = ((w ^ (w >> 30n)) * 0xbf58476d1ce4e5b9n) & mask; w = ((w ^ (w >> 27n)) * 0x94d049bb133111ebn) & mask;"
+        f"array[i] = w ^ (w >> 31n); }} {'' if word is None else f'array[0] = {word}n;'} return array; }};"
+    )
+
+
+def all_traffic(chromium, address, truth, word=None):
+    """Everything that a visitor's browser sends while they rank, change their mind, reload and send."""
+    context = chromium.new_context(**DESKTOP, locale="en-GB")
+    page = context.new_page()
+    crossed, sockets = [], []
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+
+    def record(event):
+        request = event["request"]
+        crossed.append([request["method"], request["url"], request["headers"], request.get("postData")])
+
+    session.on("Network.requestWillBeSent", record)
+    session.on("Network.webSocketCreated", lambda event: sockets.append(event))
+    page.add_init_script(words_fixed(word))
+    page.goto(address)
+    arrange(page, [truth[-1], *truth[:-1]])
+    arrange(page, truth)
+    page.reload()
+    assert order(page) == truth
+    page.click("#done")
+    page.reload()
+    page.click("#send-button")
+    page.wait_for_selector("#sent:not([hidden])")
+    context.close()
+    assert sockets == []
+    return crossed
+
+
+def test_nothing_but_the_copy_crosses(chromium, database):
+    survey = create_survey(database, "Drinks", DRINKS, 1, invited=True)
+    made = mechanism_of(survey)
+    with served(database) as server:
+        address = f"{server}/s/{survey.id}"
+        for truth in ([0, 1, 2, 3], [3, 1, 0, 2]):
+            (token,) = invite(database, survey, 1)
+            crossed = all_traffic(chromium, f"{address}#{token}", truth)
+            posts = [request for request in crossed if request[0] != "GET"]
+            expected = made.sample(np.array([truth], dtype=np.int32), Stream(5, ()))[0].tolist()
+            assert [post[:2] + post[3:] for post in posts] == [
+                ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))]
+            ]
+            static = {f"{server}/static/{name}" for name in ("style.css", "icon.svg", *MODULES)}
+            assert {request[1] for request in crossed if request[0] == "GET"} <= static | {address}
+            for _, url, headers, _ in crossed:
+                assert token not in url
+                assert token not in json.dumps(headers)
+                named = {name.lower() for name, value in headers.items() if value}
+                assert not {"cookie", "referer", "authorization"} & named
+
+
+MODULES = ("survey.js", "sampler.js", "sortable.js")
+
+
+def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
+    survey = create_survey(database, "Drinks", DRINKS, 1, invited=True)
+    (token,) = invite(database, survey, 1)
+    cuts = [int(cut) for cut in tables_of(survey)["outputs"]["cuts"]]
+    wanted = [2, 0, 3, 1]
+    seen = []
+    with served(database) as server:
+        for truth in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+            relative = np.array([[truth.index(item) for item in wanted]], dtype=np.int32)
+            cell = int(places(relative)[0])
+            word = (cuts[cell] + (cuts[cell - 1] if cell else 0)) // 2
+            seen.append(all_traffic(chromium, f"{server}/s/{survey.id}#{token}", truth, word))
+    assert seen[0] == seen[1] == seen[2]
+    assert list(database.answers(survey.id)) == [bytes(wanted)]
+
+
+# -- organisers, and everybody's eyes ----------------------------------------------------------------------------------
+
+
+def test_results_follow_without_reloading(visit, server, survey, database, monkeypatch):
+    monkeypatch.setattr(survey_results, "_SECONDS", 0.1)
+    with visit(f"{server}/s/{survey.id}/results") as page:
+        assert "Answers: 0" in page.locator("#results").text_content()
+        database.store(survey, [(str(number), bytes([0, 1, 2, 3])) for number in range(40)])
+        page.wait_for_selector("#results .count:has-text('Answers: 40')")
+        assert page.locator("#results td").nth(1).text_content() == "Tea"
+        assert page.locator("#results svg").is_visible()
+
+
+@pytest.mark.parametrize("look", [{**PHONE, "color_scheme": "light"}, {**DESKTOP, "color_scheme": "dark"}], ids=str)
+def test_axe_finds_nothing_serious(visit, server, survey, database, axe, look):
+    database.store(survey, [(str(number), bytes([0, 1, 2, 3])) for number in range(4)])
+
+    def check(page):
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        grave = [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
+        assert grave == []
+
+    with visit(f"{server}/s/{survey.id}", **look) as page:
+        page.locator("#list li").nth(1).click()
+        check(page)
+        page.click("#done")
+        check(page)
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        check(page)
+        page.goto(f"{server}/s/{survey.id}/results")
+        check(page)
