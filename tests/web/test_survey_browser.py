@@ -1,4 +1,4 @@
-"""The pages of a survey in a real browser: the way of a respondent and of an organiser, and all that crosses the wire."""
+"""The pages of a survey in a real browser: respondents, organisers, and all that crosses the wire."""
 
 from __future__ import annotations
 
