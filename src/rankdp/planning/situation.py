@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -149,8 +150,8 @@ def needed_epsilon(
     """The smallest epsilon between ``LEAST`` and ``MOST`` that meets the target, rounded up; infinite if none does.
 
     Epsilons are whole powers of exp(``_STEP``). Strides of a factor 8 from epsilon 1, or growing ones from ``near``,
-    find two that the answer lies between (the last one goes all the way where more epsilon has ceased to help); then
-    ``_meeting`` finds it.
+    find two that the answer lies between (the last one goes all the way where more epsilon has ceased to help); halving
+    finds it.
     """
     low_end, high_end = math.ceil(math.log(LEAST) / _STEP), math.floor(math.log(MOST) / _STEP)
 
@@ -170,28 +171,6 @@ def needed_epsilon(
     while at_low >= 0 and low > low_end:  # where the search began is enough: look below
         high, at_high, low = low, at_low, max(low - stride, low_end)
         at_low, stride = lead(low), min(8 * stride, _STRIDE)
-    return math.exp((low if at_low >= 0 else _meeting(lead, low, at_low, high, at_high)) * _STEP)
-
-
-def _meeting(lead: Callable[[int], float], low: int, at_low: float, high: int, at_high: float) -> int:
-    """The first place where the increasing ``lead`` is not negative, above ``low`` and at most at ``high``.
-
-    The straight line between the ends says where to look next. The lead of an end that stays is scaled down by how much
-    the other end has gained (Anderson and Björck, 1973), and a look beside an end goes one place further in.
-    """
-    last = 0
-    while high - low > 1:
-        share = at_low / (at_low - at_high) if math.isfinite(at_low) and math.isfinite(at_high) else 0.5
-        near = min(2, (high - low) // 2)
-        place = min(max(low + round(share * (high - low)), low + near), high - near)
-        here = lead(place)
-        side = 1 if here >= 0 else -1
-        before = at_high if side > 0 else at_low
-        gain = 1 - here / before if before else 0.0
-        scale = (gain if gain > 0 else 0.5) if side == last else 1.0
-        if side > 0:
-            high, at_high, at_low = place, here, at_low * scale
-        else:
-            low, at_low, at_high = place, here, at_high * scale
-        last = side
-    return high
+    if not at_low >= 0:
+        low += 1 + bisect_left(range(low + 1, high), True, key=lambda place: lead(place) >= 0)
+    return math.exp(low * _STEP)
