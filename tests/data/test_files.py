@@ -206,7 +206,7 @@ def test_every_spelling_of_missing(tmp_path, blank):
     path = write(tmp_path / "v.csv", f"voter,rank_1,rank_2\n1,a,b\n2,b,{blank}\n")
     with open_rankings(path) as reader:
         assert list(Rankings.concatenate(reader)) == [("a", "b"), ("b",)]
-        assert reader.missing_spelling == blank
+        assert reader._known.blank == blank
     if blank:
         assert list(Rankings.read(path, items=["a", "b", blank])) == [("a", "b"), ("b", blank)]
 

@@ -109,11 +109,6 @@ class RankingsReader:
         """True when the caller or the file itself gave the list of items."""
         return self._known.declared
 
-    @property
-    def missing_spelling(self) -> str | None:
-        """How missing was spelled so far: a blank is the empty text; None when nothing was missing."""
-        return self._known.blank
-
     def __iter__(self) -> Iterator[Rankings]:
         try:
             yield from self._batches

@@ -102,10 +102,8 @@ class Rankings:
             r + 1 or r + k.
         items
             The names of the columns; "0", "1", … without them.
-        voters
-            An id for each row; spaces around a text are not part of it, and none is blank.
-        epsilons
-            Each voter's own epsilon, above 0.
+        voters, epsilons
+            As in `from_orders`.
         ties
             "refuse" equal ranks, break them as "listed" in `items`, or uniformly at "random".
         """
@@ -156,14 +154,8 @@ class Rankings:
         ----------
         path
             A file whose ending says its format.
-        items
-            The public list of items; then any other item is refused.
-        ties
-            "refuse" tied items, keep them as "listed", or draw their order at "random".
-        voter_column
-            The column of the voters' ids, where it does not have one of the usual names.
-        epsilon_column
-            The column of each voter's own epsilon.
+        items, ties, voter_column, epsilon_column
+            As in `from_frame`.
         """
         options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
         return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, **options)])

@@ -356,14 +356,15 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             "format": _FORMAT,
             "version": __version__,
             "class": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in self.get_params().items()},
+            "parameters": self.get_params(),
             "items": list(self.items_),
             "item_features": self.item_features_,
             "features": list(map(str, getattr(self, "feature_names_in_", ()))),
             "history": asdict(self.history_),
         }
         arrays = {name: np.asarray(getattr(self, name)) for name in (*_SCALES, *self._arrays)}
-        arrays["about"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
+        text = json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else None)
+        arrays["about"] = np.frombuffer(text.encode(), dtype=np.uint8)  # a generator is not kept
         sink = io.BytesIO()
         np.savez_compressed(sink, allow_pickle=False, **arrays)
         write_whole(path, sink.getvalue())
@@ -427,12 +428,3 @@ def _matrix(items: Any) -> Floats:
         row, column = np.argwhere(~np.isfinite(matrix))[0]
         raise InputError(f"items must hold finite numbers, got {matrix[row, column]} in row {row + 1}")
     return matrix
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON holds it; a generator is not kept."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (tuple, list)):
-        return [_plain(member) for member in value]
-    return value if isinstance(value, (bool, int, float, str, type(None))) else None

@@ -105,32 +105,32 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not known are null."""
-        return {
+        from rankdp.report.document import plain
+
+        facts = {
             "subject": self.situation.subject,
             "protects": self.situation.protects,
             "measure": self.measure.name,
             "top": self.request.top,
             "level": self.request.level,
             "target": self.target,
-            "epsilon": _finite(self.epsilon),
+            "epsilon": self.epsilon,
             "recommended": self.recommended.name,
             "choices": [
                 {
                     "name": one.name,
-                    "epsilon": _finite(one.epsilon),
-                    **{name: _finite(value) for name, value in one.accuracy.items()},
-                    "detail": {key: _finite(value) for key, value in one.detail.items()},
+                    "epsilon": one.epsilon,
+                    **one.accuracy,
+                    "detail": one.detail,
                     "respondents": self.respondents[one.name],
                 }
                 for one in self.choices
             ],
-            "curve": {
-                "epsilon": list(self.epsilons),
-                **{name: [_finite(value) for value in values] for name, values in self.curves.items()},
-            },
-            "assumptions": list(self.situation.assumptions),
+            "curve": {"epsilon": self.epsilons, **self.curves},
+            "assumptions": self.situation.assumptions,
             "explanation": self.explain(),
         }
+        return dict(plain(facts))
 
 
 def plan(
@@ -286,7 +286,3 @@ def short(epsilon: float) -> str:
     if math.isinf(epsilon):
         return "beyond reach"
     return f"{float(f'{epsilon:.3g}'):,g}"
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -296,12 +296,8 @@ class Ledger:
 
         Parameters
         ----------
-        guarantee
-            What the release promises, which is what it costs.
-        what
-            A description for the entry.
-        partition, part, convert
-            As in ``using``; without them those that this ledger was made with.
+        guarantee, what, partition, part, convert
+            As in ``charge``.
         """
         charge = self.charge(guarantee, what, partition=partition, part=part, convert=convert)
         charge.commit()
