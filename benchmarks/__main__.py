@@ -13,6 +13,7 @@ from benchmarks import (
     auditing,
     bits,
     counting,
+    covariates,
     files,
     imports,
     kemeny,
@@ -45,6 +46,7 @@ def main() -> None:
         "auditing": auditing.table,
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
+        "covariates": covariates.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")

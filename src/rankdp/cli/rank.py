@@ -54,6 +54,12 @@ if TYPE_CHECKING:
     help="How a difference of scores becomes a chance of winning: logistic, secant or best-of-three.",
 )
 @choice("--calibration", ["tight", "paper"], help="Constants of the noise: tight ones, or those of the paper (Cai).")
+@click.option(
+    "--covariates",
+    metavar="LIST",
+    help="With --protect outcome: public covariates with their bounds, such as length_a-length_b:500,position, whose "
+    "effect is taken out of the scores.",
+)
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
 @click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
 @click.option(
@@ -99,9 +105,10 @@ def rank(
         name: options.pop(name)
         for name in ("items_from_data", "voter_column", "weight_column", "both_bad", "on_problem", "table")
     }
+    covariates = options.pop("covariates")
     comparisons = Comparisons.read(votes, items=items_file, **reading)
     say(comparisons.recognised)
-    counted = BoardRequest.of(epsilon, **options).count(comparisons)
+    counted = BoardRequest.of(epsilon, **options).counted(comparisons, covariates)
     bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         release = counted.draw(bits)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -48,6 +48,7 @@ from rankdp.types import Longs
 
 if TYPE_CHECKING:
     from rankdp.data.counting import InProcess
+    from rankdp.data.covariates import Covariate, VoteRows
     from rankdp.data.engines import OnEngine
 
 
@@ -314,12 +315,22 @@ class Comparisons(VoteRules):
         """
         return self._in_process.count_within(self, left)
 
+    def rows(self, covariates: Sequence[Covariate]) -> VoteRows:
+        """The comparisons one by one, with their covariates; votes in files and frames only.
+
+        Parameters
+        ----------
+        covariates
+            What is read beside the comparison.
+        """
+        return self._in_process.rows(self, covariates)
+
     @property
     def _in_process(self) -> InProcess:
         from rankdp.data.counting import InProcess
 
         if not isinstance(self.engine, InProcess):
-            raise Unsupported(f"{self.engine.what}: votes of a live board are read from files and frames, not tables")
+            raise Unsupported(f"{self.engine.what}: these votes must be in files or frames, not in tables of an engine")
         return self.engine
 
     def digests(self) -> list[bytes]:

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdp.data.counts import PairCounts
+from rankdp.data.covariates import Covariate, VoteRows, read_covariates
 from rankdp.data.tables import MISSING, encode, in_a_sentence
 from rankdp.data.vote_columns import (
     FIRST,
@@ -48,6 +49,7 @@ from rankdp.data.vote_columns import (
     weight_of,
 )
 from rankdp.data.vote_files import Batch, Table, check_rows, kind_of
+from rankdp.errors import InputError
 from rankdp.jit import kernel
 from rankdp.types import Flags, Ints, Longs, Words
 
@@ -160,6 +162,10 @@ class _Rows:
                 if self.refused:
                     return
             yield contents, weights, voters
+
+    def left(self, batch: Any) -> Codes:
+        """The item on the left of each row, as codes and what they mean."""
+        return self._left.read(batch.column(self._rules.columns.left))
 
     def _note(self, contents: Longs, file: int, start: int, batch: Any) -> None:
         self.problems += np.bincount(np.maximum(-contents, 0), minlength=len(PROBLEMS))
@@ -329,6 +335,44 @@ class InProcess:
         names = ids.cast(pa.string()).to_pylist()
         kept, amounts, used = _kept(voters, ids, contents, weights, np.minimum(left(names), rules.per_voter))
         return _pairs(rules.items, kept, amounts), names, used
+
+    def rows(self, rules: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
+        """The comparisons one by one, with their covariates.
+
+        Parameters
+        ----------
+        rules
+            How rows are read; not bounded per voter.
+        covariates
+            What is read beside the comparison.
+        """
+        if rules.columns.outcome is None and any(not covariate.columns(self.kinds) for covariate in covariates):
+            raise InputError(f"{self.what}: winner and loser do not say who stood on the left, so there is no position")
+        more = {name for covariate in covariates for name in covariate.columns(self.kinds)}
+        if secret := sorted(more & set(rules.used)):
+            raise InputError(f"{self.what}: the column {secret[0]!r} says who met whom and who won: it is no covariate")
+        rows = _Rows(rules, _Names(rules.items))
+        seen: list[Any] = []
+
+        def noted(stream: Iterator[Batch]) -> Iterator[Batch]:
+            for batch in stream:
+                seen[:] = [batch[2]]
+                yield batch
+
+        parts = []
+        with in_a_sentence(self.what):
+            for stream in self._table.streams([*dict.fromkeys([*rules.used, *sorted(more)])], 1):
+                for contents, weights, _ in rows.judged(noted(stream)):
+                    codes, meaning = rows.left(seen[0])
+                    said = contents, meaning[codes], read_covariates(seen[0], covariates, self.what)
+                    parts.append(
+                        [part[contents >= 0] for part in (*said, weights if len(weights) else contents * 0 + 1)]
+                    )
+            self._facts(rules, [rows])
+        if not parts:
+            raise InputError(f"{self.what}: there are no comparisons")
+        contents, left, values, amounts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return VoteRows.of(len(rules.items), contents, amounts, left.astype(np.int64), values)
 
     def _facts(self, rules: VoteRules, parts: Sequence[_Rows]) -> Diagnostics:
         """Refuse the first row that is to be refused, and rows that are missing; else what was seen."""

@@ -30,6 +30,17 @@ DENSE_UP_TO = 1500  # items: above, the Fisher information is not worth invertin
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a covariate at its bound adds to the log-odds of winning, with its interval."""
+
+    covariate: str
+    bound: float
+    effect: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Leaderboard:
     """Items with their scores, best first."""
 
@@ -45,6 +56,7 @@ class Leaderboard:
     top: int | None = None
     top_probability: Floats | None = None
     warnings: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
 
     def as_elo(self) -> Leaderboard:
         """Log-strengths on the chess players' scale: 1000 for the average item, 400/ln 10 points a unit."""
@@ -215,13 +227,18 @@ def simulated_errors(
         drawn = np.sqrt(inverse)[:, None] * sampling + inverse[:, None] * privacy
         drawn[~known] = math.inf
         return drawn, lambda vector: inverse * vector
-    parts, part = _parts(matrix)
-    known = part == np.bincount(part).argmax() if parts < items else np.zeros(items, dtype=np.bool_)
+    parts, known = _parts(matrix)[0], largest_part(matrix)
     values, vectors = np.linalg.eigh(matrix)
     basis, scale = vectors[:, parts:], 1 / np.maximum(values[parts:], 1e-15 * values[-1])
     drawn = basis @ (np.sqrt(scale)[:, None] * sampling[parts:] + scale[:, None] * (basis.T @ privacy))
     drawn[~known] = math.inf
     return drawn, lambda vector: basis @ (scale * (basis.T @ vector))
+
+
+def largest_part(matrix: Floats) -> Flags:
+    """The items of the largest part of a design with nothing between its parts; none where all are alone."""
+    parts, part = _parts(matrix)
+    return part == np.bincount(part).argmax() if parts < len(matrix) else np.zeros(len(matrix), dtype=np.bool_)
 
 
 def _parts(matrix: Floats) -> tuple[int, Ints]:

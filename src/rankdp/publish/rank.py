@@ -14,6 +14,7 @@ Everything that is refused is refused in the first two steps, where nothing is c
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
+from rankdp.data.covariates import covariates_of
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
@@ -31,6 +33,7 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard, vote_scores
+from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.publish.vote_scores import Drawn, Public, count_cost, objective
 from rankdp.rankers.links import LOGISTIC, Link
@@ -56,6 +59,7 @@ def rank(
     link: str = "logistic",
     calibration: str = "tight",
     level: float = 0.95,
+    covariates: str | Sequence[str] | None = None,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
     **reading: Any,
@@ -90,6 +94,9 @@ def rank(
         The constants of objective perturbation: "tight", ours, or "paper", those of Cai et al.
     level
         The confidence of the intervals, between 0 and 1.
+    covariates
+        With ``protect="outcome"`` public covariates of the comparisons, whose effect is taken out of the scores, with
+        their public bounds: "length_a-length_b:500,position", or a list of such words.
     ledger
         The budget to charge, before anything is drawn.
     bits
@@ -106,7 +113,7 @@ def rank(
     request = BoardRequest.of(
         epsilon, protect, method, max_per_voter, top, scale, delta, ridge, link, calibration, level
     )
-    counted = request.count(Comparisons.of(votes, **reading))
+    counted = request.counted(Comparisons.of(votes, **reading), covariates)
     bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         release = counted.draw(bits)
@@ -155,6 +162,34 @@ class BoardRequest:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
         chosen = None if ridge is None else float(positive(ridge, "ridge"))
         return cls(exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, level)
+
+    def counted(
+        self, votes: Comparisons, covariates: str | Sequence[str] | None = None
+    ) -> CountedVotes | CovariateVotes:
+        """The votes counted, or read one by one where they have covariates.
+
+        Parameters
+        ----------
+        votes
+            The votes.
+        covariates
+            As in ``rank``.
+        """
+        if covariates is None:
+            return self.count(votes)
+        wanted = covariates_of(covariates)
+        if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC:
+            raise Unsupported(Setting("covariates"), " go with the logistic Bradley-Terry model and delta 0 only")
+        return CovariateVotes.of(
+            _prepared(votes, self.protection),
+            wanted,
+            self.protection,
+            self.epsilon,
+            ridge=self.ridge,
+            top=self.top,
+            scale=self.scale,
+            level=self.level,
+        )
 
     def count(self, votes: Comparisons) -> CountedVotes:
         """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""

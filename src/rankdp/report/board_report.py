@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from os import PathLike
 
 from rankdp.privacy.release import Release
@@ -28,8 +29,13 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
     return Report(
         title=title,
         records=records,
-        facts=lambda: {"leaderboard": records, "level": board.level, "warnings": board.warnings},
-        tables=[_table(board)],
+        facts=lambda: {
+            "leaderboard": records,
+            "level": board.level,
+            "warnings": board.warnings,
+            **({"effects": [asdict(effect) for effect in board.effects]} if board.effects else {}),
+        },
+        tables=[_table(board), *([_effects(board)] if board.effects else [])],
         warnings=board.warnings,
         figure=lambda: plot.figure(title),
         drawing=plot.svg(),
@@ -68,6 +74,20 @@ def _table(board: Leaderboard) -> Table:
             row.append(f"{'yes' if record['in_top'] else 'no'} ({record['top_probability']:.0%})")
         rows.append(row)
     return Table(heads, rows, texts=2)
+
+
+def _effects(board: Leaderboard) -> Table:
+    heads = ["covariate", "at its bound", "adds to the log-odds", f"{board.level:.0%} interval"]
+    rows = [
+        [
+            effect.covariate,
+            f"{effect.bound:g}",
+            _number(effect.effect),
+            f"{_number(effect.low)} … {_number(effect.high)}",
+        ]
+        for effect in board.effects
+    ]
+    return Table(heads, rows, texts=1, title="Covariates")
 
 
 def _number(value: float) -> str:

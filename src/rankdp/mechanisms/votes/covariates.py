@@ -1,0 +1,98 @@
+"""Covariates of public comparisons: one noisy vector says all that outcomes say of them.
+
+Comparison r of items i and j has the outcome y in {-1, 0, 1} (1: i won, 0: a tie) and public covariates z, differences
+such as how much longer i's answer was, scaled by public bounds to [-1, 1]. The model is
+
+    log-odds of i's winning = t_i - t_j + b . z.
+
+Only y is secret (``protect="outcome"``). For any public numbers g_r (*instruments*) the equations
+
+    sum_r (y_r - tanh(h_r/2)) (e_i - e_j) = 0,   sum_r (y_r - tanh(h_r/2)) g_r = 0,   h_r = t_i - t_j + b . z_r
+
+have the truth as their root in expectation: all that is needed of the outcomes are the differences D (``differences``)
+and V = sum_r y_r g_r. Maximum likelihood takes g = z. But noise is for the *largest* |g|, so where it dominates, g =
+sign(z) is better: it lifts every comparison's say to the bound. Each covariate gets g = clip(z/c) with the c that has
+the least (sum g^2 + v)/(sum g z)^2, v the variance of the noise: a choice by public numbers.
+
+Law: G V, with G g whole numbers of at most G = 2^20, and cube noise of scale 2G/eps (``cube_noise``). Proof of eps:
+changing one outcome changes y by at most 2 and each coordinate of G V by at most 2G; a row of weight w is w
+comparisons, one of which changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.cube_noise import cube_variance, discrete_cube
+from rankdp.types import Floats, Longs
+
+STEPS = 1 << 20
+"""G: the whole number that stands for 1."""
+_CUTS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCovariates:
+    """Releases V for public covariates.
+
+    Parameters
+    ----------
+    covariates
+        z, one row for each comparison, between -1 and 1.
+    weights
+        How many equal comparisons each row stands for.
+    epsilon
+        What V costs.
+    """
+
+    covariates: Floats
+    weights: Longs
+    epsilon: Fraction
+
+    @property
+    def scale(self) -> Fraction:
+        """Of the cube noise on G V."""
+        return 2 * STEPS / self.epsilon
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise on one coordinate of V."""
+        return cube_variance(float(self.scale) / STEPS, self.covariates.shape[1])
+
+    def instruments(self) -> Longs:
+        """G g, one row for each comparison."""
+        return np.column_stack([self._instrument(column) for column in self.covariates.T])
+
+    def _instrument(self, z: Floats) -> Longs:
+        def error(g: Floats) -> float:
+            strength = float(self.weights @ (g * z))
+            return (float(self.weights @ g**2) + self.noise_variance) / strength**2 if strength > 0 else np.inf
+
+        candidates = [np.sign(z) if cut == 0 else np.clip(z / cut, -1, 1) for cut in _CUTS]
+        best = min(candidates, key=error)
+        return np.clip(np.rint(best * STEPS), -STEPS, STEPS).astype(np.int64)
+
+    def sample(self, instruments: Longs, outcomes: Longs, bits: Bits) -> Floats:
+        """Noisy V, from the outcomes -1, 0 or 1 of all rows.
+
+        Parameters
+        ----------
+        instruments
+            What `instruments` returned.
+        outcomes
+            For each row the sum of its comparisons' outcomes, between minus its weight and its weight.
+        bits
+            Where the noise comes from.
+        """
+        true = instruments.T @ outcomes  # whole numbers below 2^61
+        return np.asarray((true + discrete_cube(self.scale, len(true), bits)) / STEPS)
+
+    def simulated(self, draws: int, random: np.random.Generator) -> Floats:
+        """Draws of the noise on V, in columns, for intervals: uniform in cubes whose size is a gamma variable."""
+        dimensions = self.covariates.shape[1]
+        sizes = random.gamma(dimensions + 1, float(self.scale) / STEPS, draws)
+        return np.asarray(random.uniform(-1, 1, (dimensions, draws)) * sizes)
