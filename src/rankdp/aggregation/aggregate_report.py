@@ -1,16 +1,20 @@
-"""An aggregate for readers; the naive numbers always stand beside the unbiased ones."""
+"""An aggregate for readers: what was estimated and how, with what counting would say always beside it."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from rankdp.aggregation.boards import Board
 from rankdp.aggregation.estimates import Aggregate
+from rankdp.aggregation.means import Estimate
 from rankdp.errors import Unsupported
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import Intervals
 
+_DIGITS = {"kemeny place": 0, "majorities": 1}  # of the scores
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
     "them."
@@ -31,16 +35,18 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
     title
         The heading of the page or picture.
     """
-    records = _records(result, method, level)
-    columns = {name: [record[name] for record in records] for name in records[0]}
+    board = result.board(method, level)
+    name, warnings = board.leaderboard.score_name, _warnings(result, board)
+    records = _records(board)
+    column = {key: [record[key] for record in records] for key in records[0]}
     plot = Intervals(
-        columns["item"],
-        columns["mean_rank"],
-        columns["low"],
-        columns["high"],
-        "mean rank (1 = best)",
-        others=columns["naive_mean_rank"],
-        legend=(f"unbiased, with its {level:.0%} interval", "naive"),
+        column["item"],
+        column[_key(name)],
+        column["low"],
+        column["high"],
+        name + (" (1 = best)" if name == "mean rank" else ""),
+        others=column["naive"],
+        legend=(f"estimate, with its {level:.0%} interval", "naive"),
     )
     promised = {} if result.release else {"guarantee": None, "rehearsal": None, "explanation": _UNKNOWN}
     return Report(
@@ -48,27 +54,59 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
         records=records,
         facts=lambda: {
             "voters": result.voters,
+            "left_out": result.left_out,
             "mechanisms": [
                 {"mechanism": made_by.name, "items": made_by.items, "epsilon": made_by.epsilon}
                 for made_by in result.mechanisms
             ],
             "method": method,
             "level": level,
+            "estimator": {
+                "unbiased": board.estimate.unbiased,
+                "largest_bias": float(np.nanmax(board.estimate.bias)),
+                "expected_error": board.estimate.error,
+                "agreement": result.agreement.mean,
+            },
+            "warnings": warnings,
             "items": records,
             "win_rates": _win_rates(result),
             **promised,
         },
-        tables=[_table(records, level)],
-        warnings=[] if result.release else [_UNKNOWN],
-        footer=[
-            _origin(result, method),
-            "Unbiased: the public law of the noise is undone. The naive numbers count the synthetic rankings as if "
-            "they were true. Aggregating costs no privacy.",
-        ],
+        tables=[_table(records, name, level)],
+        warnings=warnings,
+        footer=[_origin(result, method), how(board.estimate)],
         figure=lambda: plot.figure(title),
         drawing=plot.svg(),
         release=result.release,
     )
+
+
+def how(estimate: Estimate) -> str:
+    """Which estimate it is, and what that means."""
+    unit = "" if estimate.limits == (0.0, 1.0) else " ranks"
+    times, unit = (100, " points") if not unit else (1, unit)
+    error = f"expected error {times * estimate.error:.2g}{unit}"
+    if estimate.unbiased:
+        words = f"Unbiased: the public law of the noise is undone ({error})."
+    else:
+        words = (
+            f"Shrunken: the noise is undone as far as so many voters are worth, so numbers are drawn to the middle, by "
+            f"at most {times * float(np.nanmax(estimate.bias)):.2g}{unit}, which the intervals allow for ({error}); "
+            "undoing it completely would err more."
+        )
+    return f"{words} The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
+
+
+def _warnings(result: Aggregate, board: Board) -> list[str]:
+    words = [] if result.release else [_UNKNOWN]
+    if board.estimate.faint:
+        words.append(
+            "These numbers are mostly noise: with so few voters at this epsilon more than half of the differences "
+            "between items is expected to be chance."
+        )
+    if result.left_out:
+        words.append(f"{result.left_out:,} lists of one item are left out: one item has no order.")
+    return [*words, *board.leaderboard.warnings]
 
 
 def _origin(result: Aggregate, method: str) -> str:
@@ -78,48 +116,54 @@ def _origin(result: Aggregate, method: str) -> str:
     return f"{result.voters:,} privatized rankings ({shown}); items ordered by {method}."
 
 
-def _records(result: Aggregate, method: str, level: float) -> list[dict[str, Any]]:
-    """One an item, best first: its place and score, and its mean rank with interval and naive value."""
-    scores = result.scores(method)
-    ranks = result.mean_ranks
-    low, high = ranks.interval(level)
-    naive_place = {item: place for place, item in enumerate(np.argsort(ranks.naive, kind="stable").tolist(), 1)}
+def _key(name: str) -> str:
+    return name.replace(" ", "_").replace("-", "_")
+
+
+def _records(board: Board) -> list[dict[str, Any]]:
+    """One an item, best first: its place, score, interval and ranks, and what counting would say."""
+    name = board.leaderboard.score_name
+    rows = zip(board.leaderboard.rows(), board.naive.tolist(), board.naive_places.tolist(), strict=True)
     return [
         {
-            "item": result.items[item],
+            "item": row["item"],
             "place": place,
-            "score": float(scores[item]),
-            "mean_rank": float(ranks.values[item]),
-            "low": float(low[item]),
-            "high": float(high[item]),
-            "naive_mean_rank": float(ranks.naive[item]),
-            "naive_place": naive_place[item],
+            _key(name): row[name],
+            **{key: row[key] for key in ("low", "high", "rank", "rank_low", "rank_high")},
+            "naive": naive,
+            "naive_place": naive_place,
         }
-        for place, item in enumerate(np.argsort(-scores, kind="stable").tolist(), 1)
+        for place, (row, naive, naive_place) in enumerate(rows, 1)
     ]
 
 
 def _win_rates(result: Aggregate) -> dict[str, Any] | None:
-    """None where the noise on pairs cannot be undone for rankings this long."""
+    """None where the rates of rankings this long are not worth counting."""
     try:
         rates = result.win_rates
     except Unsupported:
         return None
-    known = {name: getattr(rates, name) for name in ("values", "standard_errors", "naive")}
-    return {"items": result.items, **known}
+    known = {name: getattr(rates, name) for name in ("values", "standard_errors", "bias", "naive")}
+    return {"items": result.items, "unbiased": rates.unbiased, **known}
 
 
-def _table(records: list[dict[str, Any]], level: float) -> Table:
-    heads = ["", "item", "mean rank", f"{level:.0%} interval", "naive mean rank", "naive place"]
+def _table(records: list[dict[str, Any]], name: str, level: float) -> Table:
+    heads = ["", "item", name, f"{level:.0%} interval", "rank", "rank interval", f"naive {name}", "naive place"]
     rows = [
         [
             str(record["place"]),
             record["item"],
-            f"{record['mean_rank']:.2f}",
-            f"{record['low']:.2f} … {record['high']:.2f}",
-            f"{record['naive_mean_rank']:.2f}",
+            _number(record[_key(name)], name),
+            f"{_number(record['low'], name)} … {_number(record['high'], name)}",
+            str(record["rank"]),
+            f"{record['rank_low']} – {record['rank_high']}",
+            _number(record["naive"], name),
             str(record["naive_place"]),
         ]
         for record in records
     ]
     return Table(heads, rows, texts=2)
+
+
+def _number(value: float, name: str) -> str:
+    return f"{value:.{_DIGITS.get(name, 2)}f}" if math.isfinite(value) else "–"

@@ -1,13 +1,13 @@
-"""Aggregate: unbiased shares, mean ranks and win rates from privatized rankings (docs/theory.md).
+"""Aggregate: shares, mean ranks and win rates of the true rankings behind privatized ones (docs/theory.md).
 
 Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
-the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth
-(`rankdp.theory.estimators`). With w(u) one over the public variance of voter u's mechanism (or 1),
+the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth, or
+as near to it as the number of voters is worth (`rankdp.theory.shrinkage`). The estimate is the weighted mean of h. Its
+standard error is that for the population which the voters were drawn from: it contains their own differences as well as
+the noise. Nothing here costs privacy.
 
-    estimate = sum of w(u) h(u) / sum of w(u),    se^2 = sum of w(u)^2 (h(u) - estimate)^2 / (sum of w(u))^2 · n/(n-1),
-
-n = (sum of w)^2 / sum of w^2 being the effective number of voters. The standard error is that for the population which
-the voters were drawn from: it contains their own differences as well as the noise. Nothing here costs privacy.
+How much is undone depends on how many voters an item or a pair has and on how much voters agree, which the released
+rankings tell. Intervals are longer by the largest bias, so that they hold whatever the voters prefer.
 
 Weights by precision suppose that the epsilon that a voter chose says nothing about their preferences;
 ``combine="voters"`` supposes nothing and pays in variance. How many items a voter lists does say something: weights are
@@ -16,20 +16,20 @@ scaled so that the voters of each length together count as many as they are, pai
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from rankdp.aggregation.boards import Board, board_of, score
+from rankdp.aggregation.means import Estimate, Part, weighted
 from rankdp.aggregation.origin import Origin, known_origin
-from rankdp.aggregation.respondents import quantile
 from rankdp.aggregation.tallies import Tallies, Tally
 from rankdp.checks import one_of
 from rankdp.data.atomic import SIDECAR
-from rankdp.data.counts import PairCounts
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import natural
@@ -37,34 +37,18 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.release import Release
-from rankdp.rankers.bradley_terry import fit_wins
-from rankdp.theory.estimators import Estimator, rank_estimator, share_estimator
-from rankdp.types import Floats, Longs
+from rankdp.theory.pair_laws import pairs
+from rankdp.theory.shrinkage import Agreement, Family, Undone, pair_family, rank_family, share_family
+from rankdp.types import Floats, Ints, Longs
 
 Combine = Literal["precision", "voters"]
-"""How groups of voters with different noise are weighed: by one over its variance, or by their number."""
+"""How groups of voters with different noise are weighed: by how much their rows say, or by their number."""
 
+How = Literal["auto", "unbiased"]
+"""Which estimate is taken: that of least expected squared error, or the unbiased one at any price."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
-    """Unbiased numbers with standard errors, beside what counting the synthetic rankings would say."""
-
-    values: Floats
-    standard_errors: Floats
-    naive: Floats
-    bias: float
-    """The largest bias that is left: 0 up to rounding, unless some was allowed or was unavoidable."""
-
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of normal intervals, made longer by the bias; they may leave the range of a share.
-
-        Parameters
-        ----------
-        level
-            The confidence of each interval.
-        """
-        reach = quantile(level) * self.standard_errors + self.bias
-        return self.values - reach, self.values + reach
+_Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
+_FEW = 8  # different numbers of voters that are told apart; more of them count as the nearest power of 2
 
 
 class Aggregate:
@@ -72,90 +56,143 @@ class Aggregate:
 
     Parameters
     ----------
-    items
-        The names of the items.
     tallies
-        What was counted, one for each group of voters with the same length and noise.
+        What was counted, group by group.
     combine
         "precision" or "voters": how the groups are weighed.
+    estimator
+        "auto" or "unbiased": how far the noise is undone.
     release
         What is promised about the rankings, and so about everything here; None where nothing is known about it.
     """
 
     def __init__(
         self,
-        items: tuple[str, ...],
-        tallies: Sequence[Tally],
+        tallies: Tallies,
         combine: Combine = "precision",
+        estimator: How = "auto",
         release: Release[None] | None = None,
     ) -> None:
         one_of("combine", combine, get_args(Combine))
-        if not tallies:
+        one_of("estimator", estimator, get_args(How))
+        if not tallies.groups:
             raise InputError("no ranking lists two items or more: there is nothing to aggregate")
-        self.items, self.combine, self.release = items, combine, release
-        self._tallies = tuple(tallies)
+        self.items, self.combine, self.estimator, self.release = tallies.items, combine, estimator, release
+        self._tallies = tallies
 
     def __repr__(self) -> str:
-        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, {len(self._tallies)} mechanisms)"
+        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, {len(self.mechanisms)} mechanisms)"
 
     @property
     def voters(self) -> int:
         """The rankings that list at least two items."""
-        return sum(tally.voters for tally in self._tallies)
+        return sum(tally.voters for tally in self._tallies.groups)
+
+    @property
+    def left_out(self) -> int:
+        """The rankings that list one item: they have no order."""
+        return self._tallies.single
 
     @property
     def mechanisms(self) -> tuple[RankingMechanism, ...]:
         """What the rankings went through, one for each length and epsilon."""
-        return tuple(tally.mechanism for tally in self._tallies)
+        return tuple(tally.mechanism for tally in self._tallies.groups)
+
+    @cached_property
+    def item_voters(self) -> Longs:
+        """How many voters list each item."""
+        return np.asarray(sum(tally.landed.sum(axis=1) for tally in self._tallies.groups))
+
+    @cached_property
+    def pair_voters(self) -> Longs:
+        """Row i, column j: how many voters list both."""
+        return self._tallies.pair_voters()
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """What the rankings tell about how much voters agree: 0 is orders at random, 1 is one order for all."""
+        listed = self.item_voters > 0
+        sums, slopes = np.zeros(len(self.items)), []
+        for length, tallies, shares in self._lengths():
+            unit = (np.arange(length) - (length - 1) / 2) / math.sqrt((length**2 - 1) / 12)
+            sums += sum(tally.landed for tally in tallies) @ unit
+            voters = sum(tally.voters for tally in tallies)
+            slopes.append((voters, rank_family(tuple(tally.mechanism for tally in tallies), shares).slope))
+        slope = sum(voters * slope for voters, slope in slopes) / self.voters
+        counts = self.item_voters[listed]
+        return Agreement.told(float((sums[listed] ** 2 / counts).sum()), len(counts), float(counts.mean()), slope)
 
     @cached_property
     def win_rates(self) -> Estimate:
         """Row i, column j: the share of voters who prefer i to j, among those who list both; 1/2 for i = j."""
-        parts, bias, ahead = [], 0.0, np.zeros((len(self.items),) * 2)
-        for tally in self._tallies:
-            if tally.pairs is None:
-                raise tally.refusal or Unsupported("win rates are not known")
-            count, score, square = np.moveaxis(tally.cells, 2, 0)
-            weight = self._weight(tally.pairs.mean_variance + 0.25)
+        numbers, levels = _levels(self.pair_voters)
+        undone = self._undone(pair_family, numbers)
+        tables = []
+        for tally, chosen in undone:
             length = tally.mechanism.items
-            parts.append(_Part(length, weight, count + count.T, score - score.T, square + square.T))
-            bias, ahead = max(bias, tally.pairs.bias), ahead + count
-        values, errors = _weighted(parts)
+            table = np.zeros((len(numbers), length, length))
+            table[:, *pairs(length)] = [scores[:, 0] for scores in chosen.scores]
+            tables.append(table)
+        sums = self._tallies.pair_sums(tables, levels)
+        parts, ahead = [], np.zeros((len(self.items),) * 2)
+        for (tally, chosen), cells in zip(undone, sums, strict=True):
+            count, score, square = np.moveaxis(cells, 2, 0)
+            length, weight = tally.mechanism.items, chosen.weights[levels]
+            parts.append(
+                Part(length, weight, count + count.T, score - score.T, square + square.T, chosen.squares[levels])
+            )
+            ahead += count
+        values, errors = weighted(parts)
         with np.errstate(invalid="ignore"):
             naive = ahead / (ahead + ahead.T)
         for table, itself in ((values, 0.0), (errors, 0.0), (naive, 0.5)):
             np.fill_diagonal(table, itself)
-        return Estimate(values + 0.5, errors, naive, bias)
+        bias = _bias(undone, levels) * (1 - np.eye(len(self.items)))
+        first, second = np.triu_indices(len(self.items), 1)
+        return _estimate(values + 0.5, errors, naive, bias, undone, levels[first, second], (0.0, 1.0))
 
     @cached_property
     def mean_ranks(self) -> Estimate:
         """Each item's mean rank, 1 for the best, among the voters who list it."""
         length = self._one_length("mean ranks")
-        return self._by_position(rank_estimator, (length**2 - 1) / 12, np.arange(1.0, length + 1))
+        return self._by_position(rank_family, lambda _: 1.0, (length + 1) / 2, (1.0, float(length)))
+
+    @cached_property
+    def win_shares(self) -> Estimate:
+        """Of the others that a voter lists with the item, the share that the item beats; the mean over those voters.
+
+        It is (length - rank) / (length - 1), so it stands for mean ranks where lists differ in length.
+        """
+        return self._by_position(rank_family, lambda length: -1 / (length - 1), 0.5, (0.0, 1.0))
 
     @cached_property
     def shares(self) -> Estimate:
         """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
         length = self._one_length("shares of positions")
-        return self._by_position(share_estimator, (1 - 1 / length) / length, np.eye(length))
+        return self._by_position(share_family, lambda _: 1.0, 1 / length, (0.0, 1.0))
 
-    @property
-    def pair_voters(self) -> Longs:
-        """Row i, column j: how many voters list both."""
-        both = sum((tally.cells[:, :, 0] for tally in self._tallies if tally.pairs), np.zeros((len(self.items),) * 2))
-        return np.rint(both + both.T).astype(np.int64)
+    def wins(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """How many listed rivals each item beats in all rankings, standard error, largest bias, and naive count."""
+        total = np.zeros((4, len(self.items)))
+        for length, *_ in self._lengths():
+            found = self._by_position(rank_family, lambda length: -1 / (length - 1), 0.5, (0.0, 1.0), only=length)
+            listed = sum(tally.landed.sum(axis=1) for tally in self._tallies.groups if tally.mechanism.items == length)
+            met = listed * (length - 1)
+            error = (met * found.standard_errors) ** 2
+            total += np.nan_to_num([met * found.values, error, met * found.bias, met * found.naive])
+        return total[0], np.sqrt(total[1]), total[2], total[3]
 
     def scores(self, method: str = "borda") -> Floats:
-        """Each item's score, higher for better.
+        """Each item's score, higher for better, NaN for one that nobody lists beside another.
 
         Parameters
         ----------
         method
-            "borda": minus the mean rank; "copeland": against how many others the item has the majority, even ones
-            counting half; "bradley-terry": the centred log-strength; "kemeny": minus the place in Kemeny's ranking.
+            "borda": minus the mean rank, or the win share where lists differ in length; "copeland": against how many
+            others the item has the majority, even ones counting half; "bradley-terry": the centred log-strength;
+            "kemeny": minus the place in Kemeny's ranking.
         """
-        one_of("method", method, SCORES)
-        return SCORES[method](self)
+        return score(self, method).scores
 
     def order(self, method: str = "borda") -> tuple[str, ...]:
         """The items from best to worst; equal ones in the order of the items.
@@ -167,118 +204,157 @@ class Aggregate:
         """
         return tuple(self.items[place] for place in np.argsort(-self.scores(method), kind="stable"))
 
-    def _weight(self, variance: float) -> float:
-        return 1 / variance if self.combine == "precision" else 1.0
+    def board(self, method: str = "borda", level: float = 0.95) -> Board:
+        """A leaderboard: scores with their intervals, ranks, and which places cannot be told apart.
+
+        Parameters
+        ----------
+        method
+            "borda", "copeland", "bradley-terry" or "kemeny".
+        level
+            The confidence of the intervals.
+        """
+        return board_of(self, method, level)
+
+    @property
+    def one_length(self) -> bool:
+        """Whether all lists are equally long."""
+        return len({mechanism.items for mechanism in self.mechanisms}) == 1
 
     def _one_length(self, what: str) -> int:
-        lengths = sorted({tally.mechanism.items for tally in self._tallies})
+        lengths = sorted({mechanism.items for mechanism in self.mechanisms})
         if len(lengths) > 1:
             raise Unsupported(
-                f"{what} need rankings of one length, got {lengths[0]} to {lengths[-1]} items listed: use win rates"
+                f"{what} need rankings of one length, got {lengths[0]} to {lengths[-1]} items listed: use win shares "
+                "or win rates"
             )
         return lengths[0]
 
+    def _lengths(self) -> Iterator[tuple[int, list[Tally], tuple[float, ...]]]:
+        """For every length its groups, and their shares of its voters."""
+        for length in sorted({mechanism.items for mechanism in self.mechanisms}):
+            alike = [tally for tally in self._tallies.groups if tally.mechanism.items == length]
+            voters = sum(tally.voters for tally in alike)
+            yield length, alike, tuple(tally.voters / voters for tally in alike)
+
+    def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, _Chosen]]:
+        """For every group what its rows say, by the number of voters that stand behind a value."""
+        found = []
+        for _, alike, shares in self._lengths():
+            together = self.combine == "precision"
+            for tallies, own in [(alike, shares)] if together else [([tally], (1.0,)) for tally in alike]:
+                built = family(tuple(tally.mechanism for tally in tallies), own)
+                chosen = [
+                    built.choose(number, self.agreement) if self.estimator == "auto" else built.only_unbiased()
+                    for number in numbers
+                ]
+                found += [(tally, _Chosen.of(chosen, place, built.target)) for place, tally in enumerate(tallies)]
+        return found
+
     def _by_position(
-        self, undo: Callable[[RankingMechanism, float], Estimator], between: float, naive: Floats
+        self,
+        family: _Builder,
+        scale: Callable[[int], float],
+        middle: float,
+        limits: tuple[float, float],
+        only: int | None = None,
     ) -> Estimate:
-        """Means, over the voters who list an item, of h and of ``naive`` at its position.
+        """Means over the voters who list an item of ``middle`` + ``scale``(length) times what its position says.
 
-        ``between`` is the variance between voters who order the items at random.
+        ``only`` takes the voters of one length alone.
         """
-        parts, bias = [], 0.0
-        for tally in self._tallies:
-            estimator = undo(tally.mechanism, tally.bias)
-            weight = self._weight(estimator.mean_variance + between)
-            voters = tally.landed @ np.ones_like(naive)
-            sums, squares = tally.landed @ estimator.values, tally.landed @ estimator.values**2
-            parts.append(_Part(len(naive), weight, voters, sums, squares))
-            bias = max(bias, estimator.bias)
-        landed = np.sum([tally.landed for tally in self._tallies], axis=0)
+        numbers, levels = _levels(self.item_voters)
+        undone = self._undone(family, numbers)
+        if only is not None:
+            undone = [(tally, chosen) for tally, chosen in undone if tally.mechanism.items == only]
+        parts, naive = [], []
+        for tally, chosen in undone:
+            length = tally.mechanism.items
+            times, truth = scale(length), chosen.truth
+            voters = np.repeat(tally.landed.sum(axis=1)[:, None], truth.shape[1], axis=1).astype(float)
+            sums, squares = np.zeros_like(voters), np.zeros_like(voters)
+            for level, scores in enumerate(chosen.scores):
+                mine = levels == level
+                sums[mine] = times * (tally.landed[mine] @ scores)
+                squares[mine] = times**2 * (tally.landed[mine] @ scores**2)
+            weight, expected = chosen.weights[levels][:, None], times**2 * chosen.squares[levels][:, None]
+            parts.append(Part(length, weight, voters, sums, squares, expected))
+            naive.append((voters, times * (tally.landed @ truth)))
+        values, errors = weighted(parts)
         with np.errstate(invalid="ignore"):
-            counted = landed @ naive / (landed @ np.ones_like(naive))
-        return Estimate(*_weighted(parts), counted, bias)
+            counted = np.sum([sums for _, sums in naive], axis=0) / np.sum([voters for voters, _ in naive], axis=0)
+        bias = np.broadcast_to(_bias(undone, levels, scale)[:, None], values.shape)
+        tables = (middle + values, errors, middle + counted, bias)
+        if values.shape[1] == 1:
+            tables = (tables[0][:, 0], tables[1][:, 0], tables[2][:, 0], tables[3][:, 0])
+        return _estimate(*tables, undone, levels, limits, scale)
 
 
-def _borda(result: Aggregate) -> Floats:
-    return -result.mean_ranks.values
+class _Chosen(NamedTuple):
+    """What the rows of one group say, by level of evidence."""
 
-
-def _copeland(result: Aggregate) -> Floats:
-    lead = np.sign(_rates(result) - 0.5)
-    return np.asarray((lead.sum(axis=1) + len(result.items) - 1) / 2)
-
-
-def _bradley_terry(result: Aggregate) -> Floats:
-    """Fitted to each item's debiased wins over all others.
-
-    Noise can carry those beyond what was played, so a ridge of one comparison keeps the strengths finite.
-    """
-    rates, voters = _rates(result), result.pair_voters
-    design = PairCounts.from_dense(voters / 2, result.items)  # only how often two met is used, not who won
-    half_wins = np.rint(2 * (voters * rates).sum(axis=1)).astype(np.int64)
-    strengths = fit_wins(design, half_wins, ridge=1.0).theta
-    return np.asarray(strengths - strengths.mean())
-
-
-def _kemeny(result: Aggregate) -> Floats:
-    from rankdp.rankers.kemeny import kemeny
-
-    places = np.empty(len(result.items))
-    places[kemeny(_rates(result)).order] = np.arange(len(result.items))
-    return -places
-
-
-def _rates(result: Aggregate) -> Floats:
-    rates = result.win_rates.values
-    if np.isnan(rates).any():
-        first, second = (int(place) for place in np.argwhere(np.isnan(rates))[0])
-        raise InputError(
-            f"no voter lists both {result.items[first]!r} and {result.items[second]!r}: "
-            "a collective order needs every pair listed by some voter"
-        )
-    return rates
-
-
-SCORES: dict[str, Callable[[Aggregate], Floats]] = {
-    "borda": _borda,
-    "copeland": _copeland,
-    "bradley-terry": _bradley_terry,
-    "kemeny": _kemeny,
-}
-
-
-class _Part(NamedTuple):
-    """One group: its length and weight; and, cell by cell, its voters, the sum of h and the sum of its squares."""
-
-    length: int
-    weight: float
-    voters: Floats
-    sums: Floats
+    scores: list[Floats]
+    weights: Floats
     squares: Floats
+    choices: list[Undone]
+    truth: Floats
+
+    @classmethod
+    def of(cls, choices: list[Undone], group: int, truth: Floats) -> _Chosen:
+        return cls(
+            [choice.scores[group] for choice in choices],
+            np.array([choice.weights[group] for choice in choices]),
+            np.array([float((choice.scores[group] ** 2).mean()) for choice in choices]),
+            choices,
+            truth,
+        )
 
 
-def _weighted(parts: Sequence[_Part]) -> tuple[Floats, Floats]:
-    """The weighted mean and its standard error, cell by cell; NaN without a voter (for the error, with only one)."""
-    whole = np.zeros(parts[0].sums.shape)
-    mean, total, squared, spread = whole.copy(), whole.copy(), whole.copy(), whole.copy()
-    present = {part.length: whole.copy() for part in parts}
-    weighed = {part.length: whole.copy() for part in parts}
-    for part in parts:
-        present[part.length] += part.voters
-        weighed[part.length] += part.weight * part.voters
-    with np.errstate(invalid="ignore", divide="ignore"):
-        weights = [
-            np.where(part.voters > 0, part.weight * present[part.length] / weighed[part.length], 0.0) for part in parts
-        ]
-        for weight, part in zip(weights, parts, strict=True):
-            mean += weight * part.sums
-            total += weight * part.voters
-            squared += weight**2 * part.voters
-        mean /= total
-        for weight, part in zip(weights, parts, strict=True):
-            spread += weight**2 * (part.squares - 2 * mean * part.sums + part.voters * mean**2)
-        error = np.sqrt(np.maximum(spread, 0) / (total**2 - squared))
-    return mean, np.where(np.isfinite(error), error, np.nan)
+def _levels(voters: Longs) -> tuple[list[float], Ints]:
+    """The numbers of voters that are told apart, and which of them each cell has."""
+    seen = np.unique(voters[voters > 0])
+    if len(seen) <= _FEW:
+        return seen.astype(float).tolist(), np.searchsorted(seen, voters).clip(0, len(seen) - 1).astype(np.int32)
+    powers = np.rint(np.log2(np.maximum(voters, 1))).astype(np.int32)
+    return [2.0**power for power in range(int(powers.max()) + 1)], powers
+
+
+def _bias(
+    undone: Sequence[tuple[Tally, _Chosen]], levels: Ints, scale: Callable[[int], float] = lambda _: 1.0
+) -> Floats:
+    """By cell: the largest bias over the groups."""
+    by_level = [
+        [abs(scale(tally.mechanism.items)) * choice.bias for choice in chosen.choices] for tally, chosen in undone
+    ]
+    worst = np.array(by_level, dtype=np.float64).max(axis=0)
+    return np.asarray(worst[levels])
+
+
+def _estimate(
+    values: Floats,
+    errors: Floats,
+    naive: Floats,
+    bias: Floats,
+    undone: Sequence[tuple[Tally, _Chosen]],
+    levels: Ints,
+    limits: tuple[float, float],
+    scale: Callable[[int], float] = lambda _: 1.0,
+) -> Estimate:
+    """Put together, with what is expected of it: means over cells and voters."""
+    cells = np.bincount(levels.ravel(), minlength=len(undone[0][1].choices))
+    used = [(tally, scale(tally.mechanism.items), chosen.choices) for tally, chosen in undone]
+    voters = sum(tally.voters for tally, *_ in used)
+    squares = np.zeros(2)
+    for tally, times, choices in used:
+        both = np.array([[choice.error, choice.spread] for choice in choices])
+        squares += tally.voters / voters * times**2 * (cells @ both**2) / cells.sum()
+    unbiased = all(
+        choice.unbiased for *_, choices in used for choice, count in zip(choices, cells, strict=True) if count
+    )
+    error, spread = np.sqrt(squares).tolist()
+    if not unbiased:
+        values = np.clip(values, *limits)
+    return Estimate(values, errors, naive, bias, unbiased, error, spread, limits)
 
 
 def aggregate(
@@ -287,9 +363,9 @@ def aggregate(
     epsilon: Real | Iterable[Real] | None = None,
     *,
     combine: Combine = "precision",
-    bias: float = 0.0,
+    estimator: How = "auto",
 ) -> Aggregate:
-    """Unbiased statistics of the true rankings behind synthetic ones.
+    """What the true rankings behind synthetic ones say together.
 
     Parameters
     ----------
@@ -301,9 +377,10 @@ def aggregate(
     epsilon
         At which epsilon, one for all or one per row; None stands for ``rankings.epsilons``.
     combine
-        "precision" weighs voters of different epsilons by one over the noise's variance, "voters" weighs all alike.
-    bias
-        Allow a win rate this much bias (and a mean rank that share of its range) where this saves variance.
+        "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
+    estimator
+        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, never more
+        than that of counting, and without bias where that costs at most 5%. "unbiased" undoes it completely.
     """
     release = Release(None, rankings.guarantee, rankings.provenance) if isinstance(rankings, Release) else None
     each = [mechanism] if mechanism is None or isinstance(mechanism, str) else list(mechanism)
@@ -313,9 +390,9 @@ def aggregate(
         raise InputError("mechanism must be given: rankings alone do not say what they went through")
     if len(each) != len(table) and each != [mechanism]:
         raise InputError(f"mechanism must be one name or one for each of the {len(table)} rankings, got {len(each)}")
-    tallies = Tallies([origin, *(Origin.said(str(name), origin.epsilon) for name in list(code)[1:])], bias)
-    tallies.add(table, np.array([code[name] for name in each]))
-    return Aggregate(table.items, tallies.ordered(range(len(table.items))), combine, release)
+    origins = [origin, *(Origin.said(str(name), origin.epsilon) for name in list(code)[1:])]
+    codes = np.array([code[name] for name in each])
+    return Aggregate(Tallies(origins, lambda: [(table, codes)]), combine, estimator, release)
 
 
 def aggregate_file(
@@ -326,9 +403,9 @@ def aggregate_file(
     epsilon_column: str | None = None,
     items: Iterable[Any] | None = None,
     combine: Combine = "precision",
-    bias: float = 0.0,
+    estimator: How = "auto",
 ) -> Aggregate:
-    """Unbiased statistics of the true rankings behind a file of synthetic ones, read in a stream.
+    """What the true rankings behind a file of synthetic ones say together, read in a stream.
 
     PATH.release.json, which ``privatize_file`` writes, says what made the rankings and what is promised about them. The
     aggregate carries that promise. Where there is no such file, say what made them; where there is one, what you say
@@ -347,9 +424,10 @@ def aggregate_file(
     items
         The public list of items; any other item in the file is refused.
     combine
-        "precision" weighs voters of different epsilons by one over the noise's variance, "voters" weighs all alike.
-    bias
-        Allow a win rate this much bias (and a mean rank that share of its range) where this saves variance.
+        "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
+    estimator
+        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, never more
+        than that of counting, and without bias where that costs at most 5%. "unbiased" undoes it completely.
     """
     stated, release = Origin.beside(path), None
     if stated is not None:
@@ -361,11 +439,22 @@ def aggregate_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     else:
         origin = Origin.said(mechanism, None if epsilon is None else positive(epsilon), epsilon_column)
-    tallies = Tallies([origin], bias)
-    with open_rankings(path, items=items, epsilon_column=origin.epsilon_column) as reader:
-        for batch in reader:
-            tallies.add(batch)
-        names, order = reader.items, list(range(len(reader.items)))
-        if not reader.declared_items:
-            order.sort(key=lambda item: natural(names[item]))
-    return Aggregate(tuple(names[item] for item in order), tallies.ordered(order), combine, release)
+    return Aggregate(_read(path, origin, items), combine, estimator, release)
+
+
+def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | None) -> Tallies:
+    """The tallies of a file, which is read again for every statistic of pairs."""
+    listed = None if items is None else list(items)
+    declared = listed is not None
+
+    def batches() -> Iterator[tuple[Rankings, None]]:
+        nonlocal declared
+        with open_rankings(path, items=listed, epsilon_column=origin.epsilon_column) as reader:
+            declared = reader.declared_items
+            for batch in reader:
+                yield batch, None
+
+    def sort(names: Sequence[str]) -> list[int]:
+        return sorted(range(len(names)), key=lambda item: 0 if declared else natural(names[item]))
+
+    return Tallies([origin], batches, sort)

@@ -1,83 +1,123 @@
-"""Streaming: voters who share a mechanism, a length and an epsilon are summed into one small table, batch by batch.
+"""Counting privatized rankings in a stream: where items landed, and what pairs of positions say.
 
-A group's estimator h is public and known before its rankings are read, so a pair of items needs three numbers per
-group: how often the first stood before the second, the sum of h - 1/2 and the sum of its squares. Positions are
-counted.
+Voters who share a mechanism, a length and an epsilon are a group. One pass counts positions. That is enough for ranks,
+whatever is made of them. What a pair of positions says is summed in a pass of its own, when win rates are asked for,
+since it depends on how many voters there are: three numbers for a pair and group, how often the first stood before the
+second, and the sum of its scores and of their squares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from rankdp.aggregation.origin import Origin, check_groups, groups_of
 from rankdp.data.rankings import Rankings
-from rankdp.errors import Unsupported
 from rankdp.jit import kernel
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.theory.estimators import Estimator, pair_estimator
 from rankdp.types import Floats, Ints, Longs
+
+Batches = Callable[[], Iterable[tuple[Rankings, Longs | None]]]
+"""Reads the rankings from the beginning: tables, and which of several origins each row has (None for the first)."""
+
+Kind = tuple[int, Fraction, int]
 
 
 class Tally:
     """The voters of one mechanism, which knows their length and epsilon."""
 
-    def __init__(self, mechanism: RankingMechanism, bias: float) -> None:
-        self.mechanism, self.bias = mechanism, bias
+    def __init__(self, mechanism: RankingMechanism) -> None:
+        self.mechanism = mechanism
         self.voters = 0
         self.landed: Longs = np.zeros((0, mechanism.items), dtype=np.int64)
-        self.cells: Floats = np.zeros((0, 0, 3))
-        self.refusal: Unsupported | None = None
-        self.pairs: Estimator | None = None
-        try:
-            self.pairs = pair_estimator(mechanism, bias)
-        except Unsupported as refusal:
-            self.refusal = refusal
+        """Item x position: how many voters have it there."""
 
     def add(self, orders: Ints, items: int) -> None:
-        """Sum rankings of this group, which list indices below ``items``; a stream may meet new ones."""
-        if items > len(self.landed):
-            self.reorder(range(items))
+        """Count rankings of this group, which list indices below ``items``; a stream may meet new ones."""
+        self.reorder(range(max(items, len(self.landed))))
         self.voters += len(orders)
         _tally_positions(orders, self.landed)
-        if self.pairs:
-            _tally_pairs(orders, self.pairs.values - 0.5, self.cells)
 
     def reorder(self, items: Sequence[int]) -> None:
         """Put the items into another order, adding those that this group never met."""
-        more = len(items) - len(self.landed)
-        self.landed = np.pad(self.landed, ((0, more), (0, 0)))[items]
-        if self.pairs:
-            self.cells = np.pad(self.cells, ((0, more), (0, more), (0, 0)))[np.ix_(items, items)]
+        self.landed = np.pad(self.landed, ((0, len(items) - len(self.landed)), (0, 0)))[items]
 
 
 class Tallies:
-    """All groups of a table of rankings; ``origins`` say what made them, the one of each row by its code."""
+    """All groups of the rankings that ``batches`` reads.
 
-    def __init__(self, origins: Sequence[Origin], bias: float) -> None:
-        self.origins, self.bias = origins, bias
-        self.groups: dict[tuple[int, Fraction, int], Tally] = {}
+    ``origins`` say what made them, that of each row by its code. ``sort`` puts the items that the batches meet into the
+    order in which they are shown.
+    """
 
-    def add(self, batch: Rankings, codes: Longs | None = None) -> None:
-        """Sum a batch."""
-        kinds, rows = groups_of(batch, self.origins[0].epsilon, codes)
+    def __init__(
+        self, origins: Sequence[Origin], batches: Batches, sort: Callable[[Sequence[str]], Sequence[int]] | None = None
+    ) -> None:
+        self._origins, self._batches = origins, batches
+        self.single = 0
+        """How many list only one item."""
+        groups: dict[Kind, Tally] = {}
+        names: tuple[str, ...] = ()
+        for batch, codes in batches():
+            names = batch.items
+            for kind, orders in self._split(batch, codes):
+                if kind not in groups:
+                    check_groups(len(groups) + 1)
+                    groups[kind] = Tally(origins[kind[2]].choose(*kind[:2]))
+                groups[kind].add(orders, len(names))
+        order = list(range(len(names))) if sort is None else list(sort(names))
+        self.items = tuple(names[item] for item in order)
+        self._places = {name: place for place, name in enumerate(self.items)}
+        self._groups = {kind: groups[kind] for kind in sorted(groups)}
+        for tally in self.groups:
+            tally.reorder(order)
+
+    @property
+    def groups(self) -> tuple[Tally, ...]:
+        """By length, epsilon and code."""
+        return tuple(self._groups.values())
+
+    def _split(self, batch: Rankings, codes: Longs | None) -> Iterator[tuple[Kind, Ints]]:
+        kinds, rows = groups_of(batch, self._origins[0].epsilon, codes)
         for number, kind in enumerate(kinds):
-            length, epsilon, code = kind
-            if length < 2:
-                continue  # one item has no order
-            if kind not in self.groups:
-                check_groups(len(self.groups) + 1)
-                self.groups[kind] = Tally(self.origins[code].choose(length, epsilon), self.bias)
-            self.groups[kind].add(np.ascontiguousarray(batch.orders[rows == number, :length]), len(batch.items))
+            mine = rows == number
+            if kind[0] >= 2:
+                yield kind, np.ascontiguousarray(batch.orders[mine, : kind[0]])
+            else:
+                self.single += int(mine.sum())  # one item has no order
 
-    def ordered(self, items: Sequence[int]) -> list[Tally]:
-        """The groups by length, epsilon and code, all with these items in this order."""
-        tallies = [self.groups[kind] for kind in sorted(self.groups)]
-        for tally in tallies:
-            tally.reorder(items)
-        return tallies
+    def _again(self) -> Iterator[tuple[Kind, Ints]]:
+        single = self.single
+        for batch, codes in self._batches():
+            places = np.array([self._places[name] for name in batch.items], dtype=np.int32)
+            for kind, orders in self._split(batch, codes):
+                yield kind, places[orders]
+        self.single = single
+
+    def pair_voters(self) -> Longs:
+        """Row i, column j: how many voters list both."""
+        count = len(self.items)
+        if all(length == count for length, *_ in self._groups):
+            everyone: Longs = np.full((count, count), sum(tally.voters for tally in self.groups), dtype=np.int64)
+            np.fill_diagonal(everyone, 0)
+            return everyone
+        together = np.zeros((count, count, 3))
+        for kind, orders in self._again():
+            _tally_pairs(orders, np.zeros((1, kind[0], kind[0])), np.zeros((count, count), dtype=np.int32), together)
+        return np.asarray((together[:, :, 0] + together[:, :, 0].T).astype(np.int64))
+
+    def pair_sums(self, scores: Sequence[Floats], levels: Ints) -> list[Floats]:
+        """By group, row i and column j: of rankings with i before j how many there are, their scores and the squares.
+
+        ``scores`` has by group a table [level, b1, b2], and ``levels`` say which of the tables a pair of items uses.
+        """
+        cells = [np.zeros((len(self.items), len(self.items), 3)) for _ in self._groups]
+        number = {kind: place for place, kind in enumerate(self._groups)}
+        for kind, orders in self._again():
+            _tally_pairs(orders, scores[number[kind]], levels, cells[number[kind]])
+        return cells
 
 
 @kernel
@@ -90,15 +130,16 @@ def _tally_positions(orders: Ints, landed: Longs) -> None:
 
 
 @kernel
-def _tally_pairs(orders: Ints, scores: Floats, cells: Floats) -> None:
-    """cells[i, j] grows, for rankings with i at b1 before j at b2, by 1, scores[b1, b2] and its square."""
+def _tally_pairs(orders: Ints, scores: Floats, levels: Ints, cells: Floats) -> None:
+    """cells[i, j] grows, for rankings with i at b1 before j at b2, by 1, scores[level, b1, b2] and its square."""
     rows, length = orders.shape
     for u in range(rows):
         for b1 in range(length - 1):
-            first = cells[orders[u, b1]]
+            first = orders[u, b1]
             for b2 in range(b1 + 1, length):
-                score = scores[b1, b2]
-                cell = first[orders[u, b2]]
+                second = orders[u, b2]
+                score = scores[levels[first, second], b1, b2]
+                cell = cells[first, second]
                 cell[0] += 1.0
                 cell[1] += score
                 cell[2] += score * score

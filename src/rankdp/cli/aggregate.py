@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 @click.option("--epsilon-column", metavar="NAME", help="Without a sidecar: the column with each voter's own epsilon.")
 @choice("--method", ["borda", "copeland", "bradley-terry", "kemeny"], help="Rule that orders the items.")
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
-@click.option(
-    "--bias", default=0.0, metavar="SHARE", help="Largest bias of a win rate that may be traded for less variance."
+@choice(
+    "--estimator",
+    ["auto", "unbiased"],
+    help="Undo the noise as far as the number of voters is worth, or completely.",
 )
 @choice(
     "--combine",
@@ -37,9 +39,10 @@ def aggregate(
 ) -> Report:
     """Estimate the collective order behind privatized rankings.
 
-    The bias of the noise is removed. SYNTHETIC is a file written by `rankdp privatize`; its sidecar
-    SYNTHETIC.release.json says which mechanism and epsilon made it. For a file without a sidecar give --mechanism and
-    --epsilon or --epsilon-column. Aggregating costs no privacy.
+    The noise is undone as far as the number of voters is worth, and the result says how far. Lists may differ in
+    length. SYNTHETIC is a file written by `rankdp privatize`; its sidecar SYNTHETIC.release.json says which mechanism
+    and epsilon made it. For a file without a sidecar give --mechanism and --epsilon or --epsilon-column. Aggregating
+    costs no privacy.
     """
     from rankdp.aggregation.aggregate_report import aggregate_report
     from rankdp.aggregation.estimates import aggregate_file

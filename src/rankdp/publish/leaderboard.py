@@ -13,7 +13,7 @@ design is secret, H is that of an even design with the same (public or noisy) nu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,33 +128,61 @@ def build(
     spread
         The variance that true scores are expected to have, for the chances of being in the top.
     """
-    order = np.argsort(-scores, kind="stable")
     tail = (1 - level) / 2
     known: Flags = np.all(np.isfinite(errors), axis=1)
     above, below = np.full((2, len(items)), [[math.inf], [-math.inf]])
     above[known], below[known] = np.quantile(errors[known], [1 - tail, tail], axis=1)
     low, high = np.minimum(centres - above, scores), np.maximum(centres - below, scores)
-    rank_low = 1 + (low[None, :] > high[:, None]).sum(axis=1)
-    rank_high = len(items) - (high[None, :] < low[:, None]).sum(axis=1)
-    probability = None
-    if top is not None:
-        truths = _plausible(centres, errors, known, spread)
-        cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
-        probability = (truths >= cut).mean(axis=1)[order]
+    board = arranged(items, scores, low, high, level=level, score_name=score_name, warnings=warnings)
+    if top is None:
+        return board
+    truths = _plausible(centres, errors, known, spread)
+    cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
+    chances = (truths >= cut).mean(axis=1)[np.argsort(-scores, kind="stable")]
+    return replace(board, top=top, top_probability=chances)
+
+
+def arranged(
+    items: Sequence[str],
+    scores: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    level: float,
+    score_name: str,
+    warnings: Sequence[str] = (),
+    above: Flags | None = None,
+) -> Leaderboard:
+    """Items with their scores and intervals as a leaderboard, best first, saying which places cannot be told apart.
+
+    Parameters
+    ----------
+    items, scores, low, high
+        The items, their scores (NaN for an unknown one) and the ends of their intervals.
+    level
+        The confidence of the intervals.
+    score_name
+        What the scores are called.
+    warnings
+        Sentences about what makes the scores doubtful.
+    above
+        Row i, column j: whether i is surely above j; by default, whether its interval lies wholly above.
+    """
+    order = np.argsort(-scores, kind="stable")
+    above = low[:, None] > high[None, :] if above is None else above
+    best, worst = 1 + above.sum(axis=0), len(scores) - above.sum(axis=1)
     board = Leaderboard(
         tuple(items[i] for i in order),
         scores[order],
         low[order],
         high[order],
-        rank_low[order],
-        rank_low[order],
-        rank_high[order],
+        best[order],
+        best[order],
+        worst[order],
         level,
         score_name,
-        top,
-        probability,
     )
-    return replace(board, warnings=(*warnings, *_indistinct(board)))
+    return replace(board, warnings=(*warnings, *_indistinct(above[np.ix_(order, order)])))
 
 
 def _plausible(centres: Floats, errors: Floats, known: Flags, spread: float) -> Floats:
@@ -185,12 +213,12 @@ def _plausible(centres: Floats, errors: Floats, known: Flags, spread: float) -> 
     return truths
 
 
-def _indistinct(board: Leaderboard) -> list[str]:
-    """Sentences about runs of places whose intervals all overlap."""
+def _indistinct(above: Flags) -> list[str]:
+    """Sentences about runs of places of which the first is not surely above the others."""
     runs, first = [], 0
-    while first < len(board.items):
+    while first < len(above):
         last = first
-        while last + 1 < len(board.items) and board.high[last + 1] >= board.low[first]:
+        while last + 1 < len(above) and not above[first, last + 1]:
             last += 1
         if last > first:
             runs.append(f"{first + 1} to {last + 1}")

@@ -30,7 +30,7 @@ import numpy as np
 
 from rankdp.checks import number
 from rankdp.errors import Unsupported
-from rankdp.theory.pair_laws import Moments, PairLaw, pairs
+from rankdp.theory.pair_laws import Moments, PairLaw, mirrored, pairs
 from rankdp.theory.quadrature import boundary
 from rankdp.types import Floats, Longs
 
@@ -59,6 +59,12 @@ class PublicLaw(Protocol):
 
     def pair_law(self) -> PairLaw:
         """The same for two positions; refused where it is out of reach."""
+
+    def expected_concordance(self) -> float:
+        """The expected share of pairs that keep their order."""
+
+    def pair_slopes(self) -> Floats | None:
+        """What it does to the order and the distance of two positions, where that is all that matters."""
 
     def unbiased_pairs(self) -> Moments | None:
         """A closed form, if one is known."""
@@ -106,9 +112,8 @@ def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     if closed is not None:
         return _closed(mechanism, Moments(closed.values, closed.variances[first, second]))
     law = mechanism.pair_law()
-    signed, at = law.signed(), np.zeros((m, m), dtype=np.int64)
-    at[first, second] = np.arange(len(first))
-    basis = _symmetric(signed, at[m - 1 - second, m - 1 - first], 1)
+    signed = law.signed()
+    basis = symmetric_basis(signed, mirrored(m), 1)
     score, bias, condition = _solve(signed, np.full(len(first), 0.5), bias, mechanism, basis)
     values = np.full((m, m), 0.5)
     values[first, second] += score
@@ -125,7 +130,7 @@ def rank_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     if closed is not None:
         return _closed(mechanism, closed)
     law, middle = _position_law(mechanism), (m - 1) / 2
-    basis = _symmetric(law, np.arange(m)[::-1], -1)
+    basis = symmetric_basis(law, np.arange(m)[::-1], -1)
     share, bias, condition = _solve(law, (np.arange(m) - middle) / (m - 1), bias, mechanism, basis)
     score = share * (m - 1)
     return Estimator(1 + middle + score, _variances(law, score, law @ score), bias * (m - 1), condition)
@@ -167,7 +172,7 @@ def _variances(law: Floats, values: Floats, mean: Floats) -> Floats:
     return np.maximum(law @ values**2 - mean**2, 0)
 
 
-def _symmetric(matrix: Floats, mirror: Longs, sign: int) -> Floats:
+def symmetric_basis(matrix: Floats, mirror: Longs, sign: int) -> Floats:
     """An orthonormal basis (columns) of what stays the same upside down (sign 1) or changes sign (sign -1).
 
     Turning rankings upside down changes no law of ours, so a target of one kind has a solution of the same kind.

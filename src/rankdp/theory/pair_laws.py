@@ -69,6 +69,14 @@ def pairs(items: int) -> tuple[Longs, Longs]:
     return first, second
 
 
+def mirrored(items: int) -> Longs:
+    """By pair of positions: the number of the pair that it becomes when rankings are turned upside down."""
+    first, second = pairs(items)
+    number = np.zeros((items, items), dtype=np.int64)
+    number[first, second] = np.arange(len(first))
+    return number[items - 1 - second, items - 1 - first]
+
+
 def of_permutations(permutations: Ints, probabilities: Floats) -> PairLaw:
     """The law of an explicit distribution over relative permutations (s[j]: the original position of what is at j)."""
     items = permutations.shape[1]

@@ -261,6 +261,13 @@ class RankingMechanism(ABC):
         """From the probabilities of all m! outputs."""
         return of_permutations(self._permutations, self._output_law)
 
+    def pair_slopes(self) -> Floats | None:
+        """A 2 x 2 table, where one is known: E of the order (1) and of the distance of two items as sums of the same.
+
+        Column by column: E sgn(b2-b1) = alpha + beta (a2-a1) and E (b2-b1) = 0 + lambda (a2-a1), for a1 < a2.
+        """
+        return None
+
     def unbiased_pairs(self) -> Moments | None:
         """The unbiased estimate of "the first stands before the second" in closed form, None where none is known."""
         return None

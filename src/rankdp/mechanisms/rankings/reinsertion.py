@@ -114,8 +114,13 @@ class Reinsertion(TierSums):
         """By which of the two were taken out."""
         return pair_laws.reinsertion_pair_law(self.items, self._law)
 
-    def unbiased_pairs(self) -> pair_laws.Moments:
+    def pair_slopes(self) -> NDArray[np.float64]:
         """For every length: the order and the distance of two positions span an invariant plane."""
+        alpha, beta, slope = pair_laws.reinsertion_slopes(self.items, self._law)
+        return np.array([[alpha, 0.0], [beta, slope]])
+
+    def unbiased_pairs(self) -> pair_laws.Moments:
+        """By those slopes."""
         return pair_laws.reinsertion_pairs(self.items, self._law)
 
     def unbiased_ranks(self) -> pair_laws.Moments:

@@ -1,0 +1,311 @@
+"""Undoing noise as far as the number of voters allows: the estimate of least expected squared error.
+
+Let A be the law of the noise on functions of positions (or of pairs of positions; A f(a) = E f(b)), t the truth as a
+function of the original positions, less its mean, and h = s(b) what one voter's row says. With N positions and n voters
+
+    mean over items of (estimate - truth)^2 = (As - t)' C (As - t) + (|s|^2 - |As|^2) / (N n),
+
+because over all items together every position is taken equally often: the second term, the variance of the noise, needs
+no data. C is the second moment of where the voters have an item. If they were drawn from a population whose shares of
+rankings follow a Dirichlet law around "all orders alike", C = (1 + kappa (n-1)) / (N n) times the identity: kappa, the
+*agreement*, is 0 for voters who order at random and 1 for voters who all say the same. Then the best s is
+
+    s = (A'A + lambda (1 - A'A))^-1 A' t,    lambda = 1 / (1 + kappa (n-1)).
+
+lambda = 1 (one voter, or no agreement) is A't, the mean of what each row alone says about its voter. lambda -> 0 is the
+unbiased estimate of least mean variance. Counting the synthetic rankings as they stand is s = t.
+
+kappa is not known, but released rankings tell something about it, which costs nothing (``Agreement``). Given that, s is
+the one of least expected squared error *relative to the better of counting and the unbiased estimate*. The error is
+linear in kappa, so this s has the same form, with the mean of kappa weighed by one over the error of the better one. s
+never shrinks more than counting does, lambda <= r / (1 + r) where counting shrinks by r = |At| / |t|.
+
+Groups of voters with different public laws (own epsilons, own tiers) and shares f_g of the voters are undone together.
+Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g^-1 A_g',
+
+    s_g = R_g^-1 A_g' (lambda + B)^-1 t,
+
+and no A_g needs an inverse of its own. kappa decides how good an estimate is, never what an interval promises: that
+holds for every population, by the largest bias |As - t|. (Derived here.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from rankdp.errors import Unsupported
+from rankdp.theory.estimators import PublicLaw, symmetric_basis
+from rankdp.theory.pair_laws import mirrored, pairs
+from rankdp.types import Floats, Longs
+
+_WORTH = 1.05  # times the least expected squared error: up to here the unbiased estimate is taken
+_EXACT = 1e-6  # of the target: the largest bias that is called none
+_LEAST_NOISE = 1e-6  # of a variance: any positive number leaves an estimate unbiased
+_SINGULAR = 1e-11  # times the largest singular value: of directions that are not heard
+_UNHEARD = 1e-9  # times the mean slope: a row that says nothing
+_LEAST_AGREEMENT = 1e-5
+MATRICES_UP_TO = 1000  # items: a law of m x m numbers is taken apart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Undone:
+    """What the rows of each group say: public numbers only."""
+
+    scores: list[Floats]
+    """By group: s, a function of the synthetic position(s)."""
+    weights: Floats
+    """By group: how much a row counts, 1 on average."""
+    bias: float
+    """The largest bias over all original positions, whatever the voters prefer."""
+    unbiased: bool
+    """Whether the bias is 0 up to rounding."""
+    error: float
+    """The expected root mean squared error."""
+    spread: float
+    """The root mean squared distance that true values are expected to have from their middle."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreement:
+    """What released rankings tell about kappa: chances of some values."""
+
+    kappa: Floats
+    chances: Floats
+
+    @property
+    def mean(self) -> float:
+        """The expected agreement."""
+        return float(self.kappa @ self.chances)
+
+    @classmethod
+    def told(cls, squares: float, items: int, voters: float, slope: float) -> Agreement:
+        """From how far the naive mean ranks lie from their middle.
+
+        With x_i the naive mean rank of item i among its n_i voters, less the middle rank and over the standard
+        deviation of a random rank, the sum of n_i x_i^2 has mean sum of 1 + kappa slope^2 (n_i - 1), and about its
+        multiple of a chi-squared law with items - 1 degrees of freedom. Before it is seen, kappa is as likely between
+        1e-5 and 1e-4 as between 0.1 and 1.
+
+        Parameters
+        ----------
+        squares
+            The sum of n_i x_i^2.
+        items
+            How many items there are.
+        voters
+            The mean of n_i.
+        slope
+            How much of a difference between true ranks the noise leaves of it.
+        """
+        kappa = np.geomspace(_LEAST_AGREEMENT, 1, 200)
+        scale = items * (1 + kappa * slope**2 * (voters - 1))
+        logs = -max(items - 1, 1) / 2 * (np.log(scale) + squares / scale)
+        chances = np.exp(logs - logs.max())
+        return cls(kappa, chances / chances.sum())
+
+
+class Family:
+    """The estimates of one target from groups of voters, by how much evidence there is.
+
+    Parameters
+    ----------
+    basis
+        The functions of positions that matter, in orthonormal columns.
+    laws
+        By group: the law of the noise on them; rows are original positions, columns synthetic ones.
+    shares
+        By group: its share of the voters.
+    target
+        The truth as a function of the original position(s), less its middle; one column for each number asked for.
+    exact
+        Whether the laws say all there is to know; otherwise the bias is unknown and any is possible.
+    """
+
+    def __init__(
+        self, basis: Floats, laws: Sequence[Floats], shares: Sequence[float], target: Floats, *, exact: bool = True
+    ) -> None:
+        self._basis, self._laws, self._shares, self._exact, self.target = basis, laws, shares, exact, target
+        self._largest, self._coordinates = float(np.abs(target).max()), basis.T @ target
+        self._svds = [np.linalg.svd(law) for law in laws]
+        self._known: dict[tuple[float, Agreement], Undone] = {}
+
+    def choose(self, voters: float, agreement: Agreement) -> Undone:
+        """The best estimate from so many voters (see above), or the unbiased one where it is within 5% of that."""
+        key = float(voters), agreement
+        if key not in self._known:
+            evidence = max(self._evidence(voters, agreement), 1 + 1 / self.slope)
+            scores, unbiased = self._solve(1 / evidence), False
+            most = _WORTH * self._error(scores, evidence, voters)
+            if self._unbiased is not None and self._error(self._unbiased, evidence, voters) <= most:
+                scores, unbiased = self._unbiased, True
+            expected = 1 + agreement.mean * (voters - 1)
+            self._known[key] = self._undone(scores, unbiased, self._error(scores, expected, voters), expected / voters)
+        return self._known[key]
+
+    def _evidence(self, voters: float, agreement: Agreement) -> float:
+        """The mean of 1 + kappa (n-1), weighed by one over the error of the better of counting and the unbiased one."""
+        evidence = 1 + agreement.kappa * (voters - 1)
+        counted = [self._coordinates] * len(self._laws)
+        once, twice = (self._error(counted, times, voters) for times in (1.0, 2.0))
+        least = once + (twice - once) * (evidence - 1)
+        if self._unbiased is not None:
+            least = np.minimum(least, self._error(self._unbiased, 1.0, voters))
+        weights = agreement.chances / np.maximum(least, 1e-300)
+        return float(weights @ evidence / weights.sum())
+
+    def only_unbiased(self) -> Undone:
+        """The unbiased estimate of least mean variance, at any price."""
+        if self._unbiased is None:
+            raise Unsupported("the noise cannot be undone: no function of synthetic positions has the right mean")
+        return self._undone(self._unbiased, True, self._error(self._unbiased, 1.0, 1.0), 1.0)
+
+    @cached_property
+    def slope(self) -> float:
+        """How much of the target's size is left when the synthetic rankings are counted as they stand."""
+        means = (law @ self._coordinates for law in self._laws)
+        sizes = [share * float(np.linalg.norm(mean)) for share, mean in zip(self._shares, means, strict=True)]
+        return sum(sizes) / float(np.linalg.norm(self._coordinates))
+
+    @cached_property
+    def _unbiased(self) -> list[Floats] | None:
+        if not self._exact:
+            return None
+        found = self._solve(0.0)
+        if len(found) > 1:  # once more for what rounding left
+            more = self._solve(0.0, -self._residual(found))
+            found = [one + other for one, other in zip(found, more, strict=True)]
+        left = np.abs(self._basis @ self._residual(found)).max()
+        return found if left <= _EXACT * self._largest else None
+
+    def _solve(self, ridge: float, target: Floats | None = None) -> list[Floats]:
+        """The module's formula for each group."""
+        target = self._coordinates if target is None else target
+        if len(self._svds) == 1:
+            left, sizes, right = self._svds[0]
+            gains = sizes / (sizes**2 + ridge * np.maximum(1 - sizes**2, 0) + (_SINGULAR * sizes[0]) ** 2)
+            return [right.T @ (gains[:, None] * (left.T @ target))]
+        gains_of = [sizes / np.maximum(1 - sizes**2, _LEAST_NOISE) for _, sizes, _ in self._svds]
+        information = np.zeros((len(target), len(target)))
+        for (left, sizes, _), gains, share in zip(self._svds, gains_of, self._shares, strict=True):
+            information += share * (left * (sizes * gains)) @ left.T
+        values, vectors = np.linalg.eigh(information)
+        heard = ridge + np.maximum(values, _SINGULAR * values[-1])
+        pulled = vectors @ ((vectors.T @ target) / heard[:, None])
+        return [
+            right.T @ (gains[:, None] * (left.T @ pulled))
+            for (left, _, right), gains in zip(self._svds, gains_of, strict=True)
+        ]
+
+    def _means(self, scores: Sequence[Floats]) -> list[Floats]:
+        return [law @ score for law, score in zip(self._laws, scores, strict=True)]
+
+    def _residual(self, scores: Sequence[Floats]) -> Floats:
+        parts = [share * mean for share, mean in zip(self._shares, self._means(scores), strict=True)]
+        return np.asarray(np.sum(parts, axis=0) - self._coordinates)
+
+    def _error(self, scores: Sequence[Floats], evidence: float, voters: float) -> float:
+        """The expected squared error: bias where voters agree as they do, and the variance of the noise."""
+        noise = sum(
+            share * float((score**2).sum() - (mean**2).sum())
+            for share, score, mean in zip(self._shares, scores, self._means(scores), strict=True)
+        )
+        bias = float((self._residual(scores) ** 2).sum())
+        return (evidence * bias + max(noise, 0.0)) / (voters * len(self._basis))
+
+    def _undone(self, scores: list[Floats], unbiased: bool, error: float, common: float) -> Undone:
+        """Each group's s scaled to one slope against the truth, so that rows of all groups can be averaged."""
+        size = float((self._coordinates**2).sum())
+        slopes = np.array([float((mean * self._coordinates).sum()) / size for mean in self._means(scores)])
+        slope = float(np.dot(self._shares, slopes))
+        heard = slopes > _UNHEARD * slope
+        factors = np.divide(slope, slopes, out=np.zeros_like(slopes), where=heard)
+        left = float(np.abs(self._basis @ self._residual(scores)).max()) if self._exact else self._largest
+        return Undone(
+            [self._basis @ score * factor for score, factor in zip(scores, factors, strict=True)],
+            np.where(heard, slopes, 0.0) / slope,
+            left,
+            unbiased,
+            math.sqrt(error),
+            math.sqrt(common * size / len(self._basis)),
+        )
+
+
+@lru_cache(maxsize=64)
+def pair_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
+    """Of "the first of a pair is preferred", less 1/2: functions of b1 < b2, in the order of ``pairs``.
+
+    Where the law of two positions is out of reach, the share of pairs kept in order is all that is used of it.
+    """
+    first, second = pairs(mechanisms[0].items)
+    target = np.full((len(first), 1), 0.5)
+    planes = [plane for mechanism in mechanisms if (plane := mechanism.pair_slopes()) is not None]
+    if len(planes) == len(mechanisms) and len(first) > 1:
+        basis, corner = np.linalg.qr(np.stack([np.ones(len(first)), second - first], axis=1))
+        return Family(basis, [corner @ plane @ np.linalg.inv(corner) for plane in planes], shares, target)
+    try:
+        matrices = [mechanism.pair_law().signed() for mechanism in mechanisms]
+    except Unsupported:
+        basis, _ = np.linalg.qr(np.stack([np.ones(len(first)), second - first], axis=1))
+        return Family(basis, [_summary(mechanism) for mechanism in mechanisms], shares, target, exact=False)
+    return _family(matrices, True, mirrored(mechanisms[0].items), 1, shares, target)
+
+
+def _summary(mechanism: PublicLaw) -> Floats:
+    """What becomes of the order of a pair: it keeps a part of its size, on average, and differs by so much about it.
+
+    Far pairs keep their order more often than near ones, about in proportion to the distance, whose standard deviation
+    is 0.7 times its mean.
+    """
+    kept = 2 * mechanism.expected_concordance() - 1
+    return np.array([[kept, 0.0], [min(0.7 * kept, 1 - kept), 0.0]])
+
+
+@lru_cache(maxsize=64)
+def rank_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
+    """Of the rank less the middle one; functions of the position.
+
+    Above 1,000 items the slope of the mean position is all that is used of a law, where no closed form says that it is
+    all there is.
+    """
+    items = mechanisms[0].items
+    target: Floats = (np.arange(items) - (items - 1) / 2)[:, None].astype(np.float64)
+    closed = [moments.values for mechanism in mechanisms if (moments := mechanism.unbiased_ranks()) is not None]
+    if len(closed) == len(mechanisms):
+        slopes = [1 / float(values[1] - values[0]) for values in closed]
+    elif items > MATRICES_UP_TO:
+        slopes = [2 * mechanism.expected_concordance() - 1 for mechanism in mechanisms]
+    else:
+        return _family(*_position_laws(mechanisms), np.arange(items)[::-1], -1, shares, target)
+    laws = [np.array([[slope]]) for slope in slopes]
+    return Family(target / np.linalg.norm(target), laws, shares, target, exact=bool(closed))
+
+
+@lru_cache(maxsize=64)
+def share_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
+    """Of "stands at position p", less 1/m, a column for each p."""
+    items = mechanisms[0].items
+    if items > MATRICES_UP_TO:
+        raise Unsupported(f"shares of positions are estimated for up to {MATRICES_UP_TO} items, got {items}")
+    return _family(*_position_laws(mechanisms), np.arange(items), 0, shares, np.eye(items) - 1 / items)
+
+
+def _position_laws(mechanisms: Sequence[PublicLaw]) -> tuple[list[Floats], bool]:
+    """The laws of a position, and whether they are exact."""
+    limits = [mechanism.position_law_up_to for mechanism in mechanisms]
+    exact = all(most is None or mechanisms[0].items <= most for most in limits)
+    return [mechanism.position_matrix() for mechanism in mechanisms], exact
+
+
+def _family(
+    matrices: Sequence[Floats], exact: bool, mirror: Longs, sign: int, shares: Sequence[float], target: Floats
+) -> Family:
+    """In the basis of what turning rankings upside down leaves alone (sign 1) or turns round (-1), if it does."""
+    bases = [symmetric_basis(matrix, mirror, sign) for matrix in matrices] if sign else []
+    small = bool(bases) and all(basis.shape[1] < len(mirror) for basis in bases)
+    basis = bases[0] if small else np.eye(len(mirror))
+    return Family(basis, [basis.T @ matrix @ basis for matrix in matrices], shares, target, exact=exact)
