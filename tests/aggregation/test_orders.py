@@ -11,7 +11,6 @@ from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.boards import METHODS
 from rankdp.aggregation.respondents import compare, required_voters
 from rankdp.cli import cli
-from rankdp.errors import InputError
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.kemeny import kemeny
 
@@ -79,7 +78,11 @@ def test_files(found, tmp_path, ending):
     aggregate_report(found, title="Drinks & <b>more</b>").write(path)
     content = path.read_bytes()
     if ending == ".csv":
-        assert content.decode().splitlines()[0].startswith("item,place,mean_rank,low,high,rank,rank_low,rank_high,naive,naive_place")
+        assert (
+            content.decode()
+            .splitlines()[0]
+            .startswith("item,place,mean_rank,low,high,rank,rank_low,rank_high,naive,naive_place")
+        )
     elif ending == ".json":
         said = json.loads(content)
         assert np.shape(said["win_rates"]["values"]) == (4, 4)

@@ -87,7 +87,11 @@ def how(estimate: Estimate) -> str:
     times, unit = (100, " points") if not unit else (1, unit)
     error = f"expected error {times * estimate.error:.2g}{unit}"
     if estimate.unbiased:
-        words = f"Unbiased: the public law of the noise is undone ({error})."
+        low, high = estimate.limits
+        outside = int(np.sum((estimate.values < low) | (estimate.values > high)))
+        words = f"Unbiased: the public law of the noise is undone ({error})." + (
+            f" Unbiased numbers may leave {low:g} to {high:g}, which is possible, and {outside:,} do; intervals do not."
+        ) * (outside > 0)
     else:
         words = (
             f"Shrunken: the noise is undone as far as so many voters are worth, so numbers are drawn to the middle, by "

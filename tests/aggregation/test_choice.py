@@ -1,0 +1,236 @@
+"""Aggregates that cannot be ruined: what is chosen, how well it does, what it says of itself; partial ballots."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import kendalltau
+from support import generator, seeded
+
+import rankdp
+from rankdp.aggregation.aggregate_report import aggregate_report, how
+from rankdp.cli import cli
+from rankdp.data.synthetic import town_poll
+from rankdp.mechanisms import mechanism
+from rankdp.mechanisms.registry import respondents_for_one, why
+
+pytestmark = pytest.mark.slow
+
+
+def cities(draw, voters=392, items=60, length=6):
+    """Lists of a few cities each, popular ones more often; Plackett and Luce."""
+    strength, fame = draw.normal(0, 1.2, items), np.exp(draw.normal(0, 1, items))
+    rows = np.array([draw.choice(items, length, replace=False, p=fame / fame.sum()) for _ in range(voters)])
+    rows = np.take_along_axis(rows, np.argsort(-(strength[rows] + draw.gumbel(size=rows.shape)), axis=1), axis=1)
+    padded = np.full((voters, items), -1, dtype=np.int32)
+    padded[:, :length] = rows
+    return rankdp.Rankings.from_orders(padded, [f"City {number}" for number in range(items)])
+
+
+def true_mean_ranks(poll):
+    ranks = np.where(poll.ranks() > 0, poll.ranks(), np.nan).astype(float)
+    return np.nanmean(ranks, axis=0)
+
+
+# -- the two ruined cases ----------------------------------------------------------------------------------------
+
+
+def test_lists_of_six_cities_at_epsilon_two(request):
+    """Mean ranks ran from -19 to 32 here, with Kendall's tau between 0.0 and 0.07 where naive counting has 0.6."""
+    poll = cities(generator(request))
+    truth = true_mean_ranks(poll)
+    taus, errors = [], []
+    bits = seeded(request)
+    for _ in range(5):
+        release = rankdp.privatize(poll, 2, listed_items_public=True, bits=bits)
+        found = rankdp.aggregate(release).mean_ranks
+        assert found.values.min() >= 1
+        assert found.values.max() <= 6
+        low, high = found.interval()
+        assert low.min() >= 1
+        assert high.max() <= 6
+        taus.append([kendalltau(one, truth).statistic for one in (found.values, found.naive)])
+        errors.append([np.mean((one - truth) ** 2) for one in (found.values, found.naive)])
+    chosen, naive = np.mean(taus, axis=0)
+    assert chosen > 0.5
+    assert chosen > naive - 0.05
+    ours, counted = np.mean(errors, axis=0)
+    assert ours < counted
+
+
+def test_five_items_at_epsilon_one(request):
+    """The choice was a mechanism from which nothing could be aggregated once epsilon was spent."""
+    poll = rankdp.Rankings.from_orders(_five(3000, generator(request)), list("abcde"))
+    release = rankdp.privatize(poll, 1, bits=seeded(request))
+    found = rankdp.aggregate(release)
+    truth = true_mean_ranks(poll)
+    assert np.abs(found.mean_ranks.values - truth).max() < 0.6
+    assert found.order("copeland")[0] == found.order("borda")[0] == poll.items[int(truth.argmin())]
+    # and the mechanism that was taken then says something now, with its bias
+    unhappy = rankdp.aggregate(rankdp.privatize(poll, 1, mechanism="optimal", bits=seeded(request)))
+    assert unhappy.win_rates.bias.max() < 0.5
+    assert np.isfinite(unhappy.win_rates.values).all()
+
+
+def _five(voters, draw):
+    orders = np.argsort(-(np.array([1.5, 0.7, 0.0, -0.6, -1.5]) + draw.gumbel(size=(voters, 5))), axis=1)
+    return [["abcde"[place] for place in row] for row in orders]
+
+
+@pytest.mark.parametrize(("items", "epsilon"), [(6, 2), (5, 1), (10, 2), (40, 2)])
+def test_the_choice_says_both_numbers(items, epsilon):
+    chosen = mechanism("auto", items, epsilon)
+    needed, sentence = respondents_for_one(chosen), why(chosen)
+    fewest = respondents_for_one(mechanism("auto", items, epsilon, objective="aggregate"))
+    assert needed is not None
+    assert needed <= 2 * fewest
+    assert f"{chosen.expected_concordance():.1%} and {needed:,.3g}" in sentence
+    assert "pairs kept in order and how many respondents" in sentence
+
+
+# -- how well it does --------------------------------------------------------------------------------------------
+
+
+def errors(orders, name, epsilon, voters, draw, bits, runs=10):
+    """Root mean squared errors of win rates and mean ranks: naive, unbiased, chosen."""
+    items = orders.shape[1]
+    off, squares = ~np.eye(items, dtype=bool), []
+    for _ in range(runs):
+        rows = orders[draw.choice(len(orders), voters, replace=False)]
+        places = np.argsort(rows, axis=1)
+        rates, ranks = (places[:, :, None] < places[:, None, :]).mean(axis=0), 1 + places.mean(axis=0)
+        out = rankdp.Rankings.from_orders(
+            mechanism(name, items, epsilon).sample(rows, bits), [str(item) for item in range(items)]
+        )
+        whole = rankdp.aggregate(out, name, epsilon, estimator="unbiased")
+        chosen = rankdp.aggregate(out, name, epsilon)
+        both = [(one.win_rates, one.mean_ranks) for one in (whole, chosen)]
+        squares.append(
+            [
+                [np.mean((rate - rates)[off] ** 2), np.mean((rank - ranks) ** 2)]
+                for rate, rank in (
+                    (both[0][0].naive, both[0][1].naive),
+                    (both[0][0].values, both[0][1].values),
+                    (both[1][0].values, both[1][1].values),
+                )
+            ]
+        )
+    return np.sqrt(np.mean(squares, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "voters"),
+    [("reinsertion", 1, 100), ("reinsertion", 2, 1000), ("kendall", 1, 1000), ("ulam", 1, 400), ("ulam", 4, 100)],
+)
+def test_chosen_is_as_good_as_the_better_one(name, epsilon, voters, request):
+    naive, unbiased, chosen = errors(town_poll(3000).orders, name, epsilon, voters, generator(request), seeded(request))
+    assert (chosen <= 1.05 * np.minimum(naive, unbiased)).all(), (naive, unbiased, chosen)
+
+
+def test_intervals_hold_for_strong_minorities_too(request):
+    """The population that naive counting gets wrong, with so few voters that the estimate is shrunken."""
+    wanted = 0.7
+    kinds = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]], dtype=np.int32)
+    rows = kinds[(generator(request).random(200 * 100) > wanted).astype(int)]
+    out = mechanism("kendall", 5, 1).sample(rows, seeded(request))
+    covered, shrunken = [], []
+    for start in range(0, len(rows), 100):
+        poll = rankdp.Rankings.from_orders(out[start : start + 100], list("abcde"))
+        rates = rankdp.aggregate(poll, "kendall", 1).win_rates
+        low, high = rates.interval()
+        assert low.min() >= 0
+        assert high.max() <= 1
+        covered.append(low[0, 1] <= wanted <= high[0, 1])
+        shrunken.append(not rates.unbiased)
+    assert np.mean(covered) >= 0.95
+    assert np.mean(shrunken) == 1
+
+
+def test_what_is_chosen_is_said(request):
+    poll = town_poll(2000)
+    few = rankdp.Rankings.from_orders(poll.orders[:40], poll.items)
+    bits = seeded(request)
+    plenty = aggregate_report(rankdp.aggregate(rankdp.privatize(poll, 8, bits=bits)))
+    scarce = aggregate_report(rankdp.aggregate(rankdp.privatize(few, "1/2", bits=bits)))
+    assert plenty.footer[1].startswith("Unbiased: the public law of the noise is undone (expected error ")
+    assert scarce.footer[1].startswith("Shrunken: the noise is undone as far as so many voters are worth")
+    assert not any("mostly noise" in words for words in plenty.warnings)
+    assert any("mostly noise" in words for words in scarce.warnings)
+    assert how(rankdp.aggregate(rankdp.privatize(poll, 8, bits=bits)).win_rates).count(" points") == 1
+
+
+# -- partial ballots on the command line -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory):
+    """Lists of one to three of a, b, c, and lists of x and y, which nothing connects with them."""
+    folder = tmp_path_factory.mktemp("partial")
+    poll, private = folder / "poll.csv", folder / "private.csv"
+    lists = ["a,b,c", "a,c,", "b,c,", "a,,", "x,y,"]
+    lines = [f"{voter},{lists[voter % 5]}" for voter in range(1000)]
+    poll.write_text("voter,rank_1,rank_2,rank_3\n" + "\n".join(lines) + "\n")
+    told = CliRunner().invoke(
+        cli, ["privatize", str(poll), str(private), "-e", "4", "--listed-items-public", "--rehearse", "3"]
+    )
+    assert told.exit_code == 0, told.output
+    return private
+
+
+@pytest.mark.parametrize(
+    ("method", "score", "order"),
+    [
+        ("borda", "win_share", ("ax", "b", "cy")),
+        ("copeland", "majorities", ("a", "bx", "yc")),
+        ("bradley-terry", "log_strength", ("ax", "b", "cy")),
+        ("kemeny", "kemeny_place", ("a", "b", "c")),
+    ],
+)
+def test_partial_ballots(partial, method, score, order):
+    told = CliRunner().invoke(cli, ["aggregate", str(partial), "--method", method, "--json"])
+    assert told.exit_code == 0, told.output
+    said = json.loads(told.stdout)
+    assert (said["voters"], said["left_out"]) == (800, 200)
+    assert "200 lists of one item are left out: one item has no order." in said["warnings"]
+    rows = {row["item"]: row for row in said["items"]}
+    assert sorted(rows) == list("abcxy")
+    best = [min(rows[item]["place"] for item in items) for items in order]
+    assert best == sorted(best)
+    for row in rows.values():
+        value = min(row[score], 1) if method == "borda" else row[score]  # an unbiased share may leave [0, 1]
+        assert row["low"] <= value <= row["high"]
+        assert 1 <= row["rank_low"] <= row["rank_high"] <= 5
+    words = " ".join(said["warnings"])
+    if method == "bradley-terry":
+        assert "No list connects these 2 parts, strengths compare within a part only: a, b, c | x, y." in words
+        assert rows["x"]["rank_low"] == 1
+    elif method != "borda":
+        assert "6 of 10 pairs of items are listed together by nobody and count as even." in words
+    shown = CliRunner().invoke(cli, ["aggregate", str(partial), "--method", method])
+    assert shown.exit_code == 0, shown.output
+    assert "rank interval" in shown.stdout
+
+
+def test_bradley_terry_intervals_cover(request):
+    """Strengths of items that partial lists compare, through noise that is undone."""
+    strength, draw, bits, covered = np.array([1.0, 0.3, -0.3, -1.0]), generator(request), seeded(request), []
+    for _ in range(60):
+        rows = np.argsort(-(strength + draw.gumbel(size=(900, 4))), axis=1)
+        lists = [[f"item {item}" for item in row if item != voter % 4] for voter, row in enumerate(rows.tolist())]
+        poll = rankdp.Rankings.from_orders(lists, [f"item {item}" for item in range(4)])
+        release = rankdp.privatize(poll, 4, mechanism="reinsertion", listed_items_public=True, bits=bits)
+        board = rankdp.aggregate(release).board("bradley-terry").leaderboard
+        place = [int(item[-1]) for item in board.items]
+        covered.append((board.low <= strength[place]) & (strength[place] <= board.high))
+    assert 0.9 < np.mean(covered) < 0.995
+
+
+def test_an_item_that_stands_alone_has_no_score():
+    poll = rankdp.Rankings.from_orders([["a", "b"], ["b", "a"], ["c"]] * 5, list("abc"))
+    found = rankdp.aggregate(poll, "reinsertion", 1)
+    for method in ("borda", "bradley-terry"):
+        assert np.isnan(found.scores(method)[2])
+        assert found.order(method)[-1] == "c"
+        assert found.board(method).leaderboard.rank_low[-1] == 1
+    assert aggregate_report(found).tables[0].rows[-1][2] == "–"
