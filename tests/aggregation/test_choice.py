@@ -198,7 +198,7 @@ def test_partial_ballots(partial, method, score, order):
     best = [min(rows[item]["place"] for item in items) for items in order]
     assert best == sorted(best)
     for row in rows.values():
-        value = min(row[score], 1) if method == "borda" else row[score]  # an unbiased share may leave [0, 1]
+        value = min(max(row[score], 0), 1) if method == "borda" else row[score]  # an unbiased share may leave [0, 1]
         assert row["low"] <= value <= row["high"]
         assert 1 <= row["rank_low"] <= row["rank_high"] <= 5
     words = " ".join(said["warnings"])
