@@ -1,4 +1,4 @@
-"""The results of a survey: the unbiased aggregate of its answers, with shared ranks, made when somebody looks."""
+"""The results of a survey: the aggregate of its answers, with shared ranks, made when somebody looks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import dataclasses
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
-from rankdp.errors import Unsupported
 from rankdp.privacy.release import Release
 from rankdp.report.document import Report, Table
 from rankdp.web.survey_database import Survey, SurveyDatabase
@@ -38,23 +34,15 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
     """
     count = len(release.value)
     words = [f"{count:,} answers. {3 * count:,} more would make the intervals half as long."]
-    try:
-        report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
-    except Unsupported as refusal:
-        return _naive_report(survey, release, str(refusal))
-    low, high = (np.array([record[end] for record in report.records]) for end in ("low", "high"))
-    better = (high[None, :] < low[:, None]).sum(axis=1)
-    records = [
-        {**record, "rank": 1 + int(ahead), "answers": count}
-        for record, ahead in zip(report.records, better, strict=True)
-    ]
+    report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
+    records = [{**record, "answers": count} for record in report.records]
     rows = [
         [
             str(record["rank"]),
             record["item"],
             f"{record['mean_rank']:.2f}",
             f"{record['low']:.2f} … {record['high']:.2f}",
-            f"{record['naive_mean_rank']:.2f}",
+            f"{record['naive']:.2f}",
         ]
         for record in records
     ]
@@ -67,26 +55,6 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
         tables=[Table(heads, rows, texts=2)],
         words=words,
         footer=["Items share a rank as long as their intervals overlap.", *report.footer],
-    )
-
-
-def _naive_report(survey: Survey, release: Release[Rankings], reason: str) -> Report:
-    """Mean places of the answers as they came, for noise that cannot be undone: an order, without intervals."""
-    count = len(release.value)
-    places = release.value.ranks().mean(axis=0)
-    records: list[dict[str, Any]] = [
-        {"item": survey.items[item], "place": place, "naive_mean_rank": float(places[item]), "answers": count}
-        for place, item in enumerate(np.argsort(places, kind="stable").tolist(), 1)
-    ]
-    rows = [[str(record["place"]), record["item"], f"{record['naive_mean_rank']:.2f}"] for record in records]
-    return Report(
-        title=survey.title,
-        records=records,
-        facts=lambda: {"survey": survey.id, "answers": count, "items": records},
-        tables=[Table(["", "item", "mean place in the answers"], rows, texts=2)],
-        words=[f"{count:,} answers."],
-        warnings=[f"These are the synthetic answers as they came, which draws all items together: {reason}."],
-        release=Release(None, release.guarantee, release.provenance),
     )
 
 
