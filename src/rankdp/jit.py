@@ -1,27 +1,59 @@
-"""How rankdp compiles its kernels: on their first call, cached on disk, without holding the GIL, with a notice.
+"""How rankdp runs its kernels: compiled on their first call, cached on disk, without holding the GIL, with a notice.
 
-Numba itself is imported by the first call of a kernel, so that modules with kernels are as quick to import as others.
+Compiling takes a second or two the first time, and loading Numba half a second every time. So a kernel that states its
+``effort``, about how many microseconds Python needs for an entry of its arrays, is interpreted until that would have
+taken ``PATIENCE``: the same source, and on integers the same result.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
-from typing import Any, TypeVar, cast
+from functools import cached_property, partial, update_wrapper
+from types import FunctionType
+from typing import Any, TypeVar, cast, overload
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
+PATIENCE = 250_000
+"""Microseconds for which a kernel is interpreted before it is compiled."""
 
-def kernel(function: Kernel) -> Kernel:
-    """Compile ``function`` on its first call and keep the machine code beside the source (or in the user's cache)."""
-    return cast(Kernel, _Kernel(function))
+
+@overload
+def kernel(function: Kernel) -> Kernel: ...
+@overload
+def kernel(*, effort: float) -> Callable[[Kernel], Kernel]: ...
+def kernel(function: Kernel | None = None, *, effort: float = math.inf) -> Any:
+    """Compile ``function`` when it is called and keep the machine code beside the source (or in the user's cache)."""
+    return partial(_Kernel, effort=effort) if function is None else _Kernel(function, effort)
 
 
 class _Kernel:
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    known: dict[Any, _Kernel] = {}  # noqa: RUF012 - by its code; all kernels share it
+
+    def __init__(self, function: Callable[..., Any], effort: float) -> None:
+        self._function, self._effort, self._spent = cast(FunctionType, function), effort, 0.0
+        self.known[self._function.__code__] = self
         update_wrapper(self, function)
+
+    def _called(self) -> dict[str, _Kernel]:
+        """The kernels that the function calls, by the names it has for them; compiled ones are dispatchers there."""
+        names = self._function.__globals__
+        found = {}
+        for name in self._function.__code__.co_names:
+            used = names.get(name)
+            source = getattr(used, "py_func", None)
+            inner = used if isinstance(used, _Kernel) else source and self.known.get(source.__code__)
+            if inner:
+                found[name] = inner
+        return found
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The function as Python runs it, calling plain functions."""
+        names = {**self._function.__globals__, **{name: inner.plain for name, inner in self._called().items()}}
+        return FunctionType(self._function.__code__, names, self._function.__name__, self._function.__defaults__)
 
     @cached_property
     def compiled(self) -> Any:
@@ -29,13 +61,18 @@ class _Kernel:
         import numba
 
         _give_notice()
-        names = self._function.__globals__
-        for name in self._function.__code__.co_names:
-            if isinstance(called := names.get(name), _Kernel):
-                names[name] = called.compiled
+        for name, inner in self._called().items():
+            self._function.__globals__[name] = inner.compiled
         return numba.njit(cache=True, nogil=True, error_model="numpy")(self._function)
 
     def __call__(self, *arguments: Any) -> Any:
+        if "compiled" not in self.__dict__:
+            self._spent += self._effort * sum(getattr(argument, "size", 1) for argument in arguments)
+            if self._spent <= PATIENCE:
+                import numpy as np
+
+                with np.errstate(all="ignore"):  # unsigned integers wrap round, as they do when compiled
+                    return self.plain(*arguments)
         return self.compiled(*arguments)
 
 

@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 from support import Scripted, assert_law, generator, inversions, longest_increasing, seeded
 
+from rankdp import jit
 from rankdp.mechanisms.rankings import sampling_kernels as kernels
 from rankdp.mechanisms.rankings.contract import rows_from_halves
 from rankdp.mechanisms.rankings.ulam import _partitions, _Shapes, _tableaux
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.permutations import places as lexicographic_places
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """However small the work: tests/test_jit.py shows that the interpreted loops do the same."""
+    monkeypatch.setattr(jit, "PATIENCE", -1)
 
 
 def insert_plainly(orders, behind):

@@ -15,6 +15,7 @@ same probability, and what is kept is a function of the voter's own rows.
 
 from __future__ import annotations
 
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,6 +60,8 @@ _FOLD_ROWS = 1 << 25
 _BLOCK_ROWS = 1 << 19  # of voters that are bounded together, in a processor's caches
 _MOST_THREADS = 8
 _NAMED = 16
+_FEW_ROWS = 1 << 17
+_FEW_COMBINATIONS = 1 << 15
 _NONE = np.empty(0, np.int64)
 
 Codes = tuple[Ints, Ints]
@@ -154,10 +157,9 @@ class _Rows:
             if self._rules.per_voter is not None:
                 voters = _ids(batch.column(columns.voter))
                 missing = voters.is_null().to_numpy(zero_copy_only=False)
-            contents = np.empty(batch.num_rows, np.int64)
-            worst = judge(*left, *right, *outcome, weights, missing, items, contents)
+            contents = _contents(left, right, outcome, weights, missing, items)
             self.rows += batch.num_rows
-            if worst < 0:
+            if contents.min() < 0:
                 self._note(contents, file, start, batch)
                 if self.refused:
                     return
@@ -191,7 +193,31 @@ def _ids(array: Any) -> Any:
     return pc.if_else(pc.is_in(texts, pa.array(sorted(MISSING))), pa.scalar(None, pa.string()), texts)
 
 
-@kernel
+def _contents(left: Codes, right: Codes, outcome: Codes, weights: Longs, voterless: Flags, items: int) -> Longs:
+    """Each row's content, or minus its first problem.
+
+    Few rows of few names are looked up in a table of what every combination of their cells means, which needs no
+    compiled code.
+    """
+    cells = [left, right, outcome] if len(outcome[0]) else [left, right]
+    shape = [len(meaning) for _, meaning in cells]
+    if len(left[0]) > _FEW_ROWS or math.prod(shape) > _FEW_COMBINATIONS:
+        contents = np.empty(len(left[0]), np.int64)
+        judge(*left, *right, *outcome, weights, voterless, items, contents)
+        return contents
+    codes: list[Ints] = [np.ascontiguousarray(grid.ravel(), np.int32) for grid in np.indices(shape)]
+    table = np.empty(math.prod(shape), np.int64)
+    said = (codes[2], outcome[1]) if len(codes) == 3 else outcome
+    judge(codes[0], left[1], codes[1], right[1], *said, _NONE, np.empty(0, np.bool_), items, table)
+    found = table[np.ravel_multi_index([given % size for (given, _), size in zip(cells, shape, strict=True)], shape)]
+    if len(weights):
+        found[(weights < 0) & (found != -1)] = -2
+    if len(voterless):
+        found[voterless & (found != -1) & (found != -2)] = -3
+    return found
+
+
+@kernel(effort=1)
 def judge(
     left: Ints,
     left_items: Ints,
@@ -203,9 +229,8 @@ def judge(
     voterless: Flags,
     items: int,
     contents: Longs,
-) -> int:
-    """Write each row's content, or minus its first problem; the smallest number written."""
-    worst = 0
+) -> None:
+    """Write each row's content, or minus its first problem."""
     for row in range(len(left)):
         i, j = int(left_items[left[row]]), int(right_items[right[row]])
         verdict = int(outcomes[outcome[row]]) if len(outcome) else FIRST
@@ -233,11 +258,9 @@ def judge(
             elif len(voterless) and voterless[row]:
                 content = -3
         contents[row] = content
-        worst = min(worst, content)
-    return worst
 
 
-@kernel
+@kernel(effort=0.3)
 def tally(contents: Longs, weights: Longs, table: Longs) -> None:
     """table[content] += weight, for every row without a problem."""
     for row in range(len(contents)):

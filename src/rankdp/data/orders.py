@@ -30,7 +30,7 @@ from rankdp.types import Ints, Longs
 Ties = Literal["refuse", "listed", "random"]
 """Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
 
-LARGE = 100_000
+LARGE = 1 << 20
 
 _CHOICES = (
     Setting("ties", "listed"),

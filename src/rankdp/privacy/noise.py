@@ -211,7 +211,7 @@ def _find(word: Any, start: int, size: int, cuts: Words, guides: Ints) -> Any:
     return cell
 
 
-@kernel
+@kernel(effort=1.5)
 def look_up_stages(
     words: Words,
     draws: Ints,

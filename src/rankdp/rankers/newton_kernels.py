@@ -17,7 +17,7 @@ WIDE = 700.0
 """Up to here exp(theta) neither overflows nor loses digits, and a share is one division: x_i / (x_i + x_j)."""
 
 
-@kernel
+@kernel(effort=1)
 def largest(vector: Floats) -> float:
     """The largest size of an entry."""
     size = 0.0
@@ -26,7 +26,7 @@ def largest(vector: Floats) -> float:
     return size
 
 
-@kernel
+@kernel(effort=1.5)
 def expected_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats, weights: Floats) -> tuple[Any, Any]:
     """Expected wins and the diagonal of their derivative; each pair's weight n p (1-p) into ``weights``."""
     wide = largest(theta) > WIDE
@@ -80,7 +80,7 @@ def _add(sums: Floats, rests: Floats, i: Any, value: float) -> None:
     sums[i] = new
 
 
-@kernel
+@kernel(effort=4)
 def careful_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats) -> tuple[Any, Any, Any]:
     """Expected wins as the sum of two vectors, summed with compensation, and the comparisons of each item."""
     wide = largest(theta) > WIDE
@@ -112,7 +112,7 @@ def _dot(left: Floats, right: Floats) -> float:
     return total
 
 
-@kernel
+@kernel(effort=20)
 def conjugate_gradients(
     starts: Longs,
     second: Ints,

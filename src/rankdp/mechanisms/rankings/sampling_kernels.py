@@ -26,7 +26,7 @@ _RANGE = np.uint64(1 << 32)
 _THIRTY_TWO = np.uint64(32)
 
 
-@kernel
+@kernel(effort=0.5)
 def insert_short(orders: Ints, behind: Ints, out: Ints) -> None:
     """Rebuild rows of at most 16 items; the t-th item leaves behind[t-1] of the earlier ones behind it.
 
@@ -56,7 +56,7 @@ def _select(word: Any, index: Any) -> Any:
     return byte + np.uint64(_SELECT_IN_BYTE[(left << np.uint64(8)) | ((word >> byte) & np.uint64(255))])
 
 
-@kernel
+@kernel(effort=3)
 def insert_long(orders: Ints, behind: Ints, out: Ints) -> None:
     """The same for any length in O(m log m): from the last item to the first, each takes its place among those free.
 
@@ -93,7 +93,7 @@ def insert_long(orders: Ints, behind: Ints, out: Ints) -> None:
             out[u, 64 * (at - leaves) + np.int64(bit)] = orders[u, t]
 
 
-@kernel
+@kernel(effort=0.3)
 def permute(orders: Ints, permutations: Ints, cells: Longs, out: Ints) -> None:
     """out[u, j] = orders[u, permutations[cells[u], j]]."""
     rows, items = orders.shape
@@ -118,7 +118,7 @@ def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, 
     return -1, cursor
 
 
-@kernel
+@kernel(effort=0.5)
 def reinsert(orders: Ints, taken: Longs, halves: NDArray[np.uint32], out: Ints) -> tuple[int, int]:
     """Take ``taken[u]`` random items out of row u and put them back one by one at random places, in O(m).
 
@@ -176,7 +176,8 @@ def _random_tableau(shape: Ints, halves: NDArray[np.uint32], cursor: int, rows: 
     ``shape`` up.
     """
     items = len(rows)
-    tall[:] = 0
+    for column in range(items):
+        tall[column] = 0
     for row in range(len(shape)):
         for column in range(shape[row]):
             tall[column] += 1
@@ -207,7 +208,7 @@ def _random_tableau(shape: Ints, halves: NDArray[np.uint32], cursor: int, rows: 
     return cursor
 
 
-@kernel
+@kernel(effort=2)
 def permutations_of_shapes(
     orders: Ints, shapes: Ints, halves: NDArray[np.uint32], out: Ints, sizes: Longs
 ) -> tuple[int, int]:
@@ -227,18 +228,22 @@ def permutations_of_shapes(
     cursor = 0
     for u in range(rows):
         begun = cursor
-        shape[:] = shapes[u, :height]
+        for row in range(height):
+            shape[row] = shapes[u, row]
         cursor = _random_tableau(shape, halves, cursor, first, tall)
         if cursor < 0:
             return u, begun
         if given:
-            second[:] = shapes[u, height:]
+            for entry in range(items):
+                second[entry] = shapes[u, height + entry]
         else:
-            shape[:] = shapes[u]
+            for row in range(height):
+                shape[row] = shapes[u, row]
             cursor = _random_tableau(shape, halves, cursor, second, tall)
             if cursor < 0:
                 return u, begun
-        shape[:] = 0
+        for row in range(height):
+            shape[row] = 0
         for entry in range(items):
             tableau[first[entry], shape[first[entry]]] = entry
             shape[first[entry]] += 1
