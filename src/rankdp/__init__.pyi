@@ -14,6 +14,7 @@ from rankdp.aggregation.estimates import Aggregate as Aggregate
 from rankdp.aggregation.estimates import aggregate as aggregate
 from rankdp.aggregation.estimates import aggregate_file as aggregate_file
 from rankdp.aggregation.respondents import required_voters as required_voters
+from rankdp.data.ballots import Ballots as Ballots
 from rankdp.data.comparisons import Comparisons as Comparisons
 from rankdp.data.rankings import Rankings as Rankings
 from rankdp.errors import BudgetExceeded as BudgetExceeded
@@ -30,12 +31,15 @@ from rankdp.privacy.bits import SeededBits as SeededBits
 from rankdp.privacy.guarantee import Guarantee as Guarantee
 from rankdp.privacy.ledger import Ledger as Ledger
 from rankdp.privacy.release import Release as Release
+from rankdp.publish.elections import elect as elect
 from rankdp.publish.privatize import privatize as privatize
 from rankdp.publish.privatize import privatize_file as privatize_file
 from rankdp.publish.rank import rank as rank
 from rankdp.publish.scores import privatize_scores as privatize_scores
 from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
 from rankdp.publish.synthetic_ballots import synthetic_ballots as synthetic_ballots
+from rankdp.publish.synthetic_ballots import synthetic_ballots_file as synthetic_ballots_file
 from rankdp.report.board_report import write_board as write_board
+from rankdp.report.election_report import write_election as write_election
 from rankdp.version import __version__ as __version__
 from rankdp_papers.reproduction import reproduce as reproduce

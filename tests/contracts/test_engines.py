@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rankdp.data.ballots import Ballots
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
@@ -344,3 +345,64 @@ def test_real_tables(data_directory, engine, name):
     assert there.diagnostics() == here.diagnostics()
     assert there.count() == here.count()
     assert there.bound(7).count().halves.sum() == here.bound(7).count().halves.sum()
+
+
+WIDE = pa.table({"rank_1": ["tea", "9", " tea", "tea"], "rank_2": ["9", "tea", "9", None], "count": [3, 0, 2, 1]})
+LONG = pa.table(
+    {
+        "voter": ["v", "v", "w", "w", "x", "x", "y"],
+        "candidate": ["tea", "milk", "tea", "milk", "milk", "tea", "tea"],
+        "rank": [1, 2, 1, 2, 1, 1, 1],
+    }
+)
+
+
+@pytest.mark.parametrize(("engine", "table"), list(on_engines([(WIDE,), (LONG,)], few=2)), indirect=["engine"])
+def test_ballots_are_the_same_on_every_engine(engine, table):
+    here, there = Ballots.from_frame(table), Ballots.from_frame(table, engine=engine)
+    assert there.items == here.items
+    for one, other in zip(
+        (here.orders, here.tied, here.weights), (there.orders, there.tied, there.weights), strict=True
+    ):
+        assert np.array_equal(one, other)
+    assert here.count == (6 if table is WIDE else 4)
+    assert np.array_equal(here.margins(), there.margins())
+
+
+def test_ballots_in_duckdb(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis", reason="Ibis is not installed")
+    path = tmp_path / "votes.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("wide", WIDE)
+        connection.execute("create table ballots as select * from wide")
+    pq.write_table(WIDE, tmp_path / "votes.parquet")
+    pa.csv.write_csv(WIDE, tmp_path / "votes.csv")
+    here = Ballots.from_frame(WIDE)
+    readings = [
+        Ballots.read(path, table="ballots"),
+        Ballots.read(tmp_path / "votes.parquet", engine="duckdb"),
+        Ballots.read(tmp_path / "votes.csv", engine="duckdb"),
+    ]
+    with duckdb.connect(str(path)) as connection:
+        readings.append(Ballots.of(connection, table="ballots"))
+        for there in readings:
+            assert np.array_equal(there.centred_borda(), here.centred_borda())
+            assert np.array_equal(there.orders, here.orders)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"rank_1": ["a"], "rank_2": ["a"]}, "'a'"),
+        ({"rank_1": ["a"], "rank_2": ["b"], "count": [1.5]}, "a weight must be a whole number"),
+        ({"voter": ["v", "v"], "rank_1": ["a", "b"]}, "2 ballots come from 1 voters"),
+        ({"voter": ["v", "v"], "item": ["a", "a"], "rank": [1, 2]}, "voter 'v' lists 'a' more than once"),
+        ({"voter": ["v", None], "item": ["a", "b"], "rank": [1, 2]}, "no voter or no item"),
+        ({"rank_1": pa.array([], pa.string())}, "there are no ballots"),
+    ],
+)
+def test_bad_ballots_on_an_engine_are_refused(table, words):
+    pytest.importorskip("ibis", reason="Ibis is not installed")
+    with pytest.raises(InputError, match=words):
+        Ballots.from_frame(pa.table(table), engine="duckdb")

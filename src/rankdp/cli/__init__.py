@@ -19,6 +19,7 @@ from rankdp.cli.attack import attack
 from rankdp.cli.audit import audit
 from rankdp.cli.budget import budget
 from rankdp.cli.demo import demo
+from rankdp.cli.elect import elect
 from rankdp.cli.learn import learn
 from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
@@ -57,7 +58,7 @@ def cli() -> None:
     """Publish rankings without publishing the people behind them."""
 
 
-for command in (privatize, rank, scores, survey, aggregate, learn, plan, budget, audit, attack, demo):
+for command in (privatize, rank, elect, scores, survey, aggregate, learn, plan, budget, audit, attack, demo):
     cli.add_command(speaking(command))
 
 

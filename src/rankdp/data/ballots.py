@@ -17,38 +17,31 @@ A truncated or tied ballot so adds the average of what its strict completions wo
 from __future__ import annotations
 
 import os
-from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rankdp.checks import whole
-from rankdp.data.columns import Columns, check_names, first_known, recognise
+from rankdp.data.ballot_tables import Part, ballot_parts, refuse_repeated, whole_weights
 from rankdp.data.comparisons import listed_items
 from rankdp.data.files import PREFLIB
 from rankdp.data.formats.preflib import counted_orders
-from rankdp.data.frames import long_entries, wide_batches
-from rankdp.data.orders import orders_from_long
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import Known, encode, in_a_sentence, natural
-from rankdp.data.vote_columns import MOST_WEIGHT, WEIGHT_NAMES, weight_of
-from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.data.tables import natural
+from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
 if TYPE_CHECKING:
+    from rankdp.data.engines import OnEngine
     from rankdp.data.vote_files import Table
 
 SHARES = 720_720
 """The units of one vote. Every number up to 16 divides it, so that so many tied candidates share a vote exactly."""
 MOST_BALLOTS = 10**12
 """So that counts in units fit 64-bit integers."""
-
-Part = tuple[Ints, Flags | None, Longs]
-"""Orders, which of their places are tied with the one before, and how often each was cast."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,8 +75,8 @@ class Ballots:
         Parameters
         ----------
         source
-            Ballots (returned as they are), Rankings, a path (`read`), lists of names (`from_orders`) or a frame
-            (`from_frame`).
+            Ballots (returned as they are), Rankings, a path (`read`), lists of names (`from_orders`), a frame
+            (`from_frame`), or an Ibis table or a connection (`from_table`).
         **options
             The options of the method that is called.
         """
@@ -95,6 +88,8 @@ class Ballots:
             return cls.from_rankings(source)
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source, **options)
+        if type(source).__module__.partition(".")[0] == "ibis" or "table" in options:
+            return cls.from_table(source, **options)
         return (cls.from_orders if isinstance(source, (list, tuple)) else cls.from_frame)(source, **options)
 
     @classmethod
@@ -107,7 +102,7 @@ class Ballots:
             Complete or partial rankings, at most one of each voter.
         """
         if rankings.voters is not None:
-            _refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
+            refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
         ones = np.ones(len(rankings), np.int64)
         return cls._counted(rankings.items, [(rankings.orders, None, ones)])
 
@@ -130,7 +125,7 @@ class Ballots:
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        ballots = cls._counted(rankings.items, [(rankings.orders, None, _weights(cast, "weights, row {}".format))])
+        ballots = cls._counted(rankings.items, [(rankings.orders, None, whole_weights(cast, "weights, row {}".format))])
         return replace(ballots, items_from_data=items is None)
 
     @classmethod
@@ -141,8 +136,10 @@ class Ballots:
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        table: str | None = None,
+        engine: Any = "auto",
     ) -> Self:
-        """Ballots in a PrefLib file (.soc, .soi, .toc, .toi), or in CSV or Parquet files, wide or long.
+        """Ballots in a PrefLib file (.soc, .soi, .toc, .toi), in CSV or Parquet files, wide or long, or in DuckDB's.
 
         Parameters
         ----------
@@ -153,14 +150,16 @@ class Ballots:
         voter_column, weight_column
             The columns of the voter (who has one ballot) and of the number of equal ballots that a row of a wide table
             stands for, where their names are not the usual ones.
+        table
+            The table of a ``.duckdb`` file.
+        engine
+            Who puts equal ballots of a table together: "auto" or "process" (this process), "duckdb", or an Ibis
+            backend.
         """
         name = os.fspath(path)
-        listed = None if items is None else listed_items(items)
         kind = Path(name).suffix.lower().removeprefix(".")
         if kind not in PREFLIB:
-            from rankdp.data.vote_files import find_files
-
-            return cls._of_table(find_files(name), listed, voter_column, weight_column)
+            return cls._on(_opened(name, table, engine), items, voter_column, weight_column)
         if voter_column or weight_column:
             raise InputError(
                 f"{name}: ",
@@ -169,7 +168,7 @@ class Ballots:
                 Setting("weight_column"),
                 " are for tables, and a PrefLib file has no columns",
             )
-        known, counted = counted_orders(name, kind, listed)
+        known, counted = counted_orders(name, kind, None if items is None else listed_items(items))
         weights = np.array([count for count, _ in counted], np.int64)
         orders = np.full((len(counted), len(known.items)), -1, np.int32)
         tied = np.zeros(orders.shape, np.bool_)
@@ -187,6 +186,7 @@ class Ballots:
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        engine: Any = "auto",
     ) -> Self:
         """Ballots in a table in memory: pandas, Polars, PyArrow or a DuckDB relation.
 
@@ -194,39 +194,54 @@ class Ballots:
         ----------
         frame
             The table, wide or long.
+        items, voter_column, weight_column, engine
+            As for `read`.
+        """
+        if engine in ("auto", "process"):
+            from rankdp.data.vote_files import Frame
+
+            return cls._on(Frame(frame), items, voter_column, weight_column)
+        from rankdp.data.engines import frame_on
+
+        return cls._on(frame_on(frame, engine), items, voter_column, weight_column)
+
+    @classmethod
+    def from_table(
+        cls,
+        source: Any,
+        table: str | None = None,
+        *,
+        items: Iterable[Any] | str | os.PathLike[str] | None = None,
+        voter_column: str | None = None,
+        weight_column: str | None = None,
+    ) -> Self:
+        """Ballots in a table of a database, equal ones counted there.
+
+        Parameters
+        ----------
+        source
+            An Ibis table expression, or an Ibis or DuckDB connection.
+        table
+            The name of the table, where `source` is a connection.
         items, voter_column, weight_column
             As for `read`.
         """
-        from rankdp.data.vote_files import Frame
+        from rankdp.data.engines import open_table
 
-        listed = None if items is None else listed_items(items)
-        return cls._of_table(Frame(frame), listed, voter_column, weight_column)
+        return cls._on(open_table(source, table), items, voter_column, weight_column)
 
     @classmethod
-    def _of_table(
-        cls, table: Table, items: Iterable[Any] | None, voter_column: str | None, weight_column: str | None
-    ) -> Self:
-        names = list(table.kinds)
-        check_names(names, table.what, voter_column=voter_column, weight_column=weight_column)
-        weight = weight_column or first_known(names, WEIGHT_NAMES, {voter_column})
-        columns = recognise([name for name in names if name != weight], table.what, voter_column)
-        known = Known.start(items, table.declared_items)
-        with in_a_sentence(table.what):
-            if columns.layout == "long":
-                if weight is not None:
-                    raise Unsupported(
-                        f"{table.what}: the column {weight!r} would give ballots weights, which a table with a row per "
-                        "voter and candidate does not have: use a row per ballot"
-                    )
-                parts = [_long_part(table, columns, known)]
-            else:
-                parts = list(_wide_parts(table, columns, weight, known))
+    def _on(cls, held: Table | OnEngine, items: Any, voter_column: str | None, weight_column: str | None) -> Self:
+        listed = None if items is None else listed_items(items)
+        known, parts = ballot_parts(held, listed, voter_column, weight_column)
         ballots = cls._counted(known.items, parts, sort_items=not known.declared)
         return replace(ballots, items_from_data=not known.declared)
 
     @classmethod
     def _counted(cls, items: tuple[str, ...], parts: Sequence[Part], sort_items: bool = False) -> Self:
         """Put equal ballots together; the candidates of a tie are listed as in ``items``."""
+        if not sum(len(weights) for _, _, weights in parts):
+            raise InputError("there are no ballots; at least one is needed")
         if len(items) < 2:
             raise InputError(f"an election needs at least 2 candidates, got {len(items)}")
         orders, tied, weights = _stacked(parts, len(items))
@@ -325,74 +340,16 @@ def _stacked(parts: Sequence[Part], m: int) -> tuple[Ints, Flags, Longs]:
     return orders, tied, np.concatenate([weights for _, _, weights in parts]) if parts else np.empty(0, np.int64)
 
 
-def _weights(cells: Sequence[Any], where: Any) -> Longs:
-    """Whole weights, or a sentence; ``where`` tells a row, counted from 1."""
-    weights = [weight_of(cell, MOST_WEIGHT) for cell in cells]
-    if -1 in weights:
-        row = weights.index(-1)
-        raise InputError(
-            f"{where(row + 1)}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, got {cells[row]!r}"
-        )
-    return np.array(weights, np.int64)
+def _opened(name: str, table: str | None, engine: Any) -> Table | OnEngine:
+    """Files other than PrefLib's, in process or on an engine."""
+    if name.endswith((".duckdb", ".ddb")) or table is not None:
+        from rankdp.data.engines import duckdb_file
 
+        return duckdb_file(name, table)
+    if engine in ("auto", "process"):
+        from rankdp.data.vote_files import find_files
 
-def _refuse_repeated(voters: int, rows: int, what: str) -> None:
-    if voters < rows:
-        raise InputError(
-            f"{what}: {rows:,} ballots come from {voters:,} voters, and an election counts one ballot of each voter; "
-            "if every row is another person's, leave out the column of voters"
-        )
+        return find_files(name)
+    from rankdp.data.engines import files_on
 
-
-def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known) -> Iterator[Part]:
-    """The distinct ballots of each batch."""
-    import pyarrow as pa
-
-    voters = []
-    used = [*columns.used, *([] if weight is None else [weight])]
-    for file, start, batch in table.streams(used, 1)[0]:
-        where = partial(_at, table, file, start)
-        for rankings in wide_batches([batch], columns, known, table.what, where):
-            weights = np.ones(len(rankings), np.int64)
-            if weight is not None:
-                cells = encode(batch.column(weight))
-                meaning = [*cells.values, None]
-                weights = _weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))  # noqa: B023
-            if rankings._voters is not None:
-                voters.append(rankings._voters)
-            distinct, inverse = np.unique(rankings.orders, axis=0, return_inverse=True)
-            total = np.zeros(len(distinct), np.int64)
-            np.add.at(total, inverse.ravel(), weights)
-            yield distinct, None, total
-    if voters:
-        ids = pa.chunked_array(voters)
-        _refuse_repeated(len(ids.unique()), len(ids), table.what)
-
-
-def _at(table: Table, file: int, start: int, row: int) -> str:
-    return table.where(file, start + row)
-
-
-def _long_part(table: Table, columns: Columns, known: Known) -> Part:
-    """A table with a row per voter and candidate; equal ranks of a voter are ties."""
-    import pyarrow as pa
-
-    batches = list(table.streams(columns.used, 1)[0])
-    if not sum(batch.num_rows for _, _, batch in batches):
-        raise InputError(f"{table.what}: there are no ballots; at least one is needed")
-    starts = np.cumsum([0, *(batch.num_rows for _, _, batch in batches)]).tolist()
-
-    def where(row: int) -> str:
-        number = bisect(starts, row) - 1
-        file, start, _ = batches[number]
-        return table.where(file, start + row - starts[number])
-
-    rows = pa.Table.from_batches([batch for _, _, batch in batches])
-    entries = long_entries(rows, columns, known, where)
-    orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, "listed", entries.where)
-    sorting = np.lexsort((entries.ranks, entries.voters))
-    voters, ranks = entries.voters[sorting], entries.ranks[sorting]
-    tied = np.zeros(orders.shape, np.bool_)
-    # the rows of `orders` are those of the sorted entries, each filled from the left
-    tied[orders >= 0] = np.concatenate([[False], (voters[1:] == voters[:-1]) & (ranks[1:] == ranks[:-1])])
-    return orders, tied, np.ones(len(orders), np.int64)
+    return files_on(name, engine)

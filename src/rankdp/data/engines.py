@@ -183,7 +183,7 @@ class OnEngine:
         self.table, self.what, self._backend, self._announced = table, what, backend, announced
         self.kinds: Mapping[str, Kind] = {name: _kind(dtype) for name, dtype in table.schema().items()}
 
-    def _run(self, expression: Any) -> Any:
+    def run(self, expression: Any) -> Any:
         """The result as an Arrow table; whatever an engine raises becomes one sentence."""
         with in_a_sentence(self.what, *_LIBRARIES):
             return self._backend.to_pyarrow(expression)
@@ -191,7 +191,7 @@ class OnEngine:
     def names(self, columns: VoteColumns) -> set[str]:
         """Every item that occurs."""
         parts = [self.table.select(name=cell_text(self.table[name])) for name in (columns.left, columns.right)]
-        names = self._run(parts[0].union(parts[1]).distinct())["name"].to_pylist()
+        names = self.run(parts[0].union(parts[1]).distinct())["name"].to_pylist()
         return {name for name in names if name is not None}
 
     def rows(self, rules: VoteRules) -> Any:
@@ -202,10 +202,7 @@ class OnEngine:
         cells = {name: self.table[name] for name in rules.used}
         left, right = cell_text(self.table[columns.left]), cell_text(self.table[columns.right])
         parts = {"rd_left_name": left, "rd_right_name": right, "rd_outcome": _outcome(self.table, rules, left, right)}
-        if columns.weight is None:
-            parts["rd_weight"] = ibis.literal(1, "int64")
-        else:
-            parts["rd_weight"] = _weight(self.table[columns.weight], rules.most_weight)
+        parts["rd_weight"] = weight_cells(self.table, columns.weight, rules.most_weight)
         if rules.per_voter is not None:
             voter = cell_text(self.table[columns.voter])
             parts["rd_voter"] = ibis.ifelse(_blank(voter), None, voter)
@@ -245,12 +242,12 @@ class OnEngine:
 
     def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""
-        counted = self._run(self.pairs(rules))
+        counted = self.run(self.pairs(rules))
         facts = self._facts(rules, counted)
         if rules.per_voter is None:
             counted = counted.filter(pc.equal(counted["problem"].cast(pa.int64()), 0))
         else:
-            counted = self._run(self.bounded(rules))
+            counted = self.run(self.bounded(rules))
         first, second, tie, amount = _columns(counted, "first", "second", "tie", "amount")
         return PairCounts.from_pairs(first, second, (2 - tie) * amount, tie * amount, items=rules.items), facts
 
@@ -262,7 +259,7 @@ class OnEngine:
             if problems[problem]:
                 rows = self.rows(rules)
                 example = rows.filter(rows.rd_problem == problem).select(rules.used).limit(1)
-                raise rules.refusal(problem, self._run(example).to_pylist()[0], self.what)
+                raise rules.refusal(problem, self.run(example).to_pylist()[0], self.what)
         rows = int(problems.sum())
         check_rows(self.what, self._announced, rows)
         return Diagnostics.of(problems.tolist(), rows)
@@ -309,6 +306,11 @@ def _weight(column: Any, most: int) -> Any:
         text = column.cast("string").strip()
         column = ibis.ifelse(text.re_search(WHOLE), text, None)
     return _whole(column.cast("float64"), 0.0, float(most)).fill_null(-1)
+
+
+def weight_cells(table: Any, column: str | None, most: int) -> Any:
+    """Whole weights from 0 to `most`, -1 where a cell holds none; 1 where there is no such column."""
+    return _ibis().literal(1, "int64") if column is None else _weight(table[column], most)
 
 
 def _problem(rows: Any, rules: VoteRules) -> Any:

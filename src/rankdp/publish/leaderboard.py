@@ -126,7 +126,8 @@ def build(
     warnings
         Sentences about what makes the scores doubtful.
     spread
-        The variance that true scores are expected to have, for the chances of being in the top.
+        The variance s^2 that true scores are expected to have, for the chances of being in the top: log s^2 is held to
+        be N(log spread, log(3)^2).
     """
     tail = (1 - level) / 2
     known: Flags = np.all(np.isfinite(errors), axis=1)
@@ -136,7 +137,8 @@ def build(
     board = arranged(items, scores, low, high, level=level, score_name=score_name, warnings=warnings)
     if top is None:
         return board
-    truths = _plausible(centres, errors, known, spread)
+    steps = np.linspace(-3, 3, 61)
+    truths = plausible_truths(centres, errors, spread * 3**steps, -(steps**2) / 2, known)
     cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
     chances = (truths >= cut).mean(axis=1)[np.argsort(-scores, kind="stable")]
     return replace(board, top=top, top_probability=chances)
@@ -185,27 +187,36 @@ def arranged(
     return replace(board, warnings=(*warnings, *_indistinct(above[np.ix_(order, order)])))
 
 
-def _plausible(centres: Floats, errors: Floats, known: Flags, spread: float) -> Floats:
+def plausible_truths(
+    centres: Floats, errors: Floats, spreads: Floats, log_prior: Floats, known: Flags | None = None
+) -> Floats:
     """Draws of the true scores given the released ones, in columns.
 
     Noise spreads released scores further than the truth, so the first of many owes its place to luck too. With truths
     of variance s^2 around m and an error of variance v, the truth is near m + k (centre - m), k = s^2/(s^2 + v), and
     has variance s^2 v/(s^2 + v): drawn as m + k (centre - m - error) + (1 - k) u, u of variance s^2. What s^2 is, the
-    released numbers say more or less surely (their likelihood, m profiled out), starting from log s^2 ~ N(log spread,
-    log(3)^2); every column draws its own.
+    released numbers say more or less surely (their likelihood, m profiled out); every column draws its own.
+
+    Parameters
+    ----------
+    centres, errors
+        As for ``build``.
+    spreads, log_prior
+        Values that s^2 may have, and the logarithms of how likely they are held before.
+    known
+        Which items the errors say anything about; all if not given.
     """
+    known = np.ones(len(centres), np.bool_) if known is None else known
     variance = np.full(len(centres), math.inf)
     variance[known] = errors[known].var(axis=1)
-    steps = np.linspace(-3, 3, 61)
-    spreads = spread * 3**steps
     total = spreads[:, None] + variance[known]
     sums = (1 / total).sum(axis=1)
-    middles = (centres[known] / total).sum(axis=1) / sums if known.any() else np.zeros(len(steps))
+    middles = (centres[known] / total).sum(axis=1) / sums if known.any() else np.zeros(len(spreads))
     misfit = (np.log(total) + (centres[known] - middles[:, None]) ** 2 / total).sum(axis=1)
-    logs = -(steps**2 + misfit + (np.log(sums) if known.any() else 0)) / 2
+    logs = log_prior - (misfit + (np.log(sums) if known.any() else 0)) / 2
     chances = np.exp(logs - logs.max())
     random = np.random.default_rng(1)
-    drawn = random.choice(len(steps), errors.shape[1], p=chances / chances.sum())
+    drawn = random.choice(len(spreads), errors.shape[1], p=chances / chances.sum())
     kept = spreads[drawn] / (spreads[drawn] + variance[:, None])
     own = np.sqrt(spreads[drawn]) * random.standard_normal(errors.shape)
     around = centres[:, None] - middles[drawn] - np.where(known[:, None], errors, 0)

@@ -8,11 +8,16 @@ The noise is ``mechanisms.ballots.prefixes``; the table follows from the noisy c
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankdp.data.atomic import NewFile
 from rankdp.data.ballots import Ballots
+from rankdp.data.files import format_of, open_writer
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.ballots.prefixes import NoisyPrefixes
@@ -60,31 +65,90 @@ def synthetic_ballots(
     Release[Rankings]
         The table, in order of its ballots, with its guarantee and provenance.
     """
-    protection = BallotProtection(protect)
-    table = Ballots.of(ballots, **reading)
-    if table.tied.any():
-        raise Unsupported("synthetic ballots are strict orders, and some of these have ties: break them first")
-    if table.count > MOST_BALLOTS:
-        raise InputError(f"a table of synthetic ballots has at most {MOST_BALLOTS:,} rows, got {table.count:,} ballots")
-    noisy = NoisyPrefixes(len(table.items), protection, epsilon, delta)
-    counts = noisy.count(table)
+    counted = _CountedTable.of(Ballots.of(ballots, **reading), epsilon, protect, delta)
     bits = bits or SecureBits()
-
-    def uniform(count: int) -> Floats:
-        return np.asarray(bits.words(count) * 2.0**-64)
-
-    with spending(ledger, noisy.guarantee, "synthetic ballots", bits) as charge:
-        seen = noisy.sample(counts, bits)
-        total = table.count if protection.count_public else None
-        orders, cast = synthetic_table(seen, noisy.noise_variances, total, uniform)
-        parameters = {
-            "protect": protect,
-            "epsilon": str(noisy.epsilon),
-            "delta": str(noisy.delta),
-            "candidates_from_ballots": table.items_from_data,
-            **noisy.parameters,
-        }
-        rows = Rankings.from_orders(np.repeat(orders, cast, axis=0), table.items)
-        release = released(rows, noisy.guarantee, "synthetic ballots", parameters, bits)
+    with spending(ledger, counted.noisy.guarantee, "synthetic ballots", bits) as charge:
+        release = counted.draw(bits)
         charge.commit(release.provenance)
     return release
+
+
+def synthetic_ballots_file(
+    ballots: Ballots | Any,
+    path: str | os.PathLike[str],
+    epsilon: Real,
+    *,
+    protect: str = "ballot",
+    delta: Real = 0,
+    ledger: Ledger | None = None,
+    bits: Bits | None = None,
+    **reading: Any,
+) -> Release[Rankings]:
+    """Write a table of synthetic ballots, with its guarantee beside it in PATH.release.json.
+
+    Parameters
+    ----------
+    ballots, epsilon, protect, delta, ledger, bits, **reading
+        As for ``synthetic_ballots``.
+    path
+        A CSV, Parquet or PrefLib ``.soi`` file; never the file that is read.
+
+    Returns
+    -------
+    Release[Rankings]
+        What was written.
+    """
+    if format_of(path) not in ("csv", "parquet", "soi"):
+        raise InputError(f"{os.fspath(path)}: synthetic ballots are written to .csv, .parquet or .soi")
+    read = ballots if isinstance(ballots, (str, os.PathLike)) and Path(ballots).is_file() else None
+    counted = _CountedTable.of(Ballots.of(ballots, **reading), epsilon, protect, delta)
+    NewFile(path, source=read).drop()
+    bits = bits or SecureBits()
+    with spending(ledger, counted.noisy.guarantee, "synthetic ballots", bits) as charge:
+        release = counted.draw(bits)
+        charge.leaves()
+        with open_writer(path, like=release.value) as writer:
+            writer.write(release.value)
+            writer.promise(release.to_dict())
+        charge.commit(release.provenance)
+    return release
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedTable:
+    """The secret ballots, and the mechanism for them; everything that is refused is refused in ``of``."""
+
+    noisy: NoisyPrefixes
+    ballots: Ballots
+
+    @classmethod
+    def of(cls, ballots: Ballots, epsilon: Real, protect: str, delta: Real) -> _CountedTable:
+        """Refuse what no table can be made of."""
+        protection = BallotProtection(protect)
+        if ballots.tied.any():
+            raise Unsupported("synthetic ballots are strict orders, and some of these have ties: break them first")
+        if ballots.count > MOST_BALLOTS:
+            raise InputError(
+                f"a table of synthetic ballots has at most {MOST_BALLOTS:,} rows, got {ballots.count:,} ballots"
+            )
+        return cls(NoisyPrefixes(len(ballots.items), protection, epsilon, delta), ballots)
+
+    def draw(self, bits: Bits) -> Release[Rankings]:
+        """Add the noise and make the table; the caller has charged the guarantee."""
+        noisy, ballots = self.noisy, self.ballots
+
+        def uniform(count: int) -> Floats:
+            return np.asarray(bits.words(count) * 2.0**-64)
+
+        seen = noisy.sample(noisy.count(ballots), bits)
+        total = ballots.count if noisy.protection.count_public else None
+        orders, cast = synthetic_table(seen, noisy.noise_variances, total, uniform)
+        parameters = {
+            "protect": noisy.protection.unit,
+            "epsilon": str(noisy.epsilon),
+            "delta": str(noisy.delta),
+            "candidates_from_ballots": ballots.items_from_data,
+            **noisy.parameters,
+        }
+        rows = Rankings.from_orders(np.repeat(orders, cast, axis=0), ballots.items)
+        return released(rows, noisy.guarantee, "synthetic ballots", parameters, bits)

@@ -68,7 +68,8 @@ class Table:
 
         body = "\n".join(line("td", row) for row in self.rows)
         caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
-        return f"<table>{caption}<thead>{line('th', self.heads)}</thead><tbody>\n{body}\n</tbody></table>"
+        table = f"<table>{caption}<thead>{line('th', self.heads)}</thead><tbody>\n{body}\n</tbody></table>"
+        return f"<div class=wide>{table}</div>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +177,7 @@ class Report:
             self.title,
             *(paragraph(words) for words in self.words),
             *(paragraph(words, "warning") for words in warnings),
-            self.drawing or self._drawn(),
+            f"<div class=wide>{self.drawing or self._drawn()}</div>",
             *(table.html() for table in self.tables),
             footer=[*self.footer, *self._promises()],
         )
@@ -272,6 +273,7 @@ th {{ border-bottom: 2px solid #1b1f24; }}
 caption {{ text-align: left; font-weight: bold; padding: .3rem .6rem; }}
 th, td {{ white-space: nowrap; }}
 th.text, td.text {{ text-align: left; white-space: normal; overflow-wrap: break-word; }}
+.wide {{ overflow-x: auto; }} .wide svg {{ min-width: 32rem; }}
 svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
 .grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
 .other {{ fill: none; stroke: #D55E00; stroke-width: 1.5; }}

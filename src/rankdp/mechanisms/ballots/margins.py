@@ -84,12 +84,16 @@ class NoisyMargins:
         return self.protection.cyclic_l1(self.items) / (self.scores.epsilon * self.spent * (1 - self.share))
 
     @property
+    def cyclic_variance(self) -> float:
+        """The variance of the noise that the estimate leaves in r_ij, the cyclic part times m."""
+        scale = float(self.scale)
+        ratio = math.exp(-1 / scale) if scale else 0.0
+        return (scale**2 if self.delta else 2 * ratio / (1 - ratio) ** 2) * (self.items - 2) / self.items
+
+    @property
     def noise_variance(self) -> float:
         """The variance of the noise on one margin, in ballots."""
-        m, scale = self.items, float(self.scale)
-        ratio = math.exp(-1 / scale) if scale else 0.0
-        cyclic = scale**2 if self.delta else 2 * ratio / (1 - ratio) ** 2
-        return (2 * self.scores.noise_variance + cyclic * (m - 2) / m) / m**2
+        return (2 * self.scores.noise_variance + self.cyclic_variance) / self.items**2
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -129,7 +133,7 @@ class NoisyMargins:
         first, second = np.triu_indices(self.items, 1)
         draw = discrete_gaussian if self.delta else discrete_laplace
         noise = np.zeros((count, self.items, self.items), dtype=np.int64)
-        noise[:, first, second] = draw(self.scale, count * len(first), bits).reshape(count, -1)
+        noise[:, first, second] = draw(self.scale, count * len(first), bits).reshape(count, len(first))
         return noise - noise.transpose(0, 2, 1)
 
     def _margins(self, scores: Floats, cycles: Longs) -> Floats:

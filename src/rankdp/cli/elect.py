@@ -1,0 +1,126 @@
+"""`rankdp elect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankdp.cli.options import PATH, charged, choice, items_file_option, open_ledger, rehearse
+from rankdp.cli.terminal import deliver, output_options, say
+
+if TYPE_CHECKING:
+    from rankdp.privacy.bits import Bits
+
+
+@click.command()
+@click.argument("ballots", metavar="BALLOTS")
+@click.option(
+    "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of the result: smaller is more private."
+)
+@choice(
+    "--rule",
+    ["auto", "borda", "pairs", "plurality", "irv", "stv"],
+    help="How ballots are counted: points by place, majorities between two, first places, instant runoff, or single "
+    "transferable vote; auto takes borda or pairs.",
+)
+@choice(
+    "--protect",
+    ["ballot", "voter"],
+    help="What is protected: what stands on one ballot, their number being public; or also whether it was cast.",
+)
+@click.option("--seats", default=1, metavar="S", help="Number of winners.")
+@click.option("--first", default=1, metavar="K", help="With --rule plurality: a ballot votes for the first K on it.")
+@choice(
+    "--pairs-by",
+    ["kemeny", "copeland", "ranked-pairs", "schulze"],
+    help="With --rule pairs: how majorities become an order.",
+)
+@choice(
+    "--announce",
+    ["everything", "winners"],
+    help="Release scores and an order, or only the names of the winners (with borda and plurality).",
+)
+@click.option(
+    "--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise where smaller, (epsilon, delta)-DP."
+)
+@click.option("--level", default=0.95, help="Confidence of the intervals.")
+@items_file_option
+@click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
+@click.option("--weight-column", metavar="NAME", help="Column with the number of equal ballots that a row stands for.")
+@click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
+@click.option(
+    "--synthetic",
+    type=PATH,
+    metavar="OUT",
+    help="Instead of a result, write a table of synthetic ballots (.csv, .parquet or .soi) under the same guarantee.",
+)
+@click.option("--title", default="Election result", help="Heading of the result.")
+@charged
+@rehearse
+@output_options
+def elect(
+    ballots: str,
+    epsilon: str,
+    items_file: Path | None,
+    synthetic: Path | None,
+    outputs: tuple[Path, ...],
+    title: str,
+    ledger_file: Path | None,
+    dataset: str | None,
+    bits: Bits | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Publish the result of an election by ranked ballots, with every ballot protected.
+
+    BALLOTS is a CSV, Parquet or PrefLib file, a pattern such as 'ballots/*.csv', or a DuckDB file. Its columns are
+    rank_1, rank_2, …, a row a ballot, perhaps with a count of equal ballots; or voter, item and rank.
+
+    Example: rankdp elect ballots.csv --items candidates.txt --epsilon 1 --rule irv -o result.html
+    """
+    from rankdp.data.ballots import Ballots
+    from rankdp.privacy.bits import SecureBits
+    from rankdp.privacy.ledger import spending
+    from rankdp.publish.elections import ElectionRequest
+    from rankdp.report.document import check_outputs
+    from rankdp.report.election_report import election_report
+
+    ledger = open_ledger(ledger_file, dataset)
+    check_outputs(outputs)
+    reading = {"items": items_file, **{name: options.pop(name) for name in ("voter_column", "weight_column", "table")}}
+    request = ElectionRequest.of(epsilon, **options)
+    if synthetic is not None:
+        _check_synthetic(outputs)
+        from rankdp.publish.synthetic_ballots import synthetic_ballots_file
+
+        release = synthetic_ballots_file(
+            ballots,
+            synthetic,
+            epsilon,
+            protect=options["protect"],
+            delta=options["delta"],
+            ledger=ledger,
+            bits=bits,
+            **reading,
+        )
+        say(f"{synthetic}: a table of {len(release.value):,} synthetic ballots")
+        say(release.explain())
+        return
+    counted = request.count(Ballots.read(ballots, **reading))
+    bits = bits or SecureBits()
+    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
+        result = counted.draw(bits)
+        deliver(election_report(result, title), outputs, as_json, charge.leaves)
+        charge.commit(result.provenance)
+
+
+def _check_synthetic(outputs: tuple[Path, ...]) -> None:
+    """Refuse the options of a result beside --synthetic, which spends all of epsilon on a table."""
+    context = click.get_current_context()
+    theirs = ("rule", "seats", "first", "pairs_by", "announce", "level", "title", "as_json")
+    given = [name for name in theirs if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
+    if given or outputs:
+        name = "output" if outputs else given[0].replace("_", "-").removeprefix("as-")
+        raise click.UsageError(f"--synthetic writes ballots instead of a result: --{name} does not go with it.")

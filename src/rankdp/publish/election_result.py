@@ -1,0 +1,380 @@
+"""The published result of an election: an order, scores with intervals, shared ranks, and how sure it all is.
+
+Everything here is computed from released and public numbers, with noise that is drawn again from a public seed: it
+costs nothing, and whoever has the release can repeat it. The truth that it speaks of is the count of these very ballots
+without noise; whether other voters would vote alike is another matter.
+
+- *Intervals* are released number +- the quantile of abs(noise), of each number alone.
+- *Plausible truths* are what the true numbers may be, given the released ones (``leaderboard.plausible_truths``).
+- *Ranks.* Two candidates are told apart when one is ahead in a share 1 - (1 - level)/(m - 1) of the plausible truths;
+  so all m - 1 comparisons of a candidate hold together with the probability ``level``. A rank is 1 plus the candidates
+  who are surely ahead: those who cannot be told apart share it.
+- *Winners.* How likely they are the true ones: by scores, the share of plausible truths with the same winners. By
+  pairs, that with every winner beating every other, which puts them first whatever the rule. In a runoff, the product
+  over its rounds of how likely the true tallies decide alike. The order in which several go out one after the other
+  does not matter if they have fewer votes together than anyone else has alone (and no quota is in reach): then whoever
+  goes out first, the others follow, whatever is transferred. Of all ways to cut the rounds into such runs the likeliest
+  is taken. These two are floors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.ballots import SHARES
+from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.margins import NoisyMargins
+from rankdp.mechanisms.ballots.rounds import NoisyVotes
+from rankdp.privacy.bits import SeededBits
+from rankdp.publish.leaderboard import plausible_truths
+from rankdp.rankers.condorcet import condorcet_probabilities, copeland, ranked_pairs, schulze
+from rankdp.rankers.kemeny import kemeny
+from rankdp.rankers.runoff import Round, Runoff
+from rankdp.types import Flags, Floats
+
+_SEED = 1
+_DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
+_SURE = 0.9  # below this probability a result says that its winners are not certain
+
+PAIR_RULES: dict[str, Callable[[Floats], Any]] = {
+    "kemeny": lambda margins: kemeny(np.maximum(margins, 0)).order,
+    "copeland": copeland,
+    "ranked-pairs": ranked_pairs,
+    "schulze": schulze,
+}
+"""From margins to an order, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRound:
+    """A round of a runoff, as it was stated; tallies are in votes, of candidates by name."""
+
+    tallies: dict[str, float]
+    elected: tuple[str, ...]
+    eliminated: str | None
+    transfers: dict[str, float]
+    """By candidate elected in this round: the share of each ballot's worth that goes on."""
+    half_width: float
+    """Of the interval of every tally of this round."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Election:
+    """A published result; candidates stand in the order of the result, the first one first.
+
+    Parameters
+    ----------
+    rule
+        "borda", "pairs", "plurality", "irv" or "stv".
+    items
+        The candidates in order; only the winners where nothing else was released.
+    winners
+        So many of them as there are seats.
+    winners_probability
+        How likely the winners are those of the true count; None where nothing beside them was released.
+    probability_is_floor
+        Whether the true probability may be larger.
+    ballots
+        How many ballots there are, None where that is secret; a noisy number where one was released.
+    score_name, scores, low, high
+        What is counted, and the interval of each score; empty where none was released.
+    ranks, rank_low, rank_high
+        Ranks from 1, shared where candidates cannot be told apart, and their intervals.
+    level
+        The confidence of the intervals.
+    margins, margin_half_width
+        By pairs: how many more ballots put the row's candidate first than the column's, and how exact that is.
+    condorcet_winner, condorcet_probability
+        By pairs: who most likely beats every other, and how likely.
+    rounds, quota
+        The transcript of a runoff, and Droop's quota where there is one.
+    warnings
+        What a reader should know.
+    """
+
+    rule: str
+    items: tuple[str, ...]
+    winners: tuple[str, ...]
+    winners_probability: float | None = None
+    probability_is_floor: bool = False
+    ballots: int | None = None
+    score_name: str = ""
+    scores: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    ranks: tuple[int, ...] = ()
+    rank_low: tuple[int, ...] = ()
+    rank_high: tuple[int, ...] = ()
+    level: float = 0.95
+    margins: Floats | None = None
+    margin_half_width: float | None = None
+    condorcet_winner: str | None = None
+    condorcet_probability: float | None = None
+    rounds: tuple[CountedRound, ...] = ()
+    quota: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One plain record a candidate."""
+        if not self.scores:
+            return [{"candidate": name, "place": place, "winner": True} for place, name in enumerate(self.items, 1)]
+        return [
+            {
+                "candidate": name,
+                self.score_name: self.scores[row],
+                "low": self.low[row],
+                "high": self.high[row],
+                "rank": self.ranks[row],
+                "rank_low": self.rank_low[row],
+                "rank_high": self.rank_high[row],
+                "winner": name in self.winners,
+            }
+            for row, name in enumerate(self.items)
+        ]
+
+
+def by_scores(
+    items: Sequence[str], scores: Floats, noise: NoisyBorda | NoisyVotes, rule: str, seats: int, level: float
+) -> Election:
+    """The result of noisy scores, Borda's or votes.
+
+    Parameters
+    ----------
+    items, scores
+        The candidates and what was released of them, in points or in votes.
+    noise
+        The mechanism that released it.
+    rule
+        The name of the rule.
+    seats
+        How many win.
+    level
+        The confidence of the intervals.
+    """
+    if isinstance(noise, NoisyBorda):
+        scores = scores - scores.mean()  # true ones add up to 0
+    order = np.argsort(-scores, kind="stable")
+    errors = _score_errors(noise, len(items))
+    truths = _truths(scores, errors)[order]
+    first = np.argsort(-truths, axis=0, kind="stable")[:seats]
+    right = float((first < seats).all(axis=0).mean())
+    half = float(np.quantile(np.abs(errors), level))
+    result = Election(
+        rule,
+        tuple(items[item] for item in order),
+        tuple(items[item] for item in order[:seats]),
+        right,
+        score_name="votes" if isinstance(noise, NoisyVotes) else "points",
+        level=level,
+    )
+    return _finished(result, scores[order], half, _ahead(truths))
+
+
+def by_pairs(
+    items: Sequence[str], margins: Floats, noise: NoisyMargins, pairs_by: str, seats: int, level: float
+) -> Election:
+    """The result of noisy margins.
+
+    The cyclic part is shrunk by how much of it must be noise (its mean square against the variance of the noise,
+    empirical Bayes) before a rule orders the candidates: where there are few ballots this is nearly Borda's order.
+
+    Parameters
+    ----------
+    items, margins
+        The candidates and the released margins.
+    noise
+        The mechanism that released them.
+    pairs_by
+        A name of ``PAIR_RULES``.
+    seats, level
+        As for ``by_scores``.
+    """
+    m = len(items)
+    scores, cycles = _parts(margins)
+    upper = np.triu_indices(m, 1)
+    square = float((cycles[upper] ** 2).mean())
+    kept = max(0.0, 1 - noise.cyclic_variance / square) if m > 2 and square else 0.0
+    order = np.asarray(PAIR_RULES[pairs_by](_joined(scores, kept * cycles)), np.int64)
+    drawn = noise.noise(_draws(m * m), SeededBits(_SEED))
+    score_errors, cycle_errors = _parts(drawn)
+    own = np.random.default_rng(_SEED).standard_normal(drawn.shape)
+    own = _parts((own - own.swapaxes(1, 2)) * np.sqrt(kept * square / max(2 * m * (m - 2), 1)))[1]
+    truths = _joined(_truths(scores, score_errors.T).T, kept * (cycles - cycle_errors) + (1 - kept) * own)
+    truths = truths[:, order][:, :, order]
+    chances = condorcet_probabilities(np.zeros((m, m)), -truths)
+    likeliest = int(chances.argmax())
+    result = Election(
+        "pairs",
+        tuple(items[item] for item in order),
+        tuple(items[item] for item in order[:seats]),
+        float((truths[:, :seats, seats:] > 0).all(axis=(1, 2)).mean()),
+        probability_is_floor=True,
+        score_name="points",
+        level=level,
+        margins=margins[order][:, order],
+        margin_half_width=float(np.quantile(np.abs(drawn[:, *upper]), level)),
+        condorcet_winner=items[order[likeliest]],
+        condorcet_probability=float(chances[likeliest]),
+    )
+    half = float(np.quantile(np.abs(score_errors), level))
+    return _finished(result, scores[order], half, (truths > 0).mean(axis=0))
+
+
+def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: str, level: float) -> Election:
+    """The result of a runoff: a candidate's score is the last tally, and two are compared in the round one left.
+
+    Parameters
+    ----------
+    items, counted
+        The candidates and the count as it was stated.
+    noise
+        The mechanism that released its tallies.
+    rule
+        "irv" or "stv".
+    level
+        As for ``by_scores``.
+    """
+    m, order = len(items), list(counted.order)
+    place = {item: row for row, item in enumerate(order)}
+    ahead = np.full((m, m), 0.5)
+    scores, halves, rounds, plausible = np.zeros(m), np.zeros(m), [], []
+    draws = _draws(m * len(counted.rounds))
+    for number, held in enumerate(counted.rounds):
+        standing = np.flatnonzero(held.standing)
+        tallies = held.tallies[standing] / SHARES
+        errors = noise.noise(len(standing) * draws, SeededBits(_SEED), number).reshape(len(standing), draws) / SHARES
+        half = float(np.quantile(np.abs(errors), level))
+        truths = _truths(tallies, errors)
+        plausible.append(truths)
+        rows = [place[item] for item in standing.tolist()]
+        ahead[np.ix_(rows, rows)] = _ahead(truths)  # until the round in which one of two left
+        scores[rows], halves[rows] = tallies, half
+        named = {items[item]: float(held.tallies[item] / SHARES) for item in standing.tolist()}
+        out = None if held.eliminated is None else items[held.eliminated]
+        went_on = {items[item]: float(value) for item, value in held.transfers.items()}
+        rounds.append(CountedRound(named, tuple(items[item] for item in held.elected), out, went_on, half))
+    result = Election(
+        rule,
+        tuple(items[item] for item in order),
+        tuple(items[item] for item in counted.elected),
+        _same_winners(counted, plausible),
+        probability_is_floor=True,
+        score_name="votes",
+        level=level,
+        rounds=tuple(rounds),
+        quota=counted.quota,
+    )
+    return _finished(result, scores, halves, ahead)
+
+
+def _same_winners(counted: Runoff, plausible: Sequence[Floats]) -> float:
+    """A floor of the probability that the true tallies lead to the same winners, from the last round to the first."""
+    rounds = counted.rounds
+    floors = [*([0.0] * len(rounds)), 1.0]
+    for number in reversed(range(len(rounds))):
+        out, alike = [], [(1, _decided_alike(rounds[number], plausible[number], counted.quota))]
+        for last in range(number, len(rounds)):
+            leaving = rounds[last].eliminated
+            if leaving is None:
+                break
+            out.append(leaving)
+            if len(out) > 1:
+                alike.append((len(out), _out_together(rounds[number], plausible[number], out, counted.quota)))
+        floors[number] = max(chance * floors[number + length] for length, chance in alike)
+    return floors[0]
+
+
+def _decided_alike(held: Round, truths: Floats, quota: int | None) -> float:
+    """How likely the true tallies decide a round as the released ones did."""
+    if held.eliminated is not None:
+        return _out_together(held, truths, [held.eliminated], quota)
+    assert quota is not None
+    elected: Flags = np.isin(np.flatnonzero(held.standing), held.elected)
+    return float(((truths >= quota) == elected[:, None]).all(axis=0).mean())
+
+
+def _out_together(held: Round, truths: Floats, out: Sequence[int], quota: int | None) -> float:
+    """How likely these have fewer votes together than anyone else who stands has, and nobody can reach the quota."""
+    leaving: Flags = np.isin(np.flatnonzero(held.standing), out)
+    together = np.maximum(truths[leaving], 0).sum(axis=0) if len(out) > 1 else truths[leaving][0]
+    alike = together < truths[~leaving].min(axis=0)
+    if quota is not None:
+        alike &= truths[~leaving].max(axis=0) + (together if len(out) > 1 else 0) < quota
+    return float(alike.mean())
+
+
+def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Floats) -> Election:
+    """With intervals, ranks and warnings; ``ahead[i, j]`` is how likely place i is rightly before place j."""
+    m = len(scores)
+    surely = ahead >= 1 - (1 - result.level) / (m - 1)
+    ranks = np.maximum.accumulate(1 + surely.sum(axis=0))
+    lowest = np.maximum(m - surely.sum(axis=1), ranks)
+    result = replace(
+        result,
+        scores=tuple(scores.tolist()),
+        low=tuple((scores - half).tolist()),
+        high=tuple((scores + half).tolist()),
+        ranks=tuple(ranks.tolist()),
+        rank_low=tuple(ranks.tolist()),
+        rank_high=tuple(lowest.tolist()),
+    )
+    return replace(result, warnings=tuple(_doubts(result, surely)))
+
+
+def _doubts(result: Election, surely: Flags) -> list[str]:
+    """That winners are not certain, and which places cannot be told apart."""
+    found = []
+    seats = len(result.winners)
+    if result.winners_probability is not None and result.winners_probability < _SURE:
+        least = "at least " if result.probability_is_floor else ""
+        found.append(
+            f"The noise leaves doubt about the winner{'s' * (seats > 1)}: with a probability of {least}"
+            f"{result.winners_probability:.0%} the exact count gives the same."
+        )
+    apart = np.flatnonzero(np.diag(surely, 1)) + 1
+    runs = [f"{run[0] + 1} to {run[-1] + 1}" for run in np.split(np.arange(len(surely)), apart) if len(run) > 1]
+    if runs:
+        more = f" and {len(runs) - 5} more runs" if len(runs) > 5 else ""
+        found.append(f"At this epsilon places {', '.join(runs[:5])}{more} cannot be told apart for certain.")
+    return found
+
+
+def _draws(numbers: int) -> int:
+    """How often noise of so many numbers is drawn again."""
+    return max(_FEWEST, min(_DRAWS, _MOST_NUMBERS // numbers))
+
+
+def _score_errors(noise: NoisyBorda | NoisyVotes, m: int) -> Floats:
+    """Draws of the noise in columns, in points or votes."""
+    if isinstance(noise, NoisyBorda):
+        drawn = noise.noise(_draws(m * m), SeededBits(_SEED)).T  # the time for a draw grows with m^2
+        return np.asarray(drawn - drawn.mean(axis=0))
+    draws = _draws(m)
+    return noise.noise(m * draws, SeededBits(_SEED)).reshape(m, draws) / SHARES
+
+
+def _truths(centres: Floats, errors: Floats) -> Floats:
+    """Plausible truths, whose spread may be anything from far below the noise to beyond what was released."""
+    variance = float(errors.var())
+    spreads = np.geomspace(variance / 100, 10 * max(variance, float(centres.var())), 61)
+    return plausible_truths(centres, errors, spreads, np.zeros(61))
+
+
+def _ahead(truths: Floats) -> Floats:
+    """The share of columns in which the row's candidate is before the column's."""
+    return np.array([(row > truths).mean(axis=1) for row in truths])
+
+
+def _parts(margins: Floats) -> tuple[Floats, Floats]:
+    """Scores, and the cyclic part times m (``mechanisms.ballots.margins``), of one table or of several."""
+    scores = margins.sum(axis=-1)
+    return scores, margins.shape[-1] * margins - (scores[..., :, None] - scores[..., None, :])
+
+
+def _joined(scores: Floats, cycles: Floats) -> Floats:
+    joined: Floats = (scores[..., :, None] - scores[..., None, :] + cycles) / cycles.shape[-1]
+    return joined

@@ -1,0 +1,284 @@
+"""Elect: ranked ballots in, a published result out, with every ballot protected.
+
+| rule | what is released under the guarantee | what follows from it, for free |
+|---|---|---|
+| borda | noisy Borda scores (``mechanisms.ballots.borda``) | an order |
+| pairs | noisy margins (``ballots.margins``) | an order by Kemeny, Copeland, …; a Condorcet winner |
+| plurality | noisy votes for first places, or the first few (``ballots.rounds``) | an order |
+| irv, stv | noisy tallies round by round (``ballots.rounds``) | who goes out, who is elected |
+| borda or plurality, winners alone | one name, or several (``ballots.selection``) | |
+
+``auto`` is borda or pairs, whichever public numbers say (``ballot_rules``). Where the number of ballots is secret, it
+gets a twentieth of epsilon for a noisy number first; both parts add up to epsilon, and their rho to that of zCDP, a
+pure part being worth eps^2/2.
+
+    check what is asked -> read and count the ballots -> charge the ledger -> draw -> result
+
+Everything that is refused is refused in the first two steps, where nothing is charged yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rankdp.checks import one_of, share, whole
+from rankdp.data.ballots import SHARES, Ballots
+from rankdp.errors import InputError
+from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.margins import NoisyMargins
+from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.ballots.rounds import NoisyVotes
+from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.privacy.bits import Bits, SecureBits, SeededBits
+from rankdp.privacy.exact import Real, positive, rational, upwards
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.noise import discrete_laplace
+from rankdp.privacy.release import Release, released
+from rankdp.publish.ballot_rules import borda_noise, chosen_rule, margin_noise, vote_noise
+from rankdp.publish.election_result import PAIR_RULES, Election, by_pairs, by_rounds, by_scores
+from rankdp.rankers.runoff import Piles, run
+
+RULES = ("auto", "borda", "pairs", "plurality", "irv", "stv")
+ANNOUNCED = ("everything", "winners")
+_LARGEST_EPSILON = 10**6
+_COUNT_SHARE = Fraction(1, 20)
+
+Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
+
+
+def elect(
+    ballots: Ballots | Any,
+    epsilon: Real,
+    *,
+    rule: str = "auto",
+    protect: str = "ballot",
+    delta: Real = 0,
+    seats: int = 1,
+    first: int = 1,
+    pairs_by: str = "kemeny",
+    announce: str = "everything",
+    level: float = 0.95,
+    ledger: Ledger | None = None,
+    bits: Bits | None = None,
+    **reading: Any,
+) -> Release[Election]:
+    """The result of an election by ranked ballots, with every ballot protected.
+
+    Parameters
+    ----------
+    ballots
+        ``Ballots`` or ``Rankings``, a file, lists of names, a frame or a table of an engine: whatever ``Ballots.of``
+        opens with the options in ``reading``. Complete or truncated, with ties where the format has them.
+    epsilon
+        How much the result may give away about one ballot: smaller is more private. Exact: 0.1 is a tenth.
+    rule
+        "borda"; "pairs" (majorities between two); "plurality" (first places); "irv" (instant runoff); "stv" (single
+        transferable vote); or "auto": borda or pairs, whichever suits the number of candidates and ballots.
+    protect
+        "ballot" (one ballot, replaced by any other; how many there are is public) or "voter" (one ballot, cast or not;
+        how many there are stays secret).
+    delta
+        Above 0, Gaussian noise is used where it is smaller, for (epsilon, delta)-differential privacy.
+    seats
+        How many win, fewer than there are candidates; an instant runoff has one winner.
+    first
+        With "plurality": how many candidates a ballot votes for, the first ones on it.
+    pairs_by
+        How pairs are put in order: "kemeny", "copeland", "ranked-pairs" or "schulze".
+    announce
+        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or jointly
+        (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
+    level
+        The confidence of the intervals, between 0 and 1.
+    ledger
+        The budget to charge, before anything is drawn.
+    bits
+        Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    **reading
+        How to open ``ballots``: ``items`` (the public list of candidates), ``voter_column``, ``weight_column``; for
+        engines ``table``; see ``Ballots.read``.
+
+    Returns
+    -------
+    Release[Election]
+        The result with its guarantee and provenance.
+    """
+    request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, pairs_by, announce, level)
+    counted = request.count(Ballots.of(ballots, **reading))
+    bits = bits or SecureBits()
+    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
+        release = counted.draw(bits)
+        charge.commit(release.provenance)
+    return release
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionRequest:
+    """What an election is asked to be, checked; all of it is public. The words are those of ``elect``."""
+
+    epsilon: Fraction
+    rule: str
+    protection: BallotProtection
+    delta: Fraction
+    seats: int
+    first: int
+    pairs_by: str
+    announce: str
+    level: float
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: Real,
+        rule: str,
+        protect: str,
+        delta: Real,
+        seats: int,
+        first: int,
+        pairs_by: str,
+        announce: str,
+        level: float,
+    ) -> ElectionRequest:
+        """Check the words of ``elect``, before any ballot is read."""
+        one_of("rule", rule, RULES)
+        one_of("pairs_by", pairs_by, PAIR_RULES)
+        one_of("announce", announce, ANNOUNCED)
+        exact, loss = positive(epsilon), rational(delta, "delta")
+        if exact > _LARGEST_EPSILON:
+            raise InputError(
+                f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}"
+            )
+        if not 0 <= loss < 1:
+            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+        if first != 1 and rule != "plurality":
+            raise InputError(f"first goes with rule='plurality' only, got rule={rule!r}")
+        if pairs_by != "kemeny" and rule not in ("pairs", "auto"):
+            raise InputError(f"pairs_by goes with rule='pairs' only, got rule={rule!r}")
+        if announce == "winners" and rule not in ("borda", "plurality"):
+            raise InputError(f"announce='winners' goes with rule='borda' or rule='plurality', got rule={rule!r}")
+        whole("seats", seats, 1)
+        if rule == "irv" and seats != 1:
+            raise InputError(f"an instant runoff fills 1 seat, got seats={seats}: use rule='stv' for several")
+        protection = BallotProtection(protect)
+        return cls(exact, rule, protection, loss, seats, first, pairs_by, announce, share("level", level))
+
+    def count(self, ballots: Ballots) -> CountedBallots:
+        """Take the ballots; all that is refused because of them is refused here, where nothing is charged yet."""
+        m = len(ballots.items)
+        whole("seats", self.seats, 1, m - 1)
+        whole("first", self.first, 1, m)
+        counted = CountedBallots(self, ballots)
+        for rule in ("borda", "pairs") if self.rule == "auto" else (self.rule,):
+            mechanism = counted.mechanism(rule)
+            if isinstance(mechanism, (NoisyBorda, NoisyMargins, NoisyVotes)):
+                mechanism.noise(0, SeededBits(0))  # refuses what it cannot draw
+        return counted
+
+
+@dataclass(frozen=True, slots=True)
+class CountedBallots:
+    """The secret ballots, and what is asked of them."""
+
+    request: ElectionRequest
+    ballots: Ballots
+
+    @property
+    def what(self) -> str:
+        """The release in a few words, for the ledger."""
+        return f"elect by {self.request.rule}"
+
+    @property
+    def counting(self) -> Fraction:
+        """What of epsilon goes into knowing how many ballots there are."""
+        asked = self.request
+        secret = asked.rule == "auto" and not asked.protection.count_public
+        return asked.epsilon * _COUNT_SHARE if secret else Fraction(0)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the result will promise; of the rules that ``auto`` may choose, the weaker promise."""
+        asked = self.request
+        rules = ("borda", "pairs") if asked.rule == "auto" else (asked.rule,)
+        parts = [self.mechanism(rule).guarantee for rule in rules]
+        rho = None
+        if all(part.rho is not None for part in parts):
+            rho = upwards(max(float(part.rho or 0) for part in parts) + float(self.counting) ** 2 / 2)
+        return Guarantee(
+            asked.protection.protects, asked.epsilon, max(part.delta for part in parts), local=False, rho=rho
+        )
+
+    def mechanism(self, rule: str) -> Mechanism:
+        """The mechanism for a rule, at what is left of epsilon; public numbers decide."""
+        asked, m = self.request, len(self.ballots.items)
+        public = m, asked.protection, asked.epsilon - self.counting, asked.delta
+        if asked.announce == "winners":
+            # a ballot's votes lie in [0, 1] and its Borda scores in [1 - m, m - 1]
+            spread = asked.protection.moved * (SHARES if rule == "plurality" else 2 * (m - 1))
+            if asked.seats == 1:
+                return PermuteAndFlip(asked.protection, spread, asked.epsilon)
+            return JointTopK(asked.protection, spread, asked.epsilon, asked.seats)
+        if rule == "borda":
+            return borda_noise(*public)
+        if rule == "pairs":
+            return margin_noise(*public)
+        return vote_noise(*public, k=asked.first) if rule == "plurality" else vote_noise(*public, rounds=m - 1)
+
+    def draw(self, bits: Bits) -> Release[Election]:
+        """Add the noise; the caller has charged ``guarantee``."""
+        asked, m = self.request, len(self.ballots.items)
+        known = self.ballots.count if asked.protection.count_public else None
+        if self.counting:
+            known = max(1, self.ballots.count + int(discrete_laplace(1 / self.counting, 1, bits)[0]))
+        rule = asked.rule
+        if rule == "auto":
+            assert known is not None
+            rule = chosen_rule(m, known, asked.protection, asked.epsilon - self.counting, asked.delta)
+        mechanism = self.mechanism(rule)
+        result = replace(self._result(rule, mechanism, bits), ballots=known)
+        parameters = {
+            "rule": asked.rule,
+            "protect": asked.protection.unit,
+            "epsilon": str(asked.epsilon),
+            "delta": str(asked.delta),
+            "candidates": m,
+            "seats": asked.seats,
+            **({"first": asked.first} if rule == "plurality" else {}),
+            **({"pairs_by": asked.pairs_by} if rule == "pairs" else {}),
+            **({"noisy_ballots": known} if self.counting else {}),
+            **getattr(mechanism, "parameters", {"announce": "winners"}),
+        }
+        if self.ballots.items_from_data:
+            listed = "The list of candidates was taken from the ballots: who is listed at all is not protected."
+            result = replace(result, warnings=(*result.warnings, listed))
+        return released(result, self.guarantee, f"elect by {rule}", parameters, bits)
+
+    def _result(self, rule: str, mechanism: Mechanism, bits: Bits) -> Election:
+        """The result by this rule, from what the mechanism releases."""
+        asked, ballots = self.request, self.ballots
+        items, seats, level = ballots.items, asked.seats, asked.level
+        if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+            counted = ballots.first_k(asked.first) if rule == "plurality" else ballots.centred_borda()
+            chosen = tuple(items[item] for item in np.ravel(mechanism.sample(counted, bits)).tolist())
+            return Election(rule, chosen, chosen, level=level)
+        if isinstance(mechanism, NoisyBorda):
+            scores = mechanism.sample(ballots.centred_borda(), bits)
+            return by_scores(items, scores, mechanism, rule, seats, level)
+        if isinstance(mechanism, NoisyMargins):
+            margins = mechanism.sample(ballots.margins(), bits)
+            return by_pairs(items, margins, mechanism, asked.pairs_by, seats, level)
+        if rule == "plurality":
+            votes = mechanism.sample(ballots.first_k(asked.first), bits) / SHARES
+            return by_scores(items, votes, mechanism, rule, seats, level)
+        piles, rounds = Piles(ballots), iter(range(len(items)))
+
+        def tallies(standing: Any, transfers: Any) -> Any:
+            return mechanism.sample(piles.count(standing, transfers), bits, next(rounds))
+
+        cast = ballots.count if asked.protection.count_public else None
+        runoff = run(len(items), tallies, seats=seats, quota=rule == "stv", votes=cast)
+        return by_rounds(items, runoff, mechanism, rule, level)

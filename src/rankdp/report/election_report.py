@@ -1,0 +1,214 @@
+"""The result of an election for readers: who won and how surely, the scores, the rounds or the pairs, the promise."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from rankdp.privacy.release import Release
+from rankdp.publish.election_result import Election
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import Intervals
+
+RULE_NAMES = {
+    "borda": "Borda's count",
+    "pairs": "majorities between two",
+    "plurality": "first places",
+    "irv": "an instant runoff",
+    "stv": "the single transferable vote",
+}
+_MOST_PAIRS = 20  # candidates whose margins a page shows as a table
+_COUNTED = {
+    "borda": "Points: on each ballot the candidates below one less those above it, added up.",
+    "pairs": "Points: the sum of a candidate's margins. A margin says how many more ballots put one candidate before "
+    "another than the other way round.",
+    "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
+    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
+    "candidate's votes are those of the last round in which it stood.",
+    "stv": "Every round counts each ballot for the highest candidate on it who still stands. Whoever reaches the quota "
+    "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
+    "of their worth which is above the quota (Gregory's method, weighted inclusive). If nobody reaches it, the last "
+    "one goes out. A candidate's votes are those of the last round in which it stood.",
+}
+
+
+def election_report(release: Release[Election], title: str = "Election result") -> Report:
+    """The report of a published election.
+
+    Parameters
+    ----------
+    release
+        What ``rankdp.elect`` returned.
+    title
+        The heading of the page or picture.
+    """
+    result = release.value
+    plot = None
+    if result.scores:
+        axis = f"{result.score_name}, with the {result.level:.0%} interval"
+        plot = Intervals(result.items, result.scores, result.low, result.high, axis)
+    noisy = "Numbers are those of the ballots plus noise: they can be fractions, or below 0."
+    return Report(
+        title=title,
+        records=result.rows(),
+        facts=lambda: _facts(result),
+        tables=[_table(result), *_details(result)],
+        words=[summary(result)],
+        warnings=result.warnings,
+        footer=[f"{_COUNTED[result.rule]} {noisy}"] if result.scores else [],
+        figure=None if plot is None else lambda: plot.figure(title),
+        drawing="" if plot is None else plot.svg(),
+        release=release,
+    )
+
+
+def write_election(release: Release[Election], path: str | PathLike[str], title: str = "Election result") -> None:
+    """Write a published election, with what is promised about it, in the format that the ending says.
+
+    Parameters
+    ----------
+    release, title
+        As in ``election_report``.
+    path
+        A file that ends with .csv, .json, .html, .png, .svg or .pdf; a CSV gets its guarantee in PATH.release.json.
+    """
+    election_report(release, title).write(path)
+
+
+def summary(result: Election) -> str:
+    """Who won, by which rule, and how surely.
+
+    Parameters
+    ----------
+    result
+        The value of what ``rankdp.elect`` returned.
+    """
+    several = len(result.winners) > 1
+    said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners)}."]
+    if result.ballots is not None:
+        said[0] = said[0][:-1] + f", of {result.ballots:,} ballots."
+    if result.winners_probability is not None:
+        least = "at least " if result.probability_is_floor and result.winners_probability <= _HIGHEST else ""
+        said.append(
+            f"The probability that the exact count elects the same {'candidates' if several else 'candidate'} is "
+            f"{least}{_chance(result.winners_probability)}."
+        )
+    if result.condorcet_probability is not None:
+        said.append(
+            f"{result.condorcet_winner} beats every other candidate in a pair with probability "
+            f"{_chance(result.condorcet_probability)}."
+        )
+    if result.quota is not None:
+        said.append(f"The quota is {result.quota:,} votes.")
+    if values := {name: value for one in result.rounds[:-1] for name, value in one.transfers.items()}:
+        told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
+        said.append(f"Of their ballots' worth, this share went on from those elected: {told}.")
+    if not result.scores:
+        said.append("Only the names were released; how many votes each got was not.")
+    return " ".join(said)
+
+
+_HIGHEST = 0.999
+
+
+def _chance(value: float) -> str:
+    if value > _HIGHEST:
+        return "above 99.9%"
+    return "below 0.1%" if value < 1 - _HIGHEST else f"{value:.1%}"
+
+
+def _facts(result: Election) -> dict[str, Any]:
+    pairs = {} if result.margins is None else {"margins": result.margins, "half_width": result.margin_half_width}
+    condorcet = {"candidate": result.condorcet_winner, "probability": result.condorcet_probability}
+    return {
+        "rule": result.rule,
+        "winners": result.winners,
+        "winners_probability": result.winners_probability,
+        "winners_probability_is_floor": result.probability_is_floor,
+        "ballots": result.ballots,
+        "candidates": result.rows(),
+        "level": result.level,
+        **({"pairs": {"candidates": result.items, **pairs}, "condorcet_winner": condorcet} if pairs else {}),
+        **({"quota": result.quota} if result.quota is not None else {}),
+        **(
+            {
+                "rounds": [
+                    {
+                        "tallies": one.tallies,
+                        "elected": one.elected,
+                        "eliminated": one.eliminated,
+                        "transfer_values": one.transfers,
+                        "half_width": one.half_width,
+                    }
+                    for one in result.rounds
+                ]
+            }
+            if result.rounds
+            else {}
+        ),
+        "warnings": result.warnings,
+    }
+
+
+def _table(result: Election) -> Table:
+    if not result.scores:
+        return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
+    heads = ["rank", "candidate", "", result.score_name, f"{result.level:.0%} interval", "rank interval"]
+    rows = []
+    for record in result.rows():
+        low, high = record["rank_low"], record["rank_high"]
+        rows.append(
+            [
+                str(record["rank"]),
+                record["candidate"],
+                "elected" if record["winner"] else "",
+                _count(record[result.score_name]),
+                f"{_count(record['low'])} … {_count(record['high'])}",
+                str(low) if low == high else f"{low} – {high}",
+            ]
+        )
+    return Table(heads, rows, texts=3)
+
+
+def _details(result: Election) -> list[Table]:
+    """The transcript of rounds, or the margins."""
+    if result.rounds:
+        return [_transcript(result)]
+    if result.margins is None or len(result.items) > _MOST_PAIRS:
+        return []
+    numbers = [str(place) for place in range(1, len(result.items) + 1)]
+    rows = [
+        [
+            numbers[row],
+            name,
+            *("" if row == column else _count(value) for column, value in enumerate(result.margins[row])),
+        ]
+        for row, name in enumerate(result.items)
+    ]
+    title = f"Margins of the row over the column, ± {_count(result.margin_half_width or 0)} each"
+    return [Table(["", "candidate", *numbers], rows, texts=2, title=title)]
+
+
+def _transcript(result: Election) -> Table:
+    """A column for each round; a candidate's last tally says what became of it."""
+    rows = []
+    for name in result.items:
+        cells = []
+        for one in result.rounds:
+            cell = _count(one.tallies[name]) if name in one.tallies else ""
+            if name in one.elected:
+                cell += " elected"
+            elif name == one.eliminated:
+                cell += " out"
+            cells.append(cell)
+        if name in result.winners and not any(name in one.elected for one in result.rounds):
+            cells[-1] += " elected"
+        rows.append([name, *cells])
+    heads = ["candidate", *(f"round {number}" for number in range(1, len(result.rounds) + 1))]
+    widths = sorted({_count(one.half_width) for one in result.rounds}, key=lambda text: float(text.replace(",", "")))
+    span = widths[0] if len(widths) == 1 else f"{widths[0]} to {widths[-1]}"
+    return Table(heads, rows, title=f"The rounds, in votes, ± {span} each")
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value + 0.0:,.1f}"

@@ -1,0 +1,139 @@
+"""``rankdp elect`` as a person meets it: what it prints and writes, what it refuses, what it charges."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rankdp import cli
+from rankdp.data.ballots import Ballots
+from rankdp.errors import RankdpError
+from rankdp.privacy.ledger import Ledger
+
+BALLOTS = "rank_1,rank_2,rank_3,count\n" + "ann,bob,cleo,40\nbob,cleo,ann,30\ncleo,,,20\n<b>dan</b>,ann,,5\n"
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "ballots.csv").write_text(BALLOTS)
+    (tmp_path / "candidates.txt").write_text("ann\nbob\ncleo\n<b>dan</b>\neve\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def elect(*arguments: str):
+    return CliRunner().invoke(cli.cli, ["elect", *arguments])
+
+
+COMMON = ("ballots.csv", "-e", "5", "--items", "candidates.txt", "--rehearse", "1")
+
+
+@pytest.mark.parametrize("rule", ["auto", "borda", "pairs", "plurality", "irv", "stv"])
+def test_every_rule_prints_a_table_and_says_how_sure_it_is(rule: str) -> None:
+    done = elect(*COMMON, "--rule", rule, "--title", "Board of the club")
+    assert done.exit_code == 0, done.output
+    for word in ("Board of the club", "ann", "eve", "elected", "95% interval", "rank interval", "of 95 ballots"):
+        assert word in done.stdout
+    assert "The probability that the exact count elects the same candidate is" in " ".join(done.stdout.split())
+    assert "REHEARSAL" in done.stderr
+
+
+def test_the_transcript_of_a_transferable_vote() -> None:
+    done = elect(*COMMON, "--rule", "stv", "--seats", "2", "--json")
+    told = json.loads(done.stdout)
+    assert told["quota"] == 32  # of 95 ballots and 2 seats
+    assert told["rounds"][0]["elected"]
+    assert set(told["rounds"][0]["tallies"]) == {"ann", "bob", "cleo", "<b>dan</b>", "eve"}
+    assert 0 <= told["rounds"][0]["transfer_values"][told["winners"][0]] < 1
+    assert told["rehearsal"]["seed"] == 1
+    assert len(told["winners"]) == 2
+
+
+def test_every_format_from_one_run(directory: Path) -> None:
+    names = [f"result.{ending}" for ending in ("csv", "json", "html", "png")]
+    done = elect(
+        "ballots.csv", "-e", "5", "--items", "candidates.txt", "--rule", "irv", *(f"-o{name}" for name in names)
+    )
+    assert done.exit_code == 0, done.output
+    with (directory / "result.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["candidate", "votes", "low", "high", "rank", "rank_low", "rank_high", "winner"]
+    assert len(rows) == 5
+    told = json.loads((directory / "result.json").read_text())
+    assert told["guarantee"]["protects"] == "one ballot"
+    assert told["parameters"]["rule"] == "irv"
+    page = (directory / "result.html").read_text()
+    assert "&lt;b&gt;dan&lt;/b&gt;" in page
+    assert "<b>dan" not in page
+    assert "What is promised" in page
+    assert "round 1" in page
+    assert "http" not in page
+    assert (directory / "result.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((directory / "result.csv.release.json").read_text())["guarantee"]["epsilon"] == "5"
+
+
+def test_names_alone(directory: Path) -> None:
+    done = elect("ballots.csv", "-e", "50", "--rule", "plurality", "--announce", "winners", "-o", "names.html")
+    assert done.exit_code == 0, done.output
+    assert "Only the names were released" in " ".join(done.stdout.split())
+    assert "votes, with" not in (directory / "names.html").read_text()
+    refused = elect("ballots.csv", "-e", "50", "--rule", "borda", "--announce", "winners", "-o", "names.png")
+    assert isinstance(refused.exception, RankdpError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ballots.csv", "-e", "nan"), "epsilon must be a finite number above 0, got nan"),
+        (("none.csv", "-e", "1"), "none.csv: there is no such file"),
+        (("ballots.csv", "-e", "1", "--seats", "4"), "seats must be an integer from 1 to 3, got 4"),
+        (("ballots.csv", "-e", "1", "--items", "few.txt"), "'cleo' is not one of the 2 items"),
+        (("twice.csv", "-e", "1"), "'ann'"),
+        (("half.csv", "-e", "1"), "a weight must be a whole number"),
+        (("empty.csv", "-e", "1"), "there are no ballots"),
+        (("one.csv", "-e", "1"), "at least 2 candidates, got 1"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_costs_nothing(directory: Path, arguments, words: str) -> None:
+    (directory / "few.txt").write_text("ann\nbob\n")
+    (directory / "twice.csv").write_text("rank_1,rank_2\nann,ann\n")
+    (directory / "half.csv").write_text("rank_1,rank_2,count\nann,bob,1.5\n")
+    (directory / "empty.csv").write_text("rank_1,rank_2\n")
+    (directory / "one.csv").write_text("rank_1\nann\n")
+    ledger = Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=10)
+    done = elect(*arguments, "--ledger", "budget.db", "-o", "result.json")
+    assert isinstance(done.exception, RankdpError)
+    assert words in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert not (directory / "result.json").exists()
+    assert not ledger.history()
+
+
+def test_synthetic_ballots_are_written_with_their_promise(directory: Path) -> None:
+    Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=10)
+    done = elect("ballots.csv", "-e", "5", "--ledger", "budget.db", "--synthetic", "table.soi")
+    assert done.exit_code == 0, done.output
+    assert Ballots.read("table.soi").count == 95
+    assert json.loads((directory / "table.soi.release.json").read_text())["mechanism"] == "synthetic ballots"
+    assert "95 synthetic ballots" in done.stderr
+    assert [entry.what for entry in Ledger.open(directory / "budget.db").history()] == ["synthetic ballots"]
+
+
+@pytest.mark.parametrize("more", [("--rule", "irv"), ("-o", "result.html"), ("--json",), ("--seats", "2")])
+def test_a_synthetic_table_takes_the_place_of_a_result(more) -> None:
+    done = elect("ballots.csv", "-e", "5", "--synthetic", "table.csv", *more)
+    assert done.exit_code == 2
+    assert "--synthetic writes ballots instead of a result" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "words"), [("table.soc", ".soi"), ("ballots.csv", "the file being read")])
+def test_a_synthetic_table_that_cannot_be_written_costs_nothing(directory: Path, name: str, words: str) -> None:
+    ledger = Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=10)
+    done = elect("ballots.csv", "-e", "5", "--ledger", "budget.db", "--synthetic", name)
+    assert words in str(done.exception)
+    assert not ledger.history()
+    assert (directory / "ballots.csv").read_text() == BALLOTS
