@@ -89,8 +89,9 @@ def test_names_alone(directory: Path) -> None:
     ("arguments", "words"),
     [
         (("ballots.csv", "-e", "nan"), "epsilon must be a finite number above 0, got nan"),
+        (("ballots.csv", "-e", "1", "--rule", "irv", "--pairs-by", "schulze"), "--pairs-by goes with --rule pairs"),
         (("none.csv", "-e", "1"), "none.csv: there is no such file"),
-        (("ballots.csv", "-e", "1", "--seats", "4"), "seats must be an integer from 1 to 3, got 4"),
+        (("ballots.csv", "-e", "1", "--seats", "4"), "--seats must be an integer from 1 to 3, got 4"),
         (("ballots.csv", "-e", "1", "--items", "few.txt"), "'cleo' is not one of the 2 items"),
         (("twice.csv", "-e", "1"), "'ann'"),
         (("half.csv", "-e", "1"), "a weight must be a whole number"),

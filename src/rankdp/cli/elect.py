@@ -69,6 +69,7 @@ def elect(
     title: str,
     ledger_file: Path | None,
     dataset: str | None,
+    convert: bool,
     bits: Bits | None,
     as_json: bool,
     **options: Any,
@@ -87,7 +88,7 @@ def elect(
     from rankdp.report.document import check_outputs
     from rankdp.report.election_report import election_report
 
-    ledger = open_ledger(ledger_file, dataset)
+    ledger = open_ledger(ledger_file, dataset, convert)
     check_outputs(outputs)
     reading = {"items": items_file, **{name: options.pop(name) for name in ("voter_column", "weight_column", "table")}}
     request = ElectionRequest.of(epsilon, **options)

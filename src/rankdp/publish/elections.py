@@ -27,7 +27,7 @@ import numpy as np
 
 from rankdp.checks import one_of, share, whole
 from rankdp.data.ballots import SHARES, Ballots
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
@@ -155,15 +155,16 @@ class ElectionRequest:
             )
         if not 0 <= loss < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        if first != 1 and rule != "plurality":
-            raise InputError(f"first goes with rule='plurality' only, got rule={rule!r}")
-        if pairs_by != "kemeny" and rule not in ("pairs", "auto"):
-            raise InputError(f"pairs_by goes with rule='pairs' only, got rule={rule!r}")
-        if announce == "winners" and rule not in ("borda", "plurality"):
-            raise InputError(f"announce='winners' goes with rule='borda' or rule='plurality', got rule={rule!r}")
         whole("seats", seats, 1)
-        if rule == "irv" and seats != 1:
-            raise InputError(f"an instant runoff fills 1 seat, got seats={seats}: use rule='stv' for several")
+        for name, asked, rules in (
+            ("first", first != 1, ("plurality",)),
+            ("pairs_by", pairs_by != "kemeny", ("pairs", "auto")),
+            ("announce", announce == "winners", ("borda", "plurality")),
+            ("seats", seats != 1, tuple(known for known in RULES if known != "irv")),
+        ):
+            if asked and rule not in rules:
+                allowed = " or ".join(rules) if len(rules) < 4 else f"{', '.join(rules[:-1])} or {rules[-1]}"
+                raise InputError(Setting(name), " goes with ", Setting("rule"), f" {allowed}, got {rule}")
         protection = BallotProtection(protect)
         return cls(exact, rule, protection, loss, seats, first, pairs_by, announce, share("level", level))
 
