@@ -30,7 +30,7 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
-from rankdp.publish.leaderboard import plausible_truths
+from rankdp.publish.leaderboard import indistinct, plausible_truths
 from rankdp.rankers.condorcet import condorcet_probabilities, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
@@ -335,12 +335,7 @@ def _doubts(result: Election, surely: Flags) -> list[str]:
             f"The noise leaves doubt about the winner{'s' * (seats > 1)}: with a probability of {least}"
             f"{result.winners_probability:.0%} the exact count gives the same."
         )
-    apart = np.flatnonzero(np.diag(surely, 1)) + 1
-    runs = [f"{run[0] + 1} to {run[-1] + 1}" for run in np.split(np.arange(len(surely)), apart) if len(run) > 1]
-    if runs:
-        more = f" and {len(runs) - 5} more runs" if len(runs) > 5 else ""
-        found.append(f"At this epsilon places {', '.join(runs[:5])}{more} cannot be told apart for certain.")
-    return found
+    return [*found, *indistinct(surely)]
 
 
 def _draws(numbers: int) -> int:

@@ -184,7 +184,7 @@ def arranged(
         level,
         score_name,
     )
-    return replace(board, warnings=(*warnings, *_indistinct(above[np.ix_(order, order)])))
+    return replace(board, warnings=(*warnings, *indistinct(above[np.ix_(order, order)])))
 
 
 def plausible_truths(
@@ -224,8 +224,14 @@ def plausible_truths(
     return truths
 
 
-def _indistinct(above: Flags) -> list[str]:
-    """Sentences about runs of places of which the first is not surely above the others."""
+def indistinct(above: Flags) -> list[str]:
+    """Sentences about runs of places of which the first is not surely above the others.
+
+    Parameters
+    ----------
+    above
+        Row i, column j: whether place i is surely above place j.
+    """
     runs, first = [], 0
     while first < len(above):
         last = first
