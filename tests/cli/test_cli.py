@@ -59,8 +59,8 @@ def test_a_rehearsal_is_loud(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["poll.csv", "out.csv", "-e", "nan"], "rankdp: epsilon must be a finite number above 0, got nan\n"),
-        (["poll.csv", "out.csv", "-e", "-1"], "rankdp: epsilon must be a finite number above 0, got -1\n"),
+        (["poll.csv", "out.csv", "-e", "nan"], "rankdp: --epsilon must be a finite number above 0, got nan\n"),
+        (["poll.csv", "out.csv", "-e", "-1"], "rankdp: --epsilon must be a finite number above 0, got -1\n"),
         (["none.csv", "out.csv", "-e", "1"], "rankdp: none.csv: there is no such file\n"),
         (["poll.csv", "poll.csv", "-e", "1"], "rankdp: poll.csv: this is the file being read; write to another one\n"),
         (["poll.csv", "out.xls", "-e", "1"], None),
@@ -122,6 +122,18 @@ def test_demo(directory: Path) -> None:
     assert "epsilon 4" in run.stdout
     assert "Protects one item's position" in " ".join(run.stdout.split())
     assert (directory / "rankdp-demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_command_does_not_load_pandas(directory: Path) -> None:
+    pytest.importorskip("pandas")
+    script = (
+        "import sys; from rankdp.cli import main\n"
+        "try: main()\n"
+        "finally: import pyarrow; print('pandas' in sys.modules, pyarrow.array([1]).to_pandas().sum())"
+    )
+    command = [sys.executable, "-c", script, "privatize", "poll.csv", "quick.csv", "--epsilon", "1"]
+    run = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "1"]
 
 
 def test_demo_as_json(directory: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdp.data.ballots import Ballots
@@ -318,18 +318,27 @@ votes_of_people = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", ["process", pytest.param("duckdb", marks=pytest.mark.slow)])
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=votes_of_people, most=st.integers(1, 6), style=st.sampled_from(["left", "name", "arena", "outcome"]))
-def test_counting_equals_a_plain_loop(name, rows, most, style):
-    if name == "duckdb":
-        pytest.importorskip("ibis", reason="Ibis is not installed")
+def counting_equals_a_plain_loop(examples, name):
+    @settings(deadline=None, max_examples=examples)
+    @given(rows=votes_of_people, most=st.integers(1, 6), style=st.sampled_from(["left", "name", "arena", "outcome"]))
+    def check(rows, most, style):
+        def votes(rows):
+            return Comparisons.from_frame(written(style, rows, weighted=True), items=ITEMS, engine=name)
 
-    def votes(rows):
-        return Comparisons.from_frame(written(style, rows, weighted=True), items=ITEMS, engine=name)
+        assert votes(rows).count() == reference(rows, ITEMS)
+        check_bounded(votes(rows).bound(most), rows, ITEMS, most, votes if name == "process" else None)
 
-    assert votes(rows).count() == reference(rows, ITEMS)
-    check_bounded(votes(rows).bound(most), rows, ITEMS, most, votes if name == "process" else None)
+    check()
+
+
+def test_counting_equals_a_plain_loop():
+    counting_equals_a_plain_loop(40, "process")
+
+
+@pytest.mark.slow
+def test_counting_by_duckdb_equals_a_plain_loop():
+    pytest.importorskip("ibis", reason="Ibis is not installed")
+    counting_equals_a_plain_loop(12, "duckdb")
 
 
 REAL = ["cems", "immigration", "llmfao_votes"]

@@ -82,9 +82,9 @@ def test_reinsertion_takes_out_as_many_as_it_should(items, epsilon, request):
         assert_law(taken, mechanism._law[:-1])
 
 
-@pytest.mark.slow
-def test_ulam_samples_fifty_items(request):
-    items, epsilon, rows = 50, 2, 4000
+@pytest.mark.parametrize("items", [32, pytest.param(50, marks=pytest.mark.long)])
+def test_ulam_samples_long_rankings(items, request):
+    epsilon, rows = 2, 4000
     mechanism = rankdp.mechanism("ulam", items, epsilon)
     out = mechanism.sample(np.tile(np.arange(items), (rows, 1)), seeded(request))
     assert np.array_equal(np.sort(out, axis=1), np.tile(np.arange(items), (rows, 1)))

@@ -191,8 +191,9 @@ def test_long_draws_follow_the_public_numbers(items, epsilon, request):
         hits = int((places[:, i] < places[:, j]).sum())
         assert stats.binomtest(hits, rows, mechanism.keep_probability(i, j)).pvalue > LEVEL
     upper = np.triu_indices(items, 1)
-    share = (places[:, upper[0]] < places[:, upper[1]]).mean(axis=1)
-    error = share.std() / math.sqrt(rows)
+    some = places[:: 1 + items // 100]
+    share = (some[:, upper[0]] < some[:, upper[1]]).mean(axis=1)
+    error = share.std() / math.sqrt(len(some))
     assert abs(share.mean() - mechanism.expected_concordance()) < 4.5 * error
     inside = (out[:, :3] < 3).mean(axis=1)
     assert abs(inside.mean() - mechanism.top_overlap(3)) < 4.5 * inside.std() / math.sqrt(rows) + 1e-9

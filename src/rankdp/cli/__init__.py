@@ -65,6 +65,8 @@ for command in (privatize, rank, elect, scores, survey, aggregate, learn, plan, 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these do without tables
+        _spare_pandas()
     try:
         code = cli.main(prog_name="rankdp", standalone_mode=False) or 0
     except click.exceptions.Exit as leaving:
@@ -82,6 +84,26 @@ def main() -> NoReturn:
     except OSError as problem:
         code = _failed(f"{problem.filename or 'the system'}: {problem.strerror or problem}", problem)
     sys.exit(code)
+
+
+def _spare_pandas() -> None:
+    """Let PyArrow look for pandas, as it does once, where it finds none.
+
+    It would load it, which takes longer than most commands. Where something asks PyArrow for pandas it looks again.
+    """
+    import pyarrow as pa
+
+    class Hidden:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            if name == "pandas":
+                raise ImportError(name)
+
+    sys.meta_path.insert(0, Hidden)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(Hidden)
 
 
 def _failed(words: str, problem: BaseException) -> int:
