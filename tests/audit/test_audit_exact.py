@@ -207,7 +207,7 @@ def test_refusals(arguments, words):
 
 
 def test_nothing_exact_is_known_of_these():
-    with pytest.raises(Unsupported, match="Gaussian noise on wins"):
+    with pytest.raises(Unsupported, match="Gaussian noise on counts"):
         audit_exact(NoisyWins(Protection("outcome"), 1, "1e-6"))
     with pytest.raises(Unsupported, match="drawn in floating point"):
         audit_exact(score_mechanism("ball", bounds=(0, 1), delta=0.1, p=2, count=3, steps=16))
