@@ -1,10 +1,11 @@
 """Audits of leaderboards: every method of ``rank`` under every unit of protection.
 
 A leaderboard is a function of what one mechanism drew from the counted votes: noisy wins (with Bradley-Terry scores
-computed from them where only outcomes are secret) or the minimiser of a perturbed objective, and, where voters are
-protected, a noisy number of comparisons. What is audited is that draw, made thousands of times from tables of votes
-that are neighbours; reading, bounding each voter's contribution and counting are the library's own and part of what is
-audited. ``through="rank"`` calls ``rank`` itself for every draw instead: slower, and nothing is left out.
+computed from them where only outcomes are secret), noisy differences and degrees, or the minimiser of a perturbed
+objective, and, where voters are protected, a noisy number of comparisons. What is audited is that draw, made thousands
+of times from tables of votes that are neighbours; reading, bounding each voter's contribution and counting are the
+library's own and part of what is audited. ``through="rank"`` calls ``rank`` itself for every draw instead: slower, and
+nothing is left out.
 
 The neighbouring tables are the extremes of each unit: a vote reversed or replaced; all votes of a voter, four times
 as many as may count, reversed or removed.
@@ -22,14 +23,16 @@ from rankdp.audit.findings import StatisticalAudit
 from rankdp.audit.statistical import Sampler, audit_samples
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.publish.rank import METHODS, rank
+from rankdp.publish.secret_designs import SecretDesign
 from rankdp.publish.vote_scores import count_cost, objective
-from rankdp.types import Floats
+from rankdp.types import Floats, Longs
 
 ITEMS = ("a", "b", "c")
 _OTHERS = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"))
@@ -43,6 +46,7 @@ def audit_board(
     *,
     max_per_voter: int | None = None,
     delta: Real = 0,
+    design: str = "chance",
     draws: int = 30_000,
     confidence: float = 0.99,
     through: str = "mechanism",
@@ -63,6 +67,9 @@ def audit_board(
         How many comparisons of a voter count, where voters are protected.
     delta, draws, confidence
         As in ``audit_samples``.
+    design
+        As in ``rank``: with "any" the mechanism that is audited for secret designs is objective perturbation, else
+        differences with what is released of the design.
     through
         "mechanism" draws from what ``rank`` draws from; "rank" calls ``rank`` itself for every draw.
     release
@@ -77,7 +84,7 @@ def audit_board(
     exact, loss = positive(epsilon), rational(delta, "delta")
     if release is None:
         build = board_draws if through == "mechanism" else board_calls
-        release = build(method, protection, exact, loss, source)
+        release = build(method, protection, exact, loss, source, design)
     return audit_samples(
         release,
         neighbouring_votes(protection),
@@ -116,8 +123,10 @@ def _described(table: Any) -> str:
     return f"votes with {said[0]['winner']} over {said[0]['loser']}{times}"
 
 
-def board_draws(method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits) -> Sampler:
-    """What the mechanism behind ``rank`` draws from a table: [noisy number of comparisons,] noisy wins or scores."""
+def board_draws(
+    method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits, design: str = "chance"
+) -> Sampler:
+    """What the mechanism behind ``rank`` draws from a table: [noisy number of comparisons,] noisy counts or scores."""
     spent = count_cost(protection, epsilon)
 
     def sampler(table: Any, count: int) -> Floats:
@@ -127,8 +136,11 @@ def board_draws(method: str, protection: Protection, epsilon: Fraction, delta: F
         counts = votes.count()
         total = int(counts.halves.sum()) // 2
         if method == "copeland" or protection.design_public:
-            noisy = NoisyWins(protection, epsilon - spent, delta)
-            drawn = noisy.sample(np.tile(counts.half_wins, count), bits).reshape(count, -1).astype(np.float64)
+            parts: list[tuple[NoisyCounts, Longs]] = [(NoisyWins(protection, epsilon - spent, delta), counts.half_wins)]
+            drawn = _many(parts, count, bits)
+        elif design != "any":
+            parts = SecretDesign(protection, epsilon - spent, delta, design).difference_parts(counts)
+            drawn = _many(parts, count, bits)
         else:
             # A public idea of how many comparisons there are: here that of the other voters, the same on both sides.
             chosen = objective(len(ITEMS), len(_OTHERS), protection, epsilon - spent)
@@ -141,9 +153,17 @@ def board_draws(method: str, protection: Protection, epsilon: Fraction, delta: F
     return sampler
 
 
-def board_calls(method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits) -> Sampler:
+def _many(parts: list[tuple[NoisyCounts, Longs]], count: int, bits: Bits) -> Floats:
+    """So many draws of all noisy counts together, one a row."""
+    drawn = [noisy.sample(np.tile(counted, count), bits).reshape(count, -1) for noisy, counted in parts]
+    return np.column_stack(drawn).astype(np.float64)
+
+
+def board_calls(
+    method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits, design: str = "chance"
+) -> Sampler:
     """One call of ``rank`` for every draw: the released scores in the order of the items, and the noisy number."""
-    options: dict[str, Any] = {"protect": protection.unit, "method": method, "delta": delta}
+    options: dict[str, Any] = {"protect": protection.unit, "method": method, "delta": delta, "design": design}
     if protection.unit == "voter":
         options["max_per_voter"] = protection.moved
 

@@ -60,6 +60,11 @@ if TYPE_CHECKING:
     help="With --protect outcome: public covariates with their bounds, such as length_a-length_b:500,position, whose "
     "effect is taken out of the scores.",
 )
+@choice(
+    "--design",
+    ["chance", "even", "any"],
+    help="Who met whom, where that is secret: pairs drawn by chance; every pair equally likely; or nothing is known.",
+)
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
 @click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
 @click.option(

@@ -22,7 +22,8 @@ from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, rational
 from rankdp.publish.rank import METHODS
-from rankdp.publish.vote_scores import choose_ridge, count_cost, objective
+from rankdp.publish.secret_designs import SecretDesign
+from rankdp.publish.vote_scores import choose_ridge, count_cost
 from rankdp.rankers.links import LOGISTIC
 from rankdp.theory.noises.families import Gaussian, NormalLaplace
 from rankdp.theory.noises.score_noise import ScoreNoise
@@ -50,8 +51,6 @@ class ManyComparisons(Situation):
         self.protection = Protection.of(protect, max_per_voter)
         self.protects = self.protection.protects
         self.delta = rational(delta, "delta")
-        if self.delta and not self.protection.design_public:
-            self.options = ("copeland",)
         self.spread = positive("spread", spread)
         self.law = Uniform(-self.spread, self.spread)
         self.subject = f"a leaderboard of {items} items from {comparisons:,} comparison{'s' * (comparisons > 1)}"
@@ -72,8 +71,7 @@ class ManyComparisons(Situation):
         if option == "copeland" or self.protection.design_public:
             variance = NoisyWins(self.protection, rest, self.delta).noise_variance
             return variance, choose_ridge(2 * self.comparisons / self.items, variance)
-        chosen = objective(self.items, self.comparisons, self.protection, rest)
-        return chosen.noise_variance, float(chosen.ridge)
+        return SecretDesign(self.protection, rest, self.delta, "chance").expected_noise(self.items, self.comparisons)
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """Sampling error and privacy noise together; half-widths are for scores, which only Bradley-Terry gives."""

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | copeland | any | noisy half-wins (``mechanisms.wins``) | ranks by wins |
 | bradley-terry | outcome | noisy half-wins; the design is public | scores by maximum likelihood with a ridge |
-| bradley-terry | comparison, voter | scores (``mechanisms.objective``) | |
+| bradley-terry | comparison, voter | differences, or scores, and facts of the design (``secret_designs``) | scores |
 
     check what is asked -> count the votes -> charge the ledger -> draw -> board
 
@@ -35,7 +35,8 @@ from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.publish.vote_scores import Drawn, Public, count_cost, objective
+from rankdp.publish.secret_designs import DESIGNS, SecretDesign
+from rankdp.publish.vote_scores import Drawn, Public, count_cost
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 from rankdp.types import Longs
@@ -58,6 +59,7 @@ def rank(
     ridge: float | None = None,
     link: str = "logistic",
     calibration: str = "tight",
+    design: str = "chance",
     level: float = 0.95,
     covariates: str | Sequence[str] | None = None,
     ledger: Ledger | None = None,
@@ -92,6 +94,10 @@ def rank(
         How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three".
     calibration
         The constants of objective perturbation: "tight", ours, or "paper", those of Cai et al.
+    design
+        What is known of who was compared with whom, where that is secret: "chance" (pairs were drawn without regard to
+        strength, some items perhaps more often than others), "even" (every pair was equally likely) or "any" (nothing
+        is known; strong ones may have met strong ones). Scores rest on it, privacy does not.
     level
         The confidence of the intervals, between 0 and 1.
     covariates
@@ -111,7 +117,7 @@ def rank(
         The leaderboard with its guarantee and provenance.
     """
     request = BoardRequest.of(
-        epsilon, protect, method, max_per_voter, top, scale, delta, ridge, link, calibration, level
+        epsilon, protect, method, max_per_voter, top, scale, delta, ridge, link, calibration, design, level
     )
     counted = request.counted(Comparisons.of(votes, **reading), covariates)
     bits = bits or SecureBits()
@@ -134,6 +140,7 @@ class BoardRequest:
     ridge: float | None
     link: Link
     calibration: str
+    design: str
     level: float
 
     @classmethod
@@ -149,10 +156,11 @@ class BoardRequest:
         ridge: float | None,
         link: str,
         calibration: str,
+        design: str,
         level: float,
     ) -> BoardRequest:
         """Check the words of ``rank``, before any vote is read."""
-        _check_words(method, scale, calibration, ridge, link)
+        _check_words(method, scale, calibration, design, ridge, link)
         protection, exact, loss = Protection.of(protect, max_per_voter), positive(epsilon), rational(delta, "delta")
         if exact > _LARGEST_EPSILON:
             raise InputError(
@@ -161,7 +169,11 @@ class BoardRequest:
         if not 0 <= loss < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
         chosen = None if ridge is None else float(positive(ridge, "ridge"))
-        return cls(exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, level)
+        return cls(exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, design, level)
+
+    def secret_design(self, epsilon: Fraction) -> SecretDesign:
+        """How scores are had where the design is secret, for what of epsilon is left for them."""
+        return SecretDesign(self.protection, epsilon, self.delta, self.design, self.ridge, self.link, self.calibration)
 
     def counted(
         self, votes: Comparisons, covariates: str | Sequence[str] | None = None
@@ -252,16 +264,7 @@ class CountedVotes:
         asked = self.request
         if asked.method == "bradley-terry" and not asked.protection.design_public:
             assert self.counts is not None
-            chosen = objective(
-                len(public.items),
-                public.comparisons,
-                asked.protection,
-                epsilon,
-                asked.ridge,
-                asked.link,
-                asked.calibration,
-            )
-            return vote_scores.from_objective(self.counts, public, chosen, bits)
+            return asked.secret_design(epsilon).draw(self.counts, public, bits)
         noisy = NoisyWins(asked.protection, epsilon, asked.delta)
         if asked.method == "copeland":
             return vote_scores.copeland(self.half_wins, public, noisy, bits)
@@ -318,10 +321,11 @@ def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
     return votes.requiring_outcomes()
 
 
-def _check_words(method: str, scale: str, calibration: str, ridge: float | None, link: str) -> None:
+def _check_words(method: str, scale: str, calibration: str, design: str, ridge: float | None, link: str) -> None:
     """Refuse names that are not known, or do not go together."""
     one_of("method", method, METHODS)
     one_of("calibration", calibration, CALIBRATIONS)
+    one_of("design", design, DESIGNS)
     if scale not in SCALES or (scale == "elo" and method == "copeland"):
         raise InputError(
             Setting("scale"), f" must be log-strength, or elo with bradley-terry, got {scale!r} with {method}"
@@ -348,18 +352,7 @@ def _check_model(asked: BoardRequest, items: int) -> None:
                 Setting("link", link.name),
             )
         return
-    if asked.delta:
-        raise Unsupported(
-            "Gaussian noise does not pay in objective perturbation: use ",
-            Setting("delta", 0),
-            ", ",
-            Setting("method", "copeland"),
-            " or ",
-            Setting("protect", "outcome"),
-        )
-    if asked.ridge is not None:  # refused where it is too small, whatever the size of the data
-        left = asked.epsilon - count_cost(protection, asked.epsilon)
-        objective(items, 1, protection, left, asked.ridge, link, asked.calibration).check()
+    asked.secret_design(asked.epsilon - count_cost(protection, asked.epsilon)).check(items)
 
 
 def _rho(asked: BoardRequest) -> float | None:

@@ -103,7 +103,8 @@ def copeland(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> 
     spread = np.sqrt(np.maximum(trials * share * (1 - share), 1))
     privacy = noisy.noise(len(scores) * _DRAWS, bits.spawn()).reshape(len(scores), _DRAWS) / 2
     errors = privacy + spread[:, None] * np.random.default_rng(0).standard_normal((len(scores), _DRAWS))
-    return Drawn(scores, scores, errors, noisy.parameters, [])
+    uneven = "Who was compared with whom is secret: an item that was compared more often has more wins for that alone."
+    return Drawn(scores, scores, errors, noisy.parameters, [uneven] if public.design is None else [])
 
 
 def from_wins(
@@ -115,25 +116,9 @@ def from_wins(
     half_wins = noisy.sample(true_half_wins, bits)
     scores = fit_wins(public.design, half_wins, ridge=gamma).theta
     scores = scores - scores.mean()
-    centres, errors = _errors(public, scores, gamma, link, lambda count: noisy.noise(count, bits.spawn()) / 2)
+    centres, errors = scores_errors(public, scores, gamma, link, lambda count: noisy.noise(count, bits.spawn()) / 2)
     warnings = _unbeaten(public.items, half_wins, _halves(public.design))
     return Drawn(scores, centres, errors, {"ridge": gamma, **noisy.parameters}, warnings)
-
-
-def from_objective(counts: PairCounts, public: Public, chosen: ObjectivePerturbation, bits: Bits) -> Drawn:
-    """Bradley-Terry scores by objective perturbation."""
-    gamma, link = float(chosen.ridge), chosen.link
-    scores = chosen.sample(counts, bits)
-    scores = scores - scores.mean()
-    random = np.random.default_rng(0)
-    centres, errors = _errors(public, scores, gamma, link, lambda count: random.laplace(0, float(chosen.scale), count))
-    parameters = {
-        "ridge": gamma,
-        "calibration": chosen.calibration,
-        "noise_variance": chosen.noise_variance,
-        "link": link.name,
-    }
-    return Drawn(scores, centres, errors, parameters, [])
 
 
 def objective(
@@ -173,10 +158,29 @@ def objective(
     return mechanism(ridges[best if error(best) < math.inf else -1])
 
 
-def _errors(
-    public: Public, scores: Floats, ridge: float, link: Link, noise: Callable[[int], Floats]
+def scores_errors(
+    public: Public,
+    scores: Floats,
+    ridge: float | Floats,
+    link: Link,
+    noise: Callable[[int], Floats],
+    expected: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """Scores freed from the ridge's pull, and draws of their error."""
+    """Scores freed from the ridge's pull, and draws of their error.
+
+    Parameters
+    ----------
+    public
+        What is known of the items and the design.
+    scores
+        The released scores.
+    ridge, link
+        Those that the scores were fitted with.
+    noise
+        Draws so many numbers of the noise on wins.
+    expected
+        The expected design, where it is secret; even if not given.
+    """
     items = len(public.items)
     design = public.design
     if items > leaderboard.DENSE_UP_TO:
@@ -184,12 +188,17 @@ def _errors(
         information = met * link.slope(np.zeros(1)) ** 2
     else:
         first, second = np.triu_indices(items, 1) if design is None else (design.first, design.second)
-        compared = public.comparisons / len(first) if design is None else design.comparisons
+        if design is not None:
+            compared = design.comparisons
+        else:
+            compared = (
+                np.full(len(first), public.comparisons / len(first)) if expected is None else expected[first, second]
+            )
         gap = scores[first] - scores[second]
         curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
         information = leaderboard.information(first, second, compared * curved, items)
     errors, inverse = leaderboard.simulated_errors(information, noise, np.random.default_rng(0))
-    return scores + ridge * inverse(scores), errors
+    return scores + inverse(ridge * scores), errors
 
 
 def _halves(design: PairCounts) -> Longs:
@@ -198,9 +207,9 @@ def _halves(design: PairCounts) -> Longs:
 
 
 def design_warnings(public: Public) -> list[str]:
-    """What the public design, or its being secret, makes doubtful."""
+    """What the public design makes doubtful."""
     if public.design is None:
-        return ["Who was compared with whom is secret, so the intervals suppose that all were compared equally often."]
+        return []
     warnings = []
     idle = [item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0]
     if idle:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import positive
 from rankdp.errors import InputError, Unsupported
-from rankdp.types import Floats
+from rankdp.types import Floats, Ints
 
 _STEPS = 200
 
@@ -36,28 +36,118 @@ def even_design(items: int, comparisons: float) -> Floats:
     return expected
 
 
-def design_of_degrees(degrees: ArrayLike) -> Floats:
-    """The expected design of items that meet in proportion to how often each is compared: N_ij = a_i a_j.
+def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None) -> Floats:
+    """The expected design of items that meet in proportion to how often each is compared: N_ij = a_i a_j K_ij.
 
-    The popularities a are those for which the rows add up to the degrees, sum_(j != i) a_i a_j = d_i, as far as that is
+    The popularities a are those for which the rows add up to the degrees, sum_(j != i) N_ij = d_i, as far as that is
     possible: an item cannot be compared more often than all others together.
 
     Parameters
     ----------
     degrees
         How many comparisons each item is expected to have, above 0.
+    kernel
+        How much more often than by chance each pair meets, K; 1 for all if not given.
     """
     wanted = np.asarray(degrees, dtype=np.float64)
     wanted = np.minimum(wanted, 0.98 * (wanted.sum() - wanted))
     popularity = wanted / np.sqrt(wanted.sum())
-    for _ in range(200):
-        popularity = np.sqrt(popularity * wanted / (popularity.sum() - popularity))  # halfway, in logarithms
-    expected = np.outer(popularity, popularity)
-    np.fill_diagonal(expected, 0)
-    return expected
+    factor = np.ones((len(wanted), len(wanted))) if kernel is None else kernel.copy()
+    np.fill_diagonal(factor, 0)
+    for _ in range(100):
+        popularity = np.sqrt(popularity * wanted / (factor @ popularity))  # halfway, in logarithms
+    return np.asarray(factor * np.outer(popularity, popularity))
 
 
-def fit_differences(expected: Floats, differences: ArrayLike, ridge: float, tolerance: float = 1e-9) -> Floats:
+def buckets_of_gaps(expected: Floats, scores: Floats, buckets: int) -> Ints:
+    """Of every pair, in the order of ``numpy.triu_indices``, its bucket by how close its scores are.
+
+    Every bucket is expected to hold about the same number of comparisons.
+
+    Parameters
+    ----------
+    expected
+        The expected design.
+    scores
+        The strengths.
+    buckets
+        How many there are.
+    """
+    pairs = np.triu_indices(len(scores), 1)
+    weights = expected[pairs]
+    order = np.argsort(np.abs(scores[pairs[0]] - scores[pairs[1]]), kind="stable")
+    bucket = np.empty(len(order), np.int32)
+    below = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    bucket[order] = np.minimum(below * buckets, buckets - 1).astype(np.int32)
+    return bucket
+
+
+def matched_design(expected: Floats, scores: Floats, bucket: Ints, found: Floats) -> Floats:
+    """The expected design with so many comparisons in each bucket of gaps, and its degrees as they were.
+
+    The logarithm of the kernel K is a polygon in the gap of scores with a corner at the middle of each bucket.
+
+    Parameters
+    ----------
+    expected
+        The expected design.
+    scores
+        The strengths.
+    bucket
+        The bucket of each pair (``buckets_of_gaps``).
+    found
+        How many comparisons each bucket holds, above 0.
+    """
+    pairs, degrees, design = np.triu_indices(len(scores), 1), expected.sum(axis=1), expected
+    gaps = np.abs(scores[pairs[0]] - scores[pairs[1]])
+    due = np.bincount(bucket, expected[pairs], len(found))
+    used = due > 0
+    middle = np.bincount(bucket, gaps * expected[pairs], len(found))[used] / due[used]
+    heights, wanted = np.zeros(len(middle)), found[used] * due[used].sum() / found[used].sum()
+    for _ in range(12):
+        heights = heights + 0.8 * np.log(wanted / np.bincount(bucket, design[pairs], len(found))[used])
+        kernel = np.ones_like(expected)
+        kernel[pairs] = kernel.T[pairs] = np.exp(np.interp(gaps, middle, heights))
+        design = design_of_degrees(degrees, kernel)
+    return design
+
+
+def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tuple[Floats, Floats]:
+    """What noisy degrees say of the true ones: possible degrees, and for each item the chance of each.
+
+    Degrees are taken for draws of a gamma law (which has items that were hardly compared) or of a log-normal one (which
+    has items that were compared far more than others), weighted by how likely each makes the noisy degrees. Both have
+    the mean 2M/n, and the variance that noisy degrees have beyond that of their noise, but at least the 2M/n that mere
+    chance gives them. Small differences of noisy degrees are shrunk away in this manner, and none becomes negative.
+
+    Parameters
+    ----------
+    noisy
+        Degrees with noise.
+    variance
+        The variance of the noise.
+    comparisons
+        How many comparisons there are in all, M.
+    """
+    seen = np.asarray(noisy, dtype=np.float64)
+    mean = max(2 * comparisons / len(seen), 1e-3)
+    spread = max(float(np.square(seen - mean).mean()) - variance, mean)
+    shape, width = mean**2 / spread, np.log1p(spread / mean**2)
+    most = max(float(seen.max()), mean) + 2 * np.sqrt(variance) + 3 * np.sqrt(mean)
+    grid = np.concatenate([np.geomspace(1e-3 * mean, 0.2 * mean, 40), np.linspace(0.2 * mean, most, 400)[1:]])
+    logs = -np.abs(seen[:, None] - grid) * np.sqrt(2 / max(variance, 1.0))
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    gamma = (shape - 1) * np.log(grid / mean) - shape * (grid / mean - 1)
+    normal = -np.log(grid / mean) - np.square(np.log(grid / mean) + width / 2) / (2 * width)
+    laws = np.array([np.exp(law - law.max()) * np.gradient(grid) for law in (gamma, normal)])
+    joint = likelihood * (laws / laws.sum(axis=1, keepdims=True))[:, None, :]
+    sums = np.maximum(joint.sum(axis=2, keepdims=True), 1e-300)
+    fits = np.log(sums).sum(axis=(1, 2))
+    weights = np.exp(fits - fits.max())
+    return grid, np.asarray(np.tensordot(weights / weights.sum(), joint / sums, 1))
+
+
+def fit_differences(expected: Floats, differences: ArrayLike, ridge: ArrayLike, tolerance: float = 1e-9) -> Floats:
     """Strengths, higher is better, with mean 0.
 
     Parameters
@@ -67,17 +157,19 @@ def fit_differences(expected: Floats, differences: ArrayLike, ridge: float, tole
     differences
         Wins less losses of each item.
     ridge
-        The weight of ``|t|^2``, above 0, which makes the solution exist and unique.
+        The weight of t_i^2, above 0, which makes the solution exist and unique: one for all, or one for each item.
     tolerance
         No entry of the gradient exceeds this share of the sizes that are added up in it.
     """
-    gap, target = positive("ridge", ridge), np.asarray(differences, dtype=np.float64)
+    target = np.asarray(differences, dtype=np.float64)
+    pull = np.broadcast_to(np.asarray(ridge, dtype=np.float64), target.shape)
+    positive("ridge", float(pull.min()))
     if expected.shape != (len(target), len(target)):
         raise InputError(f"expected must be a table of {len(target)} rows and columns, got shape {expected.shape}")
     target = target - target.mean()  # the sum of true differences is 0: what noise adds to it says nothing
     close = tolerance * (1 + np.abs(target) + expected.sum(axis=1))
     theta, radius = np.zeros(len(target)), 4.0
-    gradient, hessian = _slopes(expected, theta, gap, target)
+    gradient, hessian = _slopes(expected, theta, pull, target)
     for _ in range(_STEPS):
         if (np.abs(gradient) <= close).all():
             return np.asarray(theta - theta.mean())
@@ -87,7 +179,7 @@ def fit_differences(expected: Floats, differences: ArrayLike, ridge: float, tole
         slope, before = float(gradient @ move), theta
         for _ in range(60):  # the function is convex: its slope along the move says whether that was too long
             theta = before + length * move
-            gradient, hessian = _slopes(expected, theta, gap, target)
+            gradient, hessian = _slopes(expected, theta, pull, target)
             if float(gradient @ move) <= -0.5 * slope:
                 break
             length /= 2
@@ -95,7 +187,7 @@ def fit_differences(expected: Floats, differences: ArrayLike, ridge: float, tole
     raise Unsupported(f"the strengths did not settle within {_STEPS} Newton steps")
 
 
-def _slopes(expected: Floats, theta: Floats, ridge: float, target: Floats) -> tuple[Floats, Floats]:
+def _slopes(expected: Floats, theta: Floats, ridge: Floats, target: Floats) -> tuple[Floats, Floats]:
     """The gradient and the Hessian."""
     bent = np.tanh((theta[:, None] - theta) / 2)
     hessian = -expected * (1 - bent * bent) / 2

@@ -11,14 +11,15 @@ Sensitivities, when k comparisons leave and k come (k = 1, or c for voters):
 |---|---|---|
 | differences | 4k | 8 k^2 |
 | degrees: comparisons of each item | 4k | 4 k^2 |
-| comparisons of each pair | 2k | 2 k^2 |
+| comparisons of each pair, or of each set of pairs | 2k | 2 k^2 |
 
 Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
 By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Those
 that leave add a non-negative vector of l1 norm 2k and entries of at most k to the degrees, so of squared l2 norm at
 most 2 k^2; so do those that come, and the inner product of two non-negative vectors only brings them closer: 4k and
-4 k^2. In the same way comparisons of pairs add non-negative vectors of l1 norm k, of squared l2 norm at most k^2: 2k
-and 2 k^2. Where some rows are not counted, or a voter has fewer than c, fewer leave or come and all of this holds.
+4 k^2. In the same way comparisons of pairs, or of disjoint sets of them, add non-negative vectors of l1 norm k, of
+squared l2 norm at most k^2: 2k and 2 k^2. Where some rows are not counted, or a voter has fewer than c, fewer leave or
+come and all of this holds.
 
 The noise is that of ``noisy_counts``, whose proof it is. Everything after it is post-processing.
 """
@@ -73,7 +74,10 @@ class NoisyDegrees(NoisyCounts):
 
 
 class NoisyPairs(NoisyCounts):
-    """Releases how often every pair was compared, also if never, in the order of ``numpy.triu_indices``."""
+    """Releases how often every pair was compared, also if never, in the order of ``numpy.triu_indices``.
+
+    The same noise is right for how many comparisons fall into each of several disjoint sets of pairs.
+    """
 
     @staticmethod
     def counted(counts: PairCounts) -> Longs:
@@ -92,3 +96,17 @@ class NoisyPairs(NoisyCounts):
     def l2_squared(self) -> int:
         """How far in squared l2."""
         return 2 * self.protection.moved**2
+
+
+class NoisyTotal(NoisyCounts):
+    """Releases one number: how many comparisons were of pairs in some public set. At most k come or go: k and k^2."""
+
+    @property
+    def l1(self) -> int:
+        """How far neighbours' numbers can be apart."""
+        return self.protection.moved
+
+    @property
+    def l2_squared(self) -> int:
+        """The square of that."""
+        return self.protection.moved**2
