@@ -128,7 +128,10 @@ def test_unknown_bounds_are_dashes_and_warnings_notes(directory: Path) -> None:
             ["--protect", "voter"],
             "protecting voters needs --max-per-voter, the most comparisons",
         ),
-        (["--protect", "comparison", "--delta", "1e-6"], "Gaussian noise does not pay in objective perturbation"),
+        (
+            ["--protect", "comparison", "--design", "any", "--delta", "1e-6"],
+            "Gaussian noise does not pay in objective perturbation",
+        ),
         (["--protect", "comparison", "--link", "probit"], "no guarantee is known for the probit link"),
         (["--protect", "comparison", "--link", "x"], "link must be one of logistic, secant, best-of-three, got 'x'"),
         (["--protect", "outcome", "--top", "9"], "--top must be an integer from 1 to 3, got 9"),

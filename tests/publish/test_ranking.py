@@ -12,6 +12,7 @@ from support import generator
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, RankdpError, Unsupported
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -80,31 +81,54 @@ def test_every_combination_promises_what_was_asked(table, method, protect):
     assert board.score_name == ("wins" if method == "copeland" else "score")
 
 
+@pytest.mark.parametrize("design", ["chance", "even", "any"])
 @combinations
-def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, monkeypatch):
-    """What the mechanisms get, and the count's share, add up to epsilon; and the noise is for the unit asked for."""
+def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, design, monkeypatch):
+    """What all mechanisms get, and the count's share, add up to epsilon; and the noise is for the unit asked for."""
     seen = []
-    for cls in (NoisyWins, ObjectivePerturbation):
 
-        def watched(self, data, bits, real=cls.sample):
-            seen.append((self.guarantee, self.protection))
-            return real(self, data, bits)
+    def counted(self, data, bits, real=NoisyCounts.sample):
+        assert self.scale == self.l1 / (self.epsilon * self.share)
+        seen.append((self.epsilon * self.share, self.protection))
+        return real(self, data, bits)
 
-        monkeypatch.setattr(cls, "sample", watched)
-    counted = []
+    def fitted(self, data, bits, real=ObjectivePerturbation.sample):
+        seen.append((self.epsilon, self.protection))
+        return real(self, data, bits)
+
+    monkeypatch.setattr(NoisyCounts, "sample", counted)
+    monkeypatch.setattr(ObjectivePerturbation, "sample", fitted)
+    sizes = []
 
     def count_noise(scale, count, bits):
-        counted.append(scale)
+        sizes.append(scale)
         return np.zeros(count, dtype=np.int64)
 
     monkeypatch.setattr(vote_scores, "discrete_laplace", count_noise)
-    rank(table, 2, method=method, **options(protect))
-    ((guarantee, protection),) = seen
-    assert protection == Protection.of(protect, 5 if protect == "voter" else None)
+    rank(table, 2, method=method, design=design, **options(protect))
+    assert {protection for _, protection in seen} == {Protection.of(protect, 5 if protect == "voter" else None)}
     # a voter's at most 5 comparisons change their number by at most 5: a scale of 5/eps_count
-    spent = [5 / scale for scale in counted]
+    spent = [5 / scale for scale in sizes]
     assert len(spent) == (protect == "voter")
-    assert guarantee.epsilon + sum(spent) == 2
+    assert sum(epsilon for epsilon, _ in seen) + sum(spent) == 2
+
+
+@pytest.mark.parametrize("protect", ["comparison", "voter"])
+@pytest.mark.parametrize("design", ["chance", "even"])
+def test_gaussian_noise_on_differences(table, protect, design, monkeypatch):
+    """Rhos of all that is released, and of the noisy count, add up to what the guarantee states."""
+    seen = []
+
+    def counted(self, data, bits, real=NoisyCounts.sample):
+        seen.append(self.l2_squared / (2 * self.sigma**2))
+        return real(self, data, bits)
+
+    monkeypatch.setattr(NoisyCounts, "sample", counted)
+    release = rank(table, 1, delta="1e-6", design=design, **options(protect))
+    assert release.provenance.parameters["mechanism"] == "differences"
+    assert release.guarantee.delta == Fraction(1, 10**6)
+    total = sum(seen) + (Fraction(1, 20) ** 2 / 2 if protect == "voter" else 0)
+    assert total <= release.guarantee.rho <= float(total) * 1.001
 
 
 @pytest.mark.parametrize("protect", ["outcome", "comparison", "voter"])
@@ -180,7 +204,7 @@ def other_data(table, protect, random):
 @combinations
 def test_the_release_depends_on_the_data_through_the_mechanism_only(table, method, protect, monkeypatch, request):
     """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
-    monkeypatch.setattr(NoisyWins, "sample", lambda self, data, bits: np.array([50, 41, 80, 3, 120, 60]))
+    monkeypatch.setattr(NoisyCounts, "sample", lambda self, data, bits: np.array([50, 41, 80, 3, 120, 60])[: len(data)])
     monkeypatch.setattr(ObjectivePerturbation, "sample", lambda self, data, bits: np.linspace(-1, 1, 6) ** 3)
     monkeypatch.setattr(vote_scores, "size", lambda items, *rest, real=vote_scores.size: _told(real, items, *rest))
     first, second = (
@@ -220,7 +244,7 @@ def test_ridge_tolerance_and_scales_come_from_public_numbers(table, protect, mon
 
     monkeypatch.setattr(ObjectivePerturbation, "sample", watched)
     releases = [
-        rank(data, 1, bits=SeededBits(1), **options(protect))
+        rank(data, 1, bits=SeededBits(1), design="any", **options(protect))
         for data in (table, other_data(table, protect, generator(request)))
     ]
     assert releases[0].provenance.parameters == releases[1].provenance.parameters
@@ -345,7 +369,10 @@ def test_protect_must_be_said(table):
     ("changes", "sentence"),
     [
         ({"protect": "nobody"}, "protect must be one of comparison, outcome, voter, got 'nobody'"),
-        ({"protect": "voter"}, "protecting voters needs max_per_voter, an integer of at least 1, got None"),
+        (
+            {"protect": "voter"},
+            "protecting voters needs max_per_voter, the most comparisons of one voter that are used",
+        ),
         ({"max_per_voter": 3}, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
         ({"method": "elo"}, "method must be one of bradley-terry, copeland, got 'elo'"),
         ({"scale": "chess"}, "scale must be log-strength, or elo with bradley-terry, got 'chess' with bradley-terry"),
@@ -370,7 +397,10 @@ def test_protect_must_be_said(table):
         ({"top": 7}, "top must be an integer from 1 to 6, got 7"),
         ({"items": None}, "items must list the public items, or items_from_data=True must say"),
         ({"items": ["a"]}, "a leaderboard needs at least 2 items, got 1"),
-        ({"protect": "comparison", "ridge": 0.01}, "ridge is too small for epsilon 1: the Hessian alone would spend"),
+        (
+            {"protect": "comparison", "ridge": 0.01, "design": "any"},
+            "ridge is too small for epsilon 91/100: the Hessian alone would spend",
+        ),
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(table, changes, sentence):
@@ -382,9 +412,10 @@ def test_bad_arguments_are_refused_in_one_sentence(table, changes, sentence):
 
 
 @pytest.mark.parametrize("protect", ["comparison", "voter"])
-def test_gaussian_noise_is_refused_for_objective_perturbation(table, protect):
+@pytest.mark.parametrize("changes", [{"design": "any"}, {"link": "secant"}])
+def test_gaussian_noise_is_refused_for_objective_perturbation(table, protect, changes):
     with pytest.raises(Unsupported, match="Gaussian noise does not pay in objective perturbation"):
-        rank(table, 1, delta="1e-6", **options(protect))
+        rank(table, 1, delta="1e-6", **changes, **options(protect))
 
 
 @pytest.mark.parametrize("protect", ["comparison", "outcome", "voter"])
@@ -402,10 +433,10 @@ def test_other_links_need_the_pairs(table):
     ("protect", "changes"),
     [
         ("outcome", {"link": "secant"}),
-        ("comparison", {"ridge": 0.01}),
-        ("voter", {"ridge": 0.01}),
+        ("comparison", {"ridge": 0.01, "design": "any"}),
+        ("voter", {"ridge": 0.01, "design": "any"}),
         ("comparison", {"ridge": 0.01, "calibration": "paper"}),
-        ("comparison", {"delta": "1e-6"}),
+        ("comparison", {"delta": "1e-6", "design": "any"}),
     ],
 )
 def test_a_refused_model_costs_no_budget(table, tmp_path, protect, changes):

@@ -6,10 +6,10 @@
 | even | every pair was equally likely | one of the two below |
 | any | nothing: strong items may have met strong ones | degrees, objective perturbation, comparisons by gap |
 
-*Differences* (``mechanisms.votes.differences``) have less noise; *objective perturbation* suits every design. Where pairs
-were drawn by chance the one of less expected error is taken, by public and released numbers: with h = d/4 the Fisher
-information of an item that was compared d times, v the variance of the privacy noise on its wins and g the ridge, that
-is the sum over items of
+*Differences* (``mechanisms.votes.differences``) have less noise; *objective perturbation* suits every design. Where
+pairs were drawn by chance the one of less expected error is taken, by public and released numbers: with h = d/4 the
+Fisher information of an item that was compared d times, v the variance of the privacy noise on its wins and g the
+ridge, that is the sum over items of
 
     (h + u h + v + g^2/3)/(h + g)^2 + q/3,
 
@@ -93,14 +93,21 @@ class SecretDesign:
     calibration: str = "tight"
 
     def expected_noise(self, items: int, comparisons: int) -> tuple[float, float]:
-        """The variance of the noise on an item's wins and the ridge, where the design turns out to be even."""
+        """The variance of the noise on an item's wins, the design's own chance included, and the ridge.
+
+        Parameters
+        ----------
+        items, comparisons
+            How many there are; the design is taken to turn out even.
+        """
         public = Public(tuple(map(str, range(items))), comparisons)
         degrees = Degrees(np.full(items, public.degree), None)
         if self.mechanism(public, degrees) == "objective":
             chosen = self._objective(items, comparisons)
             return chosen.noise_variance, float(chosen.ridge)
         variance = self._differences(items).count_variance / 4
-        return variance, float(self._ridges(degrees, variance)[0])
+        chance = _CHANCE[self.design] * public.degree / 4
+        return variance + chance, float(self._ridges(degrees, variance)[0])
 
     def check(self, items: int) -> None:
         """Refuse what cannot be released: facts about public numbers, whatever the number of comparisons."""
@@ -183,12 +190,12 @@ class SecretDesign:
         items = len(public.items)
         share = self._share(items)
         if not share:
-            return Degrees(np.full(items, public.degree), None)
+            return Degrees(np.full(items, max(public.degree, 1e-3)), None)
         degrees = NoisyDegrees(self.protection, self.epsilon, self.delta, share)
         noisy = degrees.sample(degrees.counted(counts), bits)
         grid, chances = likely_degrees(noisy, degrees.count_variance, public.comparisons)
         means = chances @ grid
-        scale = public.degree / means.mean()
+        scale = max(public.degree, 1e-3) / means.mean()
         return Degrees(means * scale, (grid * scale, chances))
 
     def difference_parts(self, counts: PairCounts) -> list[tuple[NoisyCounts, Longs]]:

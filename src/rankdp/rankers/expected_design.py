@@ -74,7 +74,7 @@ def buckets_of_gaps(expected: Floats, scores: Floats, buckets: int) -> Ints:
         How many there are.
     """
     pairs = np.triu_indices(len(scores), 1)
-    weights = expected[pairs]
+    weights = expected[pairs] + 1e-12
     order = np.argsort(np.abs(scores[pairs[0]] - scores[pairs[1]]), kind="stable")
     bucket = np.empty(len(order), np.int32)
     below = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
