@@ -26,6 +26,7 @@ from benchmarks import (
     reinsertion,
     report,
     solver,
+    surveys,
 )
 
 
@@ -47,6 +48,7 @@ def main() -> None:
         "accuracy": accuracy.table,
         "leaderboards": leaderboards.table,
         "covariates": covariates.table,
+        "surveys": surveys.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")

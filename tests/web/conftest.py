@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import os
-import pwd
 import shutil
-import socket
 import subprocess
 import tarfile
 import tempfile
@@ -19,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from local_postgres import new_database, postgres_server
 
 from rankdp.web.survey_app import server_config
 from rankdp.web.survey_database import Survey, SurveyDatabase
@@ -29,40 +27,15 @@ AXE_SHA512 = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQe
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-def _program(name: str) -> str | None:
-    """A program of PostgreSQL, which Debian keeps out of the path."""
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return shutil.which(name) or next((str(place / name) for place in places if (place / name).exists()), None)
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The address of an empty database, without its name."""
-    initdb, pg_ctl = _program("initdb"), _program("pg_ctl")
-    if initdb is None or pg_ctl is None:
-        pytest.skip("PostgreSQL is not installed")
-    user = None
-    if os.getuid() == 0:  # PostgreSQL refuses to run as root
-        try:
-            user = pwd.getpwnam("postgres").pw_name
-        except KeyError:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-    home = Path(tempfile.mkdtemp(prefix="postgres"))
-    if user is not None:
-        shutil.chown(home, user)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = home / "data"
-    run = {"check": True, "user": user, "cwd": home, "stdout": subprocess.DEVNULL, "timeout": 120}
-    subprocess.run([initdb, "-D", data, "-U", "tester", "-A", "trust", "--no-sync", "-E", "UTF8"], **run)
-    listen = f"-p {port} -c listen_addresses=127.0.0.1 -k {home}"
-    subprocess.run([pg_ctl, "-D", data, "-o", listen, "-l", home / "log", "-w", "start"], **run)
+    """The address of our own PostgreSQL server, without the name of a database."""
     try:
-        yield f"postgresql+psycopg://tester@127.0.0.1:{port}/"
-    finally:
-        subprocess.run([pg_ctl, "-D", data, "-m", "immediate", "-w", "stop"], **run)
-        shutil.rmtree(home)
+        server = postgres_server()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    with server as address:
+        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -70,13 +43,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a survey may live: a file, or a fresh database of the server."""
     if request.param == "sqlite":
         return str(tmp_path / "survey.db")
-    import psycopg
-
-    server = request.getfixturevalue("postgres")
-    name = f"test_{abs(hash(str(tmp_path)))}"
-    with psycopg.connect(server.replace("+psycopg", "") + "postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server + name
+    return new_database(request.getfixturevalue("postgres"))
 
 
 @contextlib.contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import click
 
 from rankdp.cli.options import PATH, charged, open_ledger, options, sizes_of_tiers
 from rankdp.cli.terminal import reporting, say
+from rankdp.errors import InputError, Unsupported
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
@@ -42,8 +45,6 @@ def survey() -> None:
 
 @contextmanager
 def _opened(database: str, *, create: bool = False) -> Iterator[SurveyDatabase]:
-    from rankdp.errors import Unsupported
-
     try:
         from rankdp.web.survey_database import SurveyDatabase
     except ModuleNotFoundError as missing:
@@ -132,9 +133,16 @@ def serve(database: str, host: str, port: int, access_log: bool) -> None:
 
         from rankdp.web.survey_app import server_config
 
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listening = socket.create_server((host, port), family=family)
+        except OSError as problem:
+            raise InputError(f"{host}:{port} cannot be listened on ({os.strerror(problem.errno or 0)})") from None
+        shown, port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
         for made in opened.surveys():
-            say(f"{made.title}: {_link(f'http://{host}:{port}', made)}{'' if made.open else ' (closed)'}")
-        uvicorn.Server(server_config(opened, host, port, access_log=access_log)).run()
+            say(f"{made.title}: {_link(f'http://{shown}:{port}', made)}{'' if made.open else ' (closed)'}")
+        with suppress(KeyboardInterrupt):  # that is how it ends
+            uvicorn.Server(server_config(opened, host, port, access_log=access_log)).run(sockets=[listening])
 
 
 @survey.command()

@@ -24,9 +24,10 @@ from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tiers import Tiers
-from rankdp.mechanisms.registry import mechanism, respondents_for_one
+from rankdp.mechanisms.registry import mechanism
 from rankdp.privacy.cut_tables import CutTable
 from rankdp.privacy.exact import Real
+from rankdp.theory.estimators import rank_estimator
 
 MOST_ITEMS = 100
 NAMES = ("optimal", "reinsertion", "tiers")
@@ -76,7 +77,7 @@ def _tier_tables(made: Tiers) -> dict[str, Any]:
 
 
 def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
-    """The mechanism of this name, or for "auto" the one that a browser can draw from and that needs fewest respondents.
+    """The mechanism of this name, or for "auto" the one among those of browsers whose mean ranks are the most precise.
 
     Parameters
     ----------
@@ -89,12 +90,19 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     """
     if name == "auto":
         able = [mechanism(each, items, epsilon) for each in (NAMES if items <= TABLE_UP_TO else NAMES[1:])]
-        needed = {made: respondents_for_one(made) for made in able if isinstance(made, RankingMechanism)}
-        return min((made for made in needed if needed[made]), key=lambda made: needed[made] or math.inf)
+        return min((made for made in able if isinstance(made, RankingMechanism)), key=_rank_variance)
     made = mechanism(name, items, epsilon)
     assert isinstance(made, RankingMechanism)
     browser_tables(made)
     return made
+
+
+def _rank_variance(made: RankingMechanism) -> float:
+    """What the noise adds to the variance of one respondent's unbiased ranks; infinite where it cannot be undone."""
+    try:
+        return float(f"{rank_estimator(made).mean_variance:.9g}")  # the simpler one of equals
+    except Unsupported:
+        return math.inf
 
 
 def _cuts(table: CutTable) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def create_survey(
     question
         A sentence or two below the title.
     mechanism
-        "optimal" (up to five items), "reinsertion" or "tiers"; "auto" takes the one that needs fewest respondents.
+        "optimal" (up to five items), "reinsertion" or "tiers"; "auto" takes the one whose results are most precise.
     tiers
         The sizes of tiers.
     invited
@@ -275,6 +275,26 @@ def promised(survey: Survey) -> Mapping[str, Any]:
         "kept": f"{made.expected_concordance():.0%}",
         "reach": f"{reach:.1f}" if reach < made.items else "",
     }
+
+
+def shift_by_liars(made: RankingMechanism, liars: int, answers: int) -> float:
+    """By how many places liars among the answers can shift the unbiased mean rank of an item, at most.
+
+    Undoing the noise turns an answer with the item at place b into a number h(b) (``rank_estimator``), which reaches
+    beyond the places 1 to m. Who sends what they like instead of a drawn copy chooses b: each of k liars moves the mean
+    of n answers by up to (max h - min h) / n.
+
+    Parameters
+    ----------
+    made
+        The mechanism of the survey.
+    liars
+        How many respondents send what suits them.
+    answers
+        How many answers there are, theirs included.
+    """
+    values = rank_estimator(made).values
+    return float(np.ptp(values)) * whole("liars", liars, 0, answers) / whole("answers", answers, 1)
 
 
 def _text(name: str, text: str, least: int = 1) -> str:

@@ -1,0 +1,210 @@
+"""A survey from its opening to its export, by the commands; and how far liars get."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import stat
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rankdp
+from rankdp.cli import cli
+from rankdp.data.atomic import read_sidecar
+from rankdp.errors import BudgetExceeded
+from rankdp.mechanisms import mechanism
+from rankdp.privacy.bits import SeededBits
+from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.privacy.ledger import Ledger
+from rankdp.theory.estimators import rank_estimator
+from rankdp.web.browser_tables import NAMES, browser_tables, survey_mechanism
+from rankdp.web.survey_database import SurveyDatabase
+from rankdp.web.surveys import collected, create_survey, promised, shift_by_liars
+
+ITEMS = ("Tea", "Coffee", "Water", "Juice", "Milk", "Soda")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.txt").write_text("\n".join(ITEMS), "utf-8")
+
+    def invoke(*words, refused=None):
+        result = CliRunner().invoke(cli, [str(word) for word in words])
+        if refused is None:
+            assert result.exit_code == 0, (result.output, result.exception)
+        else:
+            assert re.search(refused, f"{result.exception} {result.output}"), (result.output, result.exception)
+        return result
+
+    return invoke
+
+
+def create(run, *more, database="survey.db"):
+    result = run(
+        "survey", "create", database, "--title", "Drinks", "--items", "items.txt", "--epsilon", "2", *more
+    )  # fmt: skip
+    return re.search(r"survey +(\w+)", result.output)[1]
+
+
+def answer(address, survey_id, count=300):
+    """Answers as browsers would draw them, of people who agree about the first."""
+    database = SurveyDatabase(address)
+    survey = database.find(survey_id)[0]
+    made = mechanism(survey.mechanism, len(ITEMS), survey.epsilon)
+    truth = np.array([[0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 5, 4]] * (count // 2), dtype=np.int32)
+    drawn = made.sample(truth, SeededBits(count))
+    database.store(survey, [(str(row), bytes(order)) for row, order in enumerate(drawn.tolist())])
+    database.close()
+
+
+def test_an_organiser_from_opening_to_deleting(run, tmp_path):
+    survey_id = create(run)
+    answer("survey.db", survey_id)
+    shown = run("survey", "results", "survey.db", "-o", "board.csv", "-o", "board.json", "-o", "board.html").output
+    assert "300 answers. 900 more would make the intervals half as long." in shown
+    facts = json.loads((tmp_path / "board.json").read_text("utf-8"))
+    assert facts["items"][0]["item"] == "Tea"
+    assert facts["items"][0]["rank"] == 1 < facts["items"][-1]["rank"]
+    assert read_sidecar("board.csv")["guarantee"]["epsilon"] == "2"
+    run("survey", "export", "survey.db", "out.csv")
+    sidecar = read_sidecar("out.csv")
+    assert sidecar["guarantee"]["protects"] == ITEM_POSITION
+    assert sidecar["parameters"]["drawn_by"] == "the respondents' browsers"
+    run("survey", "close", "survey.db")
+    run("survey", "export", "survey.db", "again.csv")
+    both = [sorted((tmp_path / name).read_text("utf-8").splitlines()) for name in ("out.csv", "again.csv")]
+    assert both[0] == both[1]
+    run("survey", "delete", "survey.db", "--yes")
+    run("survey", "results", "survey.db", refused="there are: none")
+
+
+def test_an_export_is_read_by_the_other_commands(run, tmp_path):
+    survey_id = create(run)
+    answer("survey.db", survey_id)
+    for name in ("out.csv", "out.parquet", "out.soc"):
+        run("survey", "export", "survey.db", name)
+        board = json.loads(run("aggregate", name, "--json").stdout)
+        assert board["items"][0]["item"] == "Tea"
+        assert board["guarantee"]["epsilon"] == "2"
+    signature = json.loads(run("attack", "signature", "out.csv", "--json").stdout)
+    assert signature
+    choice = read_sidecar("out.csv")["parameters"]["choices"][0]
+    run("audit", choice["mechanism"], "--items", choice["items"], "--epsilon", choice["epsilon"], "--draws", 2000)
+    release = rankdp.aggregate_file("out.csv").release
+    assert release.guarantee.epsilon == 2
+
+
+def test_an_export_trains_a_model(run, tmp_path):
+    survey_id = create(run)
+    answer("survey.db", survey_id)
+    run("survey", "export", "survey.db", "out.csv")
+    features = [f"{item},{place},{place % 2}" for place, item in enumerate(ITEMS)]
+    (tmp_path / "items.csv").write_text("\n".join(["item,a,b", *features]), "utf-8")
+    (tmp_path / "users.csv").write_text("\n".join(["user,x", *(f"{row},1" for row in range(300))]), "utf-8")
+    learned = json.loads(run("learn", "users.csv", "items.csv", "out.csv", "-o", "model", "--common", "--json").stdout)
+    assert learned["guarantee"]["epsilon"] == "2"
+
+
+def test_links_are_private_files_and_cannot_be_shown_again(run, tmp_path):
+    survey_id = create(run, "--invited", "--private-results", "--address", "https://vote.example/")
+    run("survey", "invite", "survey.db", "--number", 20, "-o", "links.txt", "--address", "https://vote.example")
+    links = (tmp_path / "links.txt").read_text("utf-8").split()
+    assert len(set(links)) == 20
+    assert all(re.fullmatch(rf"https://vote\.example/s/{survey_id}#[\w-]{{22}}", link) for link in links)
+    assert stat.S_IMODE((tmp_path / "links.txt").stat().st_mode) == 0o600
+    assert not any(link.split("#")[1].encode() in (tmp_path / "survey.db").read_bytes() for link in links)
+    run("survey", "invite", "survey.db", "--number", 0, refused="number")
+
+
+def test_a_survey_is_named_where_there_are_several(run):
+    first, second = create(run), create(run)
+    run("survey", "export", "survey.db", "out.csv", refused=f"{first}|{second}")
+    run("survey", "results", "survey.db", "--id", second, refused="no answers yet")
+    run("survey", "close", "missing.db", refused="no such file")
+
+
+def test_a_ledger_is_charged_once_when_a_survey_opens(run, tmp_path):
+    ledger = Ledger.create(tmp_path / "budget.db", "respondents", ITEM_POSITION, 3)
+    create(run, "--ledger", "budget.db")
+    assert [(entry.state, entry.spent) for entry in ledger.history()] == [("committed", (2,))]
+    command = "survey create other.db --title D --items items.txt -e 2 --ledger budget.db"
+    result = CliRunner().invoke(cli, shlex.split(command))
+    assert isinstance(result.exception, BudgetExceeded)
+    assert result.exception.remaining == 1
+    assert SurveyDatabase("other.db").surveys() == []
+
+
+def test_what_does_not_fit_a_budget_opens_nothing(tmp_path):
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    ledger = Ledger.create(tmp_path / "budget.db", "respondents", ITEM_POSITION, 1)
+    with pytest.raises(BudgetExceeded):
+        create_survey(database, "Drinks", ITEMS, 2, ledger=ledger)
+    assert database.surveys() == []
+
+
+def test_without_the_extra_one_sentence_says_so(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    for module in [name for name in sys.modules if name.startswith("rankdp.web")]:
+        monkeypatch.delitem(sys.modules, module)
+    run("survey", "close", "survey.db", refused=r"pip install 'rankdp\[web\]'")
+
+
+# -- choices and promises ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("items", "epsilon"), [(2, 1), (3, "1/2"), (5, 2), (6, 4), (12, 1)])
+def test_auto_takes_the_most_precise_that_a_browser_can_draw(items, epsilon):
+    chosen = survey_mechanism("auto", items, epsilon)
+    browser_tables(chosen)
+    others = [mechanism(name, items, epsilon) for name in NAMES if name != "optimal" or items <= 5]
+    for other in others:
+        try:
+            needed = rank_estimator(other).mean_variance
+        except NotImplementedError:
+            continue
+        assert rank_estimator(chosen).mean_variance <= needed * (1 + 1e-8)
+
+
+def test_the_odds_sentence_is_that_of_epsilon(tmp_path):
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    numbers = promised(create_survey(database, "Drinks", ITEMS, "1.5"))
+    assert (numbers["factor"], numbers["sure"]) == ("4.482", "81.8")  # e^1.5 and e^1.5 / (1 + e^1.5), rounded up
+
+
+# -- liars -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "items", "epsilon"), [("optimal", 5, 2), ("reinsertion", 5, 1), ("reinsertion", 20, 2)]
+)
+def test_liars_shift_a_result_as_far_as_stated(name, items, epsilon):
+    """20 of 400: the item that all others rank somewhere in the middle is put where it moves the mean most."""
+    made = mechanism(name, items, epsilon)
+    honest = made.sample(np.tile(np.arange(items, dtype=np.int32), (380, 1)), SeededBits(1))
+    best, worst = (pick(rank_estimator(made).values) for pick in (np.argmin, np.argmax))
+
+    def estimated(place):
+        lying = np.delete(np.arange(items, dtype=np.int32), 2)
+        lies = np.tile(np.insert(lying, place, 2), (20, 1))
+        table = rankdp.Rankings.from_orders(np.concatenate([honest, lies]), [str(item) for item in range(items)])
+        return rankdp.aggregate(table, name, epsilon).mean_ranks.values[2]
+
+    shift = estimated(worst) - estimated(best)
+    assert shift == pytest.approx(shift_by_liars(made, 20, 400), rel=1e-9)
+    assert shift > 20 / 400 * (items - 1)  # further than liars about a true ranking could
+
+
+def test_answers_come_back_as_rankings(tmp_path):
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    survey = create_survey(database, "Drinks", ITEMS, 1)
+    database.store(survey, [("a", bytes([5, 4, 3, 2, 1, 0]))])
+    release = collected(database, survey)
+    assert release.value.orders.tolist() == [[5, 4, 3, 2, 1, 0]]
+    assert release.value.items == ITEMS
+    assert release.guarantee.epsilon == 1
+    assert not release.rehearsal
