@@ -248,13 +248,14 @@ def test_default_sizes_are_tiers(items, epsilon):
 def test_a_draw_that_its_first_digits_do_not_settle_is_settled_by_the_next():
     mechanism = rankdp.mechanism("tiers", 4, 1, tiers=[2, 2])
     mean = mechanism._law.typical
-    assert mechanism._accepts(mean, (1 << 64) - 1, Scripted([]))  # the mean itself is always accepted
+    accepting = mechanism._tables.tables[0].accepting
+    assert accepting.accepts(mean, (1 << 64) - 1, Scripted([]))  # the mean itself is always accepted
     kept = mean + 1  # with probability mean / (mean + 1)
     chance = Fraction(mean, mean + 1)
     word = math.floor(chance * 2**64)
     rest = math.floor((chance * 2**64 - word) * 2**64)
-    assert mechanism._accepts(kept, word, Scripted([max(rest - 1, 0)])) == (rest > 0)
-    assert not mechanism._accepts(kept, word, Scripted([rest + 1]))
+    assert accepting.accepts(kept, word, Scripted([max(rest - 1, 0)])) == (rest > 0)
+    assert not accepting.accepts(kept, word, Scripted([rest + 1]))
 
 
 @pytest.mark.parametrize("sizes", [(10, 90), (3, 2, 2, 2, 3), (1, 1, 1), (12,)])

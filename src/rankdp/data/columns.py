@@ -51,26 +51,33 @@ class Columns:
     """Wide: the columns from the first rank to the last. Long: the item column and the rank column."""
     epsilon: str | None
     ignored: tuple[str, ...]
+    offset: str | None = None
 
     @property
     def used(self) -> list[str]:
         """The columns that are read."""
-        return [name for name in (self.voter, *self.ranks, self.epsilon) if name is not None]
+        return [name for name in (self.voter, *self.ranks, self.epsilon, self.offset) if name is not None]
 
 
 def recognise(
-    names: Sequence[str], what: str, voter_column: str | None = None, epsilon_column: str | None = None
+    names: Sequence[str],
+    what: str,
+    voter_column: str | None = None,
+    epsilon_column: str | None = None,
+    offset_column: str | None = None,
 ) -> Columns:
-    """Find the voter, rank, item and epsilon columns of a table, or say in one sentence what is missing."""
-    check_names(names, what, voter_column=voter_column, epsilon_column=epsilon_column)
-    voter = voter_column if voter_column is not None else first_known(names, VOTER_NAMES, {epsilon_column})
-    taken = {voter, epsilon_column}
+    """Find the voter, rank, item, epsilon and offset columns of a table, or say in one sentence what is missing."""
+    check_names(names, what, voter_column=voter_column, epsilon_column=epsilon_column, offset_column=offset_column)
+    stated = {epsilon_column, offset_column}
+    voter = voter_column if voter_column is not None else first_known(names, VOTER_NAMES, stated)
+    taken = {voter, *stated}
     ranks = _rank_columns([name for name in names if name not in taken], what)
     layout: Literal["wide", "long"] = "wide"
     if not ranks:
         layout, ranks = "long", _long_columns(names, what, voter, taken)
     used = {*taken, *ranks}
-    return Columns(layout, voter, ranks, epsilon_column, tuple(name for name in names if name not in used))
+    ignored = tuple(name for name in names if name not in used)
+    return Columns(layout, voter, ranks, epsilon_column, ignored, offset_column)
 
 
 def recognise_scores(

@@ -59,6 +59,7 @@ def open_rankings(
     ties: Ties = "refuse",
     voter_column: str | None = None,
     epsilon_column: str | None = None,
+    offset_column: str | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> RankingsReader:
     """Open a file of rankings for reading in batches, each checked as it is read.
@@ -79,6 +80,8 @@ def open_rankings(
         The column of the voters' ids, where it does not have one of the usual names.
     epsilon_column
         The column of each voter's own epsilon; without it no column is taken for one.
+    offset_column
+        The column of the public offsets of synthetic rankings; without it no column is taken for one.
     batch_rows
         The most rankings in a batch.
     """
@@ -88,7 +91,7 @@ def open_rankings(
     if Path(name).is_dir():
         raise InputError(f"{name}: this is a directory, not a file of rankings")
     kind = format_of(name)
-    options = Options(items, ties, voter_column, epsilon_column, batch_rows)
+    options = Options(items, ties, voter_column, epsilon_column, offset_column, batch_rows)
     try:
         with Path(name).open("rb") as file:
             if not file.read(1):
@@ -127,7 +130,7 @@ class RankingsWriter:
     def __init__(self, file: NewFile, sink: Sink, width: int) -> None:
         self.path = file.path
         self._file, self._sink, self._width = file, sink, width
-        self._traits: tuple[bool, bool] | None = None
+        self._traits: tuple[bool, ...] | None = None
         self._ended = False
 
     def write(self, rankings: Rankings) -> None:
@@ -135,9 +138,9 @@ class RankingsWriter:
         width = rankings.orders.shape[1]
         if width > self._width:
             raise InputError(f"{self.path}: the file has {self._width} rank columns, got rankings of width {width}")
-        traits = (rankings._voters is not None, rankings.epsilons is not None)
+        traits = tuple(part is not None for part in (rankings._voters, rankings.epsilons, rankings.offsets))
         if self._traits not in (None, traits):
-            raise InputError(f"{self.path}: every batch must have voters and epsilons, or none must")
+            raise InputError(f"{self.path}: every batch must have voters, epsilons and offsets, or none must")
         self._traits = traits
         try:
             for start in range(0, len(rankings), BATCH_ROWS):

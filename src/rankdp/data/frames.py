@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, get_args
+from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +39,18 @@ from rankdp.data.tables import (
     epsilon_values,
     in_a_sentence,
     numbers,
+    offset_values,
     row_number,
     understand,
 )
 from rankdp.errors import InputError, system_problem
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Ints, Longs
+
+Number = TypeVar("Number", bound=np.generic)
 
 ITEMS_KEY = b"rankdp.items"
+OFFSET = "offset"
+"""The column of public offsets in what is written."""
 BATCH_ROWS = 131_072
 _TILE_CELLS = 1 << 16
 _TILE_ROWS = 1 << 13
@@ -59,6 +64,7 @@ class Options:
     ties: Ties
     voter_column: str | None
     epsilon_column: str | None
+    offset_column: str | None
     batch_rows: int
 
 
@@ -141,11 +147,12 @@ def from_frame(
     ties: Ties = "refuse",
     voter_column: str | None = None,
     epsilon_column: str | None = None,
+    offset_column: str | None = None,
 ) -> Rankings:
     """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
     one_of("ties", ties, get_args(Ties))
     frame = arrow_table(frame)
-    columns = recognise(frame.column_names, "frame", voter_column, epsilon_column)
+    columns = recognise(frame.column_names, "frame", voter_column, epsilon_column, offset_column)
     if not len(frame):
         raise InputError("frame: there are no rows")
     known = Known.start(items, declared_items(frame.schema))
@@ -175,7 +182,8 @@ def _wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> 
     orders = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where)
     voters = None if columns.voter is None else arrow_ids(batch.column(columns.voter), where)
     epsilons = None if columns.epsilon is None else epsilon_values(batch.column(columns.epsilon), where)
-    return Rankings._of(orders, known.items, voters, epsilons)
+    offsets = None if columns.offset is None else offset_values(batch.column(columns.offset), where)
+    return Rankings._of(orders, known.items, voters, epsilons, offsets)
 
 
 def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> Ints:
@@ -275,10 +283,13 @@ def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where
     entries = long_entries(table, columns, known, where)
     orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, ties, entries.where)
     check_orders(orders, known.items)
-    epsilons = None
+    epsilons = offsets = None
     if columns.epsilon is not None:
-        epsilons = _one_each(epsilon_values(table.column(columns.epsilon), where), entries.codes, where)
-    return Rankings._of(orders, known.items, entries.ids, epsilons)
+        values = epsilon_values(table.column(columns.epsilon), where)
+        epsilons = _one_each(values, entries.codes, "epsilons", where)
+    if columns.offset is not None:
+        offsets = _one_each(offset_values(table.column(columns.offset), where), entries.codes, "offsets", where)
+    return Rankings._of(orders, known.items, entries.ids, epsilons, offsets)
 
 
 def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
@@ -288,13 +299,13 @@ def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any],
         raise InputError(f"{where(row)}: voter {voters[int(silent[0])]!r} has no rank at all")
 
 
-def _one_each(values: Floats, codes: Ints, where: Where) -> Floats:
-    """A voter's epsilon, which must be the same in all of the voter's rows."""
+def _one_each(values: NDArray[Number], codes: Ints, what: str, where: Where) -> NDArray[Number]:
+    """A voter's epsilon or offset, which must be the same in all of the voter's rows."""
     first = np.unique(codes, return_index=True)[1]
     differing = np.flatnonzero(values != values[first][codes])
     if differing.size:
         row = int(differing[0])
-        raise InputError(f"{where(row)}: the voter has the epsilons {values[first][codes[row]]} and {values[row]}")
+        raise InputError(f"{where(row)}: the voter has the {what} {values[first][codes[row]]} and {values[row]}")
     return values[first]
 
 
@@ -331,7 +342,7 @@ def wide_columns(rankings: Rankings, width: int) -> list[Any]:
     ids = arrow_voters(rankings)
     arrays = [] if ids is None else [ids]
     arrays += item_columns(rankings, width, pa.array(rankings.items, pa.string()))
-    return arrays if rankings.epsilons is None else [*arrays, pa.array(rankings.epsilons)]
+    return arrays + [pa.array(part) for part in (rankings.epsilons, rankings.offsets) if part is not None]
 
 
 def wide_schema(rankings: Rankings, width: int, voter: str = "voter", epsilon: str = "epsilon") -> Any:
@@ -343,6 +354,8 @@ def wide_schema(rankings: Rankings, width: int, voter: str = "voter", epsilon: s
     fields += [pa.field(f"rank_{rank + 1}", pa.dictionary(pa.int32(), pa.string())) for rank in range(width)]
     if rankings.epsilons is not None:
         fields.append(pa.field(epsilon, pa.float64()))
+    if rankings.offsets is not None:
+        fields.append(pa.field(OFFSET, pa.int32()))
     return pa.schema(fields, metadata={ITEMS_KEY: json.dumps(rankings.items, ensure_ascii=False).encode()})
 
 

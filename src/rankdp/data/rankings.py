@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankdp.data.orders import Ties, check_orders, index_array, orders_array, orders_from_ranks
-from rankdp.data.tables import check_epsilons, check_items, check_voters, natural
+from rankdp.data.tables import check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.errors import InputError
 from rankdp.types import Floats, Ints
 
@@ -42,6 +42,8 @@ class Rankings:
     epsilons: Floats | None
     """Each voter's own epsilon, or None."""
     _voters: Any
+    offsets: Ints | None
+    """The public offset that each synthetic row was released with, or None (see ``offset-tiers``)."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise TypeError(
@@ -50,19 +52,31 @@ class Rankings:
         )
 
     @classmethod
-    def _of(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Floats | None) -> Self:
+    def _of(
+        cls,
+        orders: Ints,
+        items: tuple[str, ...],
+        voters: Any,
+        epsilons: Floats | None,
+        offsets: Ints | None = None,
+    ) -> Self:
         """Assemble parts that are already checked."""
         self = object.__new__(cls)
-        for array in (orders, epsilons):
+        for array in (orders, epsilons, offsets):
             if array is not None:
                 array.flags.writeable = False
-        for name, value in zip(cls.__slots__, (orders, items, epsilons, voters), strict=True):
+        for name, value in zip(cls.__slots__, (orders, items, epsilons, voters, offsets), strict=True):
             object.__setattr__(self, name, value)
         return self
 
     @classmethod
     def from_orders(
-        cls, orders: Any, items: Iterable[Any] | None = None, voters: Iterable[Any] | None = None, epsilons: Any = None
+        cls,
+        orders: Any,
+        items: Iterable[Any] | None = None,
+        voters: Iterable[Any] | None = None,
+        epsilons: Any = None,
+        offsets: Any = None,
     ) -> Self:
         """Rankings from lists of items, best first.
 
@@ -78,9 +92,11 @@ class Rankings:
             An id for each row; spaces around a text are not part of it, and none is blank.
         epsilons
             Each voter's own epsilon, above 0.
+        offsets
+            The public offsets that synthetic rankings were released with, whole numbers from 0 on.
         """
         names = None if items is None else check_items(items)
-        return cls._checked(*orders_array(orders, names), voters, epsilons)
+        return cls._checked(*orders_array(orders, names), voters, epsilons, offsets)
 
     @classmethod
     def from_ranks(
@@ -118,6 +134,7 @@ class Rankings:
         ties: Ties = "refuse",
         voter_column: str | None = None,
         epsilon_column: str | None = None,
+        offset_column: str | None = None,
     ) -> Self:
         """Rankings from any Arrow-compatible table: pandas, Polars, DuckDB, PyArrow.
 
@@ -134,8 +151,10 @@ class Rankings:
             The column of the voters' ids, where it does not have one of the usual names.
         epsilon_column
             The column of each voter's own epsilon.
+        offset_column
+            The column of the public offsets of synthetic rankings.
         """
-        options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
+        options = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
         return cls.concatenate([FORMATS["from_frame"](frame, items, ties=ties, **options)])
 
     @classmethod
@@ -147,6 +166,7 @@ class Rankings:
         ties: Ties = "refuse",
         voter_column: str | None = None,
         epsilon_column: str | None = None,
+        offset_column: str | None = None,
     ) -> Self:
         """Read a whole file: CSV, Parquet or PrefLib, by the rules of `rankdp.data.files.open_rankings`.
 
@@ -154,10 +174,10 @@ class Rankings:
         ----------
         path
             A file whose ending says its format.
-        items, ties, voter_column, epsilon_column
+        items, ties, voter_column, epsilon_column, offset_column
             As in `from_frame`.
         """
-        options = {"voter_column": voter_column, "epsilon_column": epsilon_column}
+        options = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
         return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, **options)])
 
     @classmethod
@@ -187,27 +207,33 @@ class Rankings:
         voters = parts[0]._voters if len(parts) == 1 else _join_voters([part._voters for part in parts])
         own = [part.epsilons for part in parts if part.epsilons is not None]
         epsilons = np.concatenate(own) if len(own) == len(parts) else None
-        return cls._of(orders, items, voters, epsilons)
+        public = [part.offsets for part in parts if part.offsets is not None]
+        offsets = np.concatenate(public) if len(public) == len(parts) else None
+        return cls._of(orders, items, voters, epsilons, offsets)
 
     @classmethod
-    def _checked(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Any) -> Self:
+    def _checked(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Any, offsets: Any = None) -> Self:
         check_orders(orders, items)
         own = None if epsilons is None else check_epsilons(epsilons, len(orders))
-        return cls._of(orders, items, check_voters(voters, len(orders)), own)
+        public = None if offsets is None else check_offsets(offsets, len(orders))
+        return cls._of(orders, items, check_voters(voters, len(orders)), own, public)
 
-    def with_orders(self, orders: Ints) -> Self:
+    def with_orders(self, orders: Ints, offsets: Any = None) -> Self:
         """The same items, voters and epsilons with new orders.
 
         Parameters
         ----------
         orders
             An array of indices, a row for each ranking; it is checked, taken over and made read-only.
+        offsets
+            The public offsets that the new orders come with, if any.
         """
         array = index_array(orders)
         if len(array) != len(self):
             raise InputError(f"orders must have one row for each of the {len(self)} rankings, got {len(array)}")
         check_orders(array, self.items)
-        return self._of(array, self.items, self._voters, self.epsilons)
+        public = None if offsets is None else check_offsets(offsets, len(array))
+        return self._of(array, self.items, self._voters, self.epsilons, public)
 
     @property
     def voters(self) -> Any:
@@ -245,7 +271,7 @@ class Rankings:
         return listed
 
     def to_arrow(self) -> Any:
-        """A wide PyArrow table: voter, rank_1, rank_2, …, and epsilon when the voters have their own."""
+        """A wide PyArrow table: voter, rank_1, rank_2, …, epsilon when the voters have their own, and offset."""
         return FORMATS["to_arrow"](self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
@@ -275,7 +301,8 @@ class Rankings:
         if not len(orders):
             raise InputError(f"no row lies in {rows}; at least one row is needed")
         voters = None if self._voters is None else self._voters[rows]
-        return self._of(orders, self.items, voters, None if self.epsilons is None else self.epsilons[rows])
+        epsilons, offsets = (part if part is None else part[rows] for part in (self.epsilons, self.offsets))
+        return self._of(orders, self.items, voters, epsilons, offsets)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         """Each ranking as a tuple of item names, best first."""
@@ -289,13 +316,14 @@ class Rankings:
             self.items == other.items
             and np.array_equal(self.orders, other.orders)
             and np.array_equal(self.epsilons, other.epsilons)  # type: ignore[arg-type]
+            and np.array_equal(self.offsets, other.offsets)  # type: ignore[arg-type]
             and np.array_equal(self.voters, other.voters)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Rankings._of, (self.orders, self.items, self._voters, self.epsilons)
+        return Rankings._of, (self.orders, self.items, self._voters, self.epsilons, self.offsets)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
@@ -303,6 +331,7 @@ class Rankings:
         partial = "" if self.complete else f", {lengths.min()} to {lengths.max()} listed"
         extras = "" if self._voters is None else ", voter ids"
         extras += "" if self.epsilons is None else ", own epsilons"
+        extras += "" if self.offsets is None else ", offsets"
         return f"Rankings({len(self):,} of {len(self.items)} items: {shown}{partial}{extras})"
 
 

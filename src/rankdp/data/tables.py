@@ -131,6 +131,21 @@ def check_epsilons(epsilons: Any, rows: int, where: Where = row_number) -> Float
     return values
 
 
+def check_offsets(offsets: Any, rows: int, where: Where = row_number) -> Ints:
+    """The public offset of each row: a whole number from 0 on."""
+    try:
+        values = np.array(offsets, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("offsets must be whole numbers, one for each row") from None
+    if values.shape != (rows,):
+        raise InputError(f"offsets must hold one number for each of the {rows} rows, got shape {values.shape}")
+    bad = np.flatnonzero(~((values >= 0) & (values < 2**31) & (values == np.floor(values))))
+    if bad.size:
+        row = int(bad[0])
+        raise InputError(f"{where(row)}: offset must be a whole number from 0 on, got {float(values[row]):g}")
+    return values.astype(np.int32)
+
+
 def check_voters(voters: Any, rows: int) -> Any:
     """Voters' ids, one for each row, none blank, texts without the spaces around them.
 
@@ -220,6 +235,11 @@ def epsilon_values(column: Any, where: Where) -> Floats:
     if blank.size and column[int(blank[0])].as_py() in (None, *MISSING):
         raise InputError(f"{where(int(blank[0]))}: epsilon is blank; every voter needs one")
     return check_epsilons(values, len(values), where)
+
+
+def offset_values(column: Any, where: Where) -> Ints:
+    """The public offset of every row."""
+    return check_offsets(numbers(column, "offset", where), len(column), where)
 
 
 @dataclass(slots=True)

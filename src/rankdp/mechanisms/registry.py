@@ -19,11 +19,12 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
+from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
-from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, check_tiers, read_name, spelled
+from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, read_name, spelled
 from rankdp.mechanisms.rankings.ulam import Ulam, UlamTiers
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
@@ -137,8 +138,7 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
     if not _tiered(base):
         *others, last = filter(_tiered, MECHANISMS)
         raise InputError(f"tiers can be given with {', '.join(others)} and {last}, got mechanism {name!r}")
-    sizes = list(tiers)
-    return f"{base}-{spelled(check_tiers(sizes, sum(sizes)))}"
+    return f"{base}-{spelled(cast(type[Tiered], MECHANISMS[base]).check_sizes(tiers))}"
 
 
 def _tiered(name: str) -> bool:
@@ -297,5 +297,16 @@ def _both_numbers(candidate: RankingMechanism) -> str:
     return f"{candidate.expected_concordance():.1%} and " + ("never" if needed is None else f"{needed:,.3g}")
 
 
-for _kind in (Kendall, RankLaplace, NoisyRanks, Ulam, Reinsertion, Tiers, UlamTiers, SlidingTiers, Optimal):
+for _kind in (
+    Kendall,
+    RankLaplace,
+    NoisyRanks,
+    Ulam,
+    Reinsertion,
+    Tiers,
+    OffsetTiers,
+    UlamTiers,
+    SlidingTiers,
+    Optimal,
+):
     register(_kind)

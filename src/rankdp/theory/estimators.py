@@ -7,6 +7,8 @@ law P. So the mean of a function h of synthetic positions is linear in the origi
     sum over b of M[a, b] h(b) = a + 1                              (ranks)
     sum over b of M[a, b] h(b, p) = 1 if a = p, else 0              (shares)
 
+(where a mechanism releases public offsets, b is a cell: an offset and a tier)
+
 averages over voters to the true win rate, mean rank or share. As h(b1, b2) + h(b2, b1) = 1, pairs need only the
 operator on functions that change sign, m(m-1)/2 wide. Every pair of positions is hit by one pair, so the mean variance
 over original pairs is the mean of (h - 1/2)^2, less 1/4, and the h of least norm has the least mean variance.
@@ -36,7 +38,9 @@ from rankdp.types import Floats, Longs
 
 _EXACT_CONDITION = 1e12  # above, an exact solution would be rounding errors
 _NO_BIAS = 1e-8  # what "unbiased" means there, for a target of size 1
-_LEAST_RIDGE, _SMALLEST_SCALE = 1e-32, 1e-200  # a ridge is next to a squared singular value
+_MOST_RANK_BIAS = 0.01  # of a rank, where the cuts of tiers leave no less
+_RIDGES = 10.0 ** np.arange(-32, 2, 2)  # next to squared singular values
+_SMALLEST_SCALE = 1e-200
 _PAIRS_UP_TO = 1000  # tables of m x m numbers
 
 
@@ -54,8 +58,8 @@ class PublicLaw(Protocol):
     def position_law_up_to(self) -> int | None:
         """The longest ranking whose position matrix is exact and in reach."""
 
-    def position_matrix(self) -> Floats:
-        """P(the item at original position a lands at b)."""
+    def cell_law(self) -> Floats:
+        """P(the item at original position a lands in cell c); cells are positions where there are no offsets."""
 
     def pair_law(self) -> PairLaw:
         """The same for two positions; refused where it is out of reach."""
@@ -78,7 +82,7 @@ class Estimator:
     """A function of synthetic positions, what it costs and how exact it is: public numbers only."""
 
     values: Floats
-    """h, by synthetic position(s)."""
+    """h, by synthetic position(s); by cell where the mechanism has offsets."""
     variances: Floats
     """The variance of one voter's h, by original position (ranks, shares) or pair of them (a list, a1 < a2)."""
     bias: float
@@ -129,30 +133,33 @@ def rank_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
         closed = mechanism.unbiased_ranks()
     if closed is not None:
         return _closed(mechanism, closed)
-    law, middle = _position_law(mechanism), (m - 1) / 2
-    basis = symmetric_basis(law, np.arange(m)[::-1], -1)
-    share, bias, condition = _solve(law, (np.arange(m) - middle) / (m - 1), bias, mechanism, basis)
-    score = share * (m - 1)
+    law, middle = _cell_law(mechanism), (m - 1) / 2
+    size = np.sqrt(m * law.mean(axis=0))
+    basis = symmetric_basis((law / size**2) @ law.T, np.arange(m)[::-1], -1)
+    target = (np.arange(m) - middle) / (m - 1)
+    share, bias, condition = _solve(law / size, target, bias, mechanism, basis, most=_MOST_RANK_BIAS / (m - 1))
+    score = share / size * (m - 1)
     return Estimator(1 + middle + score, _variances(law, score, law @ score), bias * (m - 1), condition)
 
 
 @lru_cache(maxsize=64)
 def share_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     """h(b, p) for "stands at position p", one column each: the inverse of the position matrix, if it has one."""
-    law, bias = _position_law(mechanism), number("bias", bias, 0, 0.5)
-    whole = np.eye(mechanism.items)
-    values, least, condition = _solve(law, whole, bias, mechanism, whole, exact=bias == 0)
+    law, bias = _cell_law(mechanism), number("bias", bias, 0, 0.5)
+    whole, size = np.eye(mechanism.items), np.sqrt(mechanism.items * law.mean(axis=0))
+    share, least, condition = _solve(law / size, whole, bias, mechanism, whole, exact=bias == 0)
+    values = share / size[:, None]
     return Estimator(values, _variances(law, values, law @ values), least, condition)
 
 
-def _position_law(mechanism: PublicLaw) -> Floats:
+def _cell_law(mechanism: PublicLaw) -> Floats:
     most = mechanism.position_law_up_to
     if most is not None and mechanism.items > most:
         raise Unsupported(
             f"the exact law of a position of the {mechanism.name} mechanism is in reach for up to {most} items, "
             f"got {mechanism.items}"
         )
-    return mechanism.position_matrix()
+    return mechanism.cell_law()
 
 
 def _closed(mechanism: PublicLaw, moments: Moments) -> Estimator:
@@ -185,11 +192,21 @@ def symmetric_basis(matrix: Floats, mirror: Longs, sign: int) -> Floats:
 
 
 def _solve(
-    matrix: Floats, target: Floats, bias: float, mechanism: PublicLaw, basis: Floats, *, exact: bool = False
+    matrix: Floats,
+    target: Floats,
+    bias: float,
+    mechanism: PublicLaw,
+    basis: Floats,
+    *,
+    exact: bool = False,
+    most: float = 0.0,
 ) -> tuple[Floats, float, float]:
-    """The smallest solution in the basis whose every bias is within the limit, its largest bias, and the condition."""
-    left, sizes, right = np.linalg.svd(basis.T @ matrix @ basis)
-    condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0 else math.inf
+    """The smallest solution whose every bias is within the limit, its largest bias, and the condition.
+
+    ``basis`` spans what the target may be. Where no bias below 1e-8 of the target is possible, ``most`` is allowed.
+    """
+    left, sizes, right = np.linalg.svd(basis.T @ matrix, full_matrices=False)
+    condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0 and len(sizes) == basis.shape[1] else math.inf
     if exact and condition > _EXACT_CONDITION:
         raise Unsupported(
             f"shares of positions cannot be told from {mechanism.name} rankings of {mechanism.items} items at epsilon "
@@ -199,16 +216,20 @@ def _solve(
     parts = left.T @ (basis.T @ target)
 
     def ridged(ridge: float) -> Floats:
-        return np.asarray(basis @ (right.T @ (parts.T * (sizes / (sizes**2 + ridge))).T))
+        return np.asarray(right.T @ (parts.T * (sizes / (sizes**2 + ridge))).T)
 
     def worst(ridge: float) -> float:
         return float(np.abs(matrix @ ridged(ridge) - target).max())
 
     ridge = 0.0
     if bias > 0 or condition > _EXACT_CONDITION:
-        limit, scale = max(bias, _NO_BIAS * float(np.abs(target).max())), float(sizes[0]) ** 2
-        if scale < _SMALLEST_SCALE or worst(scale * _LEAST_RIDGE) > limit:
+        scale, limit = float(sizes[0]) ** 2, max(bias, _NO_BIAS * float(np.abs(target).max()))
+        ridges = scale * _RIDGES if scale >= _SMALLEST_SCALE else np.empty(0)
+        found = [worst(low) for low in ridges]  # below, rounding errors outweigh what a smaller ridge gains
+        least = min(found, default=math.inf)
+        limit = limit if least <= limit else most
+        if least > limit:
             raise _hopeless(mechanism)
-        low, high = np.log(scale * _LEAST_RIDGE), np.log(scale) + 2  # the bias grows with the ridge
-        ridge = math.exp(boundary(lambda log: worst(math.exp(log)) <= limit, low, high, steps=17))
+        low = ridges[max(place for place, bias in enumerate(found) if bias <= limit)]
+        ridge = math.exp(boundary(lambda log: worst(math.exp(log)) <= limit, np.log(low), np.log(100 * low), steps=14))
     return ridged(ridge), worst(ridge), condition

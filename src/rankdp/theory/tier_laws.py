@@ -136,25 +136,8 @@ class TierLaw:
         return law * float(self._accepted[j] / self.acceptance)
 
     def tier_matrix(self, first: int | None = None) -> Floats:
-        """T[a, b] = P(the item at position a lands in tier b), both from 0; for the ``first`` positions alone, or all.
-
-        Among j kept ones the item at a is the q-th (from 0) with probability C(a, q) C(m-1-a, j-1-q) / C(m, j), and
-        lands before a cut if more than q are kept before it; an item that was not kept does with the share of places
-        left there.
-        """
-        m, cuts = self.items, np.cumsum(self.sizes)[:-1]
-        log_factorial = _log_factorials(m)
-        position = np.arange(m if first is None else first)[:, None]
-        below = np.zeros((len(position), len(cuts)))
-        for j, share in self._shares():
-            q = np.arange(min(j, len(position)))[None, :]
-            sides = zip(self._before[1:-1], self._after[1:-1], strict=True)
-            kept = np.stack([self._split(before, after, j) for before, after in sides], axis=1)
-            below += (share * cuts - np.arange(j + 1) @ kept) / m
-            log = log_choose(position, q) + log_choose(m - 1 - position, j - 1 - q)
-            more = np.cumsum(kept[::-1], axis=0)[::-1][1 : q.size + 1]
-            below += np.exp(log + log_factorial[j] + log_factorial[m - j] - log_factorial[m]) @ more
-        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+        """T[a, b] = P(the item at position a lands in tier b), both from 0; for the ``first`` positions or all."""
+        return tier_matrices([self], first)[0]
 
     def keep(self, first: int, second: int) -> float:
         """The probability that the items at two positions (first < second) keep their order, by which are kept.
@@ -207,6 +190,32 @@ class TierLaw:
             weights = before[1][:, None] * law * np.where(fits, after[1][np.where(fits, rest, 0)], 0)
             total += float(np.sum(weights * within[np.minimum(x, j), np.minimum(x + here, j)]))
         return total * float(self._accepted[j] / self.acceptance)
+
+
+def tier_matrices(laws: Sequence[TierLaw], first: int | None = None) -> list[Floats]:
+    """``TierLaw.tier_matrix`` of several divisions of one ranking, with what they share computed once.
+
+    Among j kept ones the item at a is the q-th (from 0) with probability C(a, q) C(m-1-a, j-1-q) / C(m, j), and lands
+    before a cut if more than q are kept before it; an item that was not kept does with the share of places left there.
+    """
+    m, cuts = laws[0].items, [np.cumsum(law.sizes)[:-1] for law in laws]
+    log_factorial, position = _log_factorials(m), np.arange(m if first is None else first)[:, None]
+    sides = [(law, *side) for law in laws for side in zip(law._before[1:-1], law._after[1:-1], strict=True)]
+    shares = np.zeros((m + 1, len(laws)))
+    for number, law in enumerate(laws):
+        for j, share in law._shares():
+            shares[j, number] = share
+    below = np.zeros((len(position), len(sides)))
+    for j in np.flatnonzero(shares.any(axis=1)).tolist():
+        q = np.arange(min(j, len(position)))[None, :]
+        kept = np.stack([law._split(before, after, j) for law, before, after in sides], axis=1)
+        free = np.concatenate([share * cut for share, cut in zip(shares[j], cuts, strict=True)])
+        below += (free - np.arange(j + 1) @ kept) / m
+        log = log_choose(position, q) + log_choose(m - 1 - position, j - 1 - q)
+        more = np.cumsum(kept[::-1], axis=0)[::-1][1 : q.size + 1]
+        below += np.exp(log + log_factorial[j] + log_factorial[m - j] - log_factorial[m]) @ more
+    parts = np.split(below, np.cumsum([len(cut) for cut in cuts])[:-1], axis=1)
+    return [np.diff(part, axis=1, prepend=0.0, append=1.0) for part in parts]
 
 
 def position_matrix(sizes: Sequence[int], tiers: Floats) -> Floats:

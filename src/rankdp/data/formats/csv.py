@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import recognise
-from rankdp.data.frames import Options, RankingsReader, arrow_voters, item_columns, long_reader, wide_batches
+from rankdp.data.frames import OFFSET, Options, RankingsReader, arrow_voters, item_columns, long_reader, wide_batches
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, first_line
 from rankdp.errors import InputError
@@ -27,7 +27,7 @@ _ROW_BYTES = 64
 def open_csv(path: str, options: Options) -> RankingsReader:
     """Open a CSV file with wide or long columns; a wide file is streamed, a long one is loaded at once."""
     names, separator, size = read_header(path)
-    columns = recognise(names, path, options.voter_column, options.epsilon_column)
+    columns = recognise(names, path, options.voter_column, options.epsilon_column, options.offset_column)
     known = Known.start(options.items)
     coded = columns.ranks if columns.layout == "wide" else columns.ranks[:1]
     text = CsvText(path, names, separator, coded, [name for name in columns.used if name not in coded])
@@ -191,7 +191,7 @@ def _write_rows(file: Any, columns: list[Any]) -> None:
 
 
 class CsvSink:
-    """Writes `voter, rank_1, rank_2, …` (and epsilon), one line per ranking."""
+    """Writes `voter, rank_1, rank_2, …` (and epsilon and offset), one line per ranking."""
 
     def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
         self._file = Path(temporary).open("wb")  # noqa: SIM115 - closed by finish
@@ -205,15 +205,18 @@ class CsvSink:
         ids = arrow_voters(rankings)
         if not self._rows:
             names = [f"rank_{rank + 1}" for rank in range(self._width)]
-            names = ([] if ids is None else [self._voter]) + names
-            self._header(names + ([] if rankings.epsilons is None else [self._epsilon]))
+            self._header(([] if ids is None else [self._voter]) + names + self._more(rankings))
         values = pa.array([_quoted(name) for name in rankings.items], pa.string())
         columns = [] if ids is None else [_fields(ids)]
         columns += [column.cast(pa.string()) for column in item_columns(rankings, self._width, values)]
-        if rankings.epsilons is not None:
-            columns.append(_fields(pa.array(rankings.epsilons)))
+        columns += [_fields(pa.array(part)) for part in (rankings.epsilons, rankings.offsets) if part is not None]
         _write_rows(self._file, columns)
         self._rows += len(rankings)
+
+    def _more(self, rankings: Rankings) -> list[str]:
+        """The columns after the ranks."""
+        epsilon = [] if rankings.epsilons is None else [self._epsilon]
+        return epsilon + ([] if rankings.offsets is None else [OFFSET])
 
     def _header(self, names: list[str]) -> None:
         self._file.write((",".join(_quoted(name) for name in names) + "\n").encode())
@@ -226,14 +229,14 @@ class CsvSink:
 
 
 class LongCsvSink(CsvSink):
-    """Writes `voter, item, rank` (and epsilon), a line per listed item; voters without ids are numbered."""
+    """Writes `voter, item, rank` (and epsilon and offset), a line per listed item; voters without ids are numbered."""
 
     def write(self, rankings: Rankings) -> None:
         """Append one batch."""
         import pyarrow as pa
 
         if not self._rows:
-            self._header([self._voter, "item", "rank"] + ([] if rankings.epsilons is None else [self._epsilon]))
+            self._header([self._voter, "item", "rank", *self._more(rankings)])
         ids = arrow_voters(rankings)
         if ids is None:
             ids = pa.array(np.arange(self._rows + 1, self._rows + 1 + len(rankings)))
@@ -241,7 +244,6 @@ class LongCsvSink(CsvSink):
         names = pa.array([_quoted(name) for name in rankings.items], pa.string())
         columns = [_fields(ids).take(pa.array(rows)), names.take(pa.array(rankings.orders[rows, places]))]
         columns.append(pa.array(places + 1).cast(pa.string()))
-        if rankings.epsilons is not None:
-            columns.append(_fields(pa.array(rankings.epsilons[rows])))
+        columns += [_fields(pa.array(part[rows])) for part in (rankings.epsilons, rankings.offsets) if part is not None]
         _write_rows(self._file, columns)
         self._rows += len(rankings)

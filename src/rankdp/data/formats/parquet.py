@@ -34,7 +34,9 @@ _GROUP_ROWS = 1 << 19
 def open_parquet(path: str, options: Options) -> RankingsReader:
     """Open a Parquet file with wide or long columns; a wide file is streamed, a long one loaded at once."""
     with open_checked(path) as file:
-        columns = recognise(file.schema_arrow.names, path, options.voter_column, options.epsilon_column)
+        columns = recognise(
+            file.schema_arrow.names, path, options.voter_column, options.epsilon_column, options.offset_column
+        )
         # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
         known = Known.start(options.items, declared_items(file.metadata))
         check_flat(path, file, columns.used)

@@ -159,8 +159,8 @@ def counted_orders(
 
 def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
-    for option, value in (("voter_column", options.voter_column), ("epsilon_column", options.epsilon_column)):
-        if value is not None:
+    for option in ("voter_column", "epsilon_column", "offset_column"):
+        if (value := getattr(options, option)) is not None:
             raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a PrefLib file has no columns")
     known, moved = counted_orders(path, kind, options.items, refuse_ties=options.ties == "refuse")
     width = max(sum(map(len, groups)) for _, groups in moved)
@@ -211,6 +211,11 @@ class PreflibSink:
         """Count one batch."""
         if self._kind == "soc" and not rankings.complete:
             raise InputError(f"{self._name}: a .soc file holds complete rankings only; use the ending .soi")
+        if rankings.offsets is not None:
+            raise InputError(
+                f"{self._name}: these rankings come with public offsets, which a .{self._kind} file cannot hold and "
+                "without which they cannot be aggregated; write CSV or Parquet"
+            )
         self._items = rankings.items
         distinct, counts = np.unique(rankings.orders, axis=0, return_counts=True)
         for order, count in zip(distinct.tolist(), counts.tolist(), strict=True):

@@ -77,6 +77,8 @@ class RankingMechanism(ABC):
     undoable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
     #: whether building it takes long, so that a plan tries few epsilons
     slow: ClassVar[bool] = False
+    #: how many public offsets a released row can come with; 1 where it comes with none
+    offsets: int = 1
 
     def __init__(self, items: int, epsilon: Real) -> None:
         items = whole("items", items, 2)
@@ -146,22 +148,32 @@ class RankingMechanism(ABC):
         Long tables are cut into chunks with bits of their own for ``workers`` threads (all cores by default);
         how many there are does not change what a rehearsal draws.
         """
+        return self.sample_with_offsets(orders, bits, workers)[0]
+
+    def sample_with_offsets(
+        self, orders: ArrayLike, bits: Bits | None = None, workers: int | None = None
+    ) -> tuple[Orders, Ints]:
+        """The same with the public offset of each row, 0 where the mechanism has none."""
         array = as_orders(orders, self.items, "orders")
         bits = bits or SecureBits()
-        out = np.empty_like(array)
+        out, offsets = np.empty_like(array), np.zeros(len(array), dtype=np.int32)
         rows = max(1, _CELLS_PER_CHUNK // self.items)
         if len(array) <= rows:
-            self._draw(array, out, bits)
-            return out
+            self._draw_released(array, out, offsets, bits)
+            return out, offsets
         chunks = [slice(start, start + rows) for start in range(0, len(array), rows)]
-        parts = [(array[chunk], out[chunk], bits.spawn()) for chunk in chunks]
+        parts = [(array[chunk], out[chunk], offsets[chunk], bits.spawn()) for chunk in chunks]
         if workers == 1:
             for part in parts:
-                self._draw(*part)
-            return out
+                self._draw_released(*part)
+            return out, offsets
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-            list(pool.map(self._draw, *zip(*parts, strict=True)))  # raises what a worker raised
-        return out
+            list(pool.map(self._draw_released, *zip(*parts, strict=True)))  # raises what a worker raised
+        return out, offsets
+
+    def _draw_released(self, orders: Orders, out: Orders, offsets: Ints, bits: Bits) -> None:
+        """Write synthetic orders, and the offsets that they come with where there are any."""
+        self._draw(orders, out, bits)
 
     @abstractmethod
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
@@ -192,13 +204,32 @@ class RankingMechanism(ABC):
 
         permute(orders, self._permutations, cells, out)
 
-    def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> Floats:
-        """log P(output | order), row by row; either argument may be a single ranking."""
+    def log_prob(self, outputs: ArrayLike, orders: ArrayLike, offsets: ArrayLike | None = None) -> Floats:
+        """log P(output | order), row by row; either argument may be a single ranking.
+
+        ``offsets`` are those that the outputs came with, and the probability is then that given the offset; without
+        them it is the probability of the order alone.
+        """
         relative = relative_orders(
             as_orders(np.atleast_2d(np.asarray(outputs)), self.items, "outputs"),
             as_orders(np.atleast_2d(np.asarray(orders)), self.items, "orders"),
         )
-        return self._log_prob(relative)
+        if offsets is None or self.offsets == 1:
+            return self._log_prob(relative)
+        rows = np.broadcast_to(np.asarray(offsets), len(relative))
+        logs = np.empty(len(relative))
+        for offset in np.unique(rows).tolist():
+            logs[rows == offset] = self.at(offset)._log_prob(relative[rows == offset])
+        return logs
+
+    def at(self, offset: int) -> RankingMechanism:
+        """The mechanism given the public offset of a row."""
+        if not 0 <= offset < self.offsets:
+            raise InputError(
+                f"an offset of the {self.name} mechanism for {self.items} items must be a whole number from 0 to "
+                f"{self.offsets - 1}, got {offset}"
+            )
+        return self
 
     @abstractmethod
     def _log_prob(self, relative: Orders) -> Floats:
@@ -239,6 +270,15 @@ class RankingMechanism(ABC):
         """M[a, b] = P(the item at original position a lands at position b), both from 0."""
         columns = [np.bincount(column, self._output_law, self.items) for column in self._permutations.T]
         return np.stack(columns, axis=1)
+
+    @cached_property
+    def cells(self) -> Longs:
+        """By offset and position: their cell. Positions that nothing tells apart, those of a tier say, share one."""
+        return np.arange(self.items)[None]
+
+    def cell_law(self) -> Floats:
+        """A[a, c] = P(the item at original position a lands in cell c), over the offsets too."""
+        return self.position_matrix()
 
     def top_block(self, k: int) -> Floats:
         """The corner of ``position_matrix`` for the first k positions: which of the top k stay there."""

@@ -27,13 +27,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.mechanisms.rankings.contract import ENUMERATED_UP_TO, RankingMechanism, rows_from_halves
-from rankdp.mechanisms.rankings.tiers import Tiers
+from rankdp.mechanisms.rankings.contract import ENUMERATED_UP_TO, Orders, RankingMechanism, rows_from_halves
+from rankdp.mechanisms.rankings.tier_tables import Acceptance, bounds
+from rankdp.mechanisms.rankings.tiers import Bounds, Tiers
 from rankdp.mechanisms.rankings.ulam import _from_draws
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.cut_tables import CutTable, integer_weights
 from rankdp.theory import tier_laws as theory
 from rankdp.theory.concordance import log_sum
+from rankdp.types import Longs
 
 _SIMULATED_ROWS = 1 << 14
 _MEAN_BITS = 12  # of rho: any number serves, a short one is quicker
@@ -89,16 +91,16 @@ class SlidingTiers(Tiers):
         unit = Fraction(2) ** (_MEAN_BITS + mean.denominator.bit_length() - mean.numerator.bit_length())
         return math.ceil(mean * unit) / unit
 
-    @property
-    def _mean_kept(self) -> Fraction:
-        return self.weight * self._mean_left
+    @cached_property
+    def _accepting(self) -> Acceptance:
+        return Acceptance(self.items, self.weight * self._mean_left)
 
     @cached_property
     def _acceptance(self) -> float:
         mean = self._mean_left
         log_mean = math.log(mean.numerator) - math.log(mean.denominator)
         proposed = self._kept_counts - np.arange(self.items + 1) * log_mean
-        mode = min(self.items, math.floor(self._mean_kept))
+        mode = min(self.items, math.floor(self._accepting.mean))
         log = self._log_kept - self._log_kept[mode] + proposed[mode]
         return math.exp(log_sum(log) - log_sum(proposed))
 
@@ -128,19 +130,19 @@ class SlidingTiers(Tiers):
         return steps
 
     @cached_property
-    def _tables(self) -> dict[tuple[int, int], tuple[NDArray[np.int64], CutTable]]:
+    def _step_tables(self) -> dict[tuple[int, int], tuple[NDArray[np.int64], CutTable]]:
         """By tier and t, as they are needed: the steps (j, t') and their law."""
         return {}
 
     def _table(self, tier: int, held: int) -> tuple[NDArray[np.int64], CutTable]:
-        if (tier, held) not in self._tables:
+        if (tier, held) not in self._step_tables:
             steps, after = self._steps(tier, held), self._to_come[tier + 1]
             law = CutTable(integer_weights([weight * after[t] for _, t, weight in steps]))
-            self._tables[tier, held] = np.array([(j, t) for j, t, _ in steps]), law
-        return self._tables[tier, held]
+            self._step_tables[tier, held] = np.array([(j, t) for j, t, _ in steps]), law
+        return self._step_tables[tier, held]
 
-    def _propose(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """Rows of (j_1..j_B, t_1..t_B)."""
+    def _propose(self, count: int, bits: Bits) -> Longs:
+        """Rows of (j_1..j_B, t_1..t_B), before they are accepted."""
         tiers = len(self.sizes)
         rows = np.zeros((count, 2 * tiers), dtype=np.int64)
         held = np.zeros(count, dtype=np.int64)
@@ -152,17 +154,34 @@ class SlidingTiers(Tiers):
             held = rows[:, tiers + tier]
         return rows
 
-    def _labels(self, staying: NDArray[np.int64], bits: Bits) -> NDArray[np.int32]:
+    def _draw_kept(self, count: int, bits: Bits) -> Longs:
+        """``count`` proposals, accepted by how many items they keep."""
+        accepted = [self._propose(0, bits)]
+        missing = count
+        sure, unsure = self._accepting.cuts
+        while missing > 0:
+            proposals = self._propose(math.ceil(1.1 * missing / self._acceptance) + 2, bits)
+            kept, words = proposals[:, : len(self.sizes)].sum(axis=1), bits.words(len(proposals))
+            good = words < sure[kept]
+            for row in np.flatnonzero(~good & (words <= unsure[kept])):
+                good[row] = self._accepting.accepts(int(kept[row]), int(words[row]), bits)
+            accepted.append(proposals[good][:missing])
+            missing -= len(accepted[-1])
+        return np.concatenate(accepted)
+
+    def _draw_shapes(self, orders: Orders, out: Orders, which: Longs, bits: Bits) -> None:
         from rankdp.mechanisms.rankings.tier_kernels import mix
 
-        labels = np.full((len(staying), self.items), -1, dtype=np.int32)
-        rows_from_halves(mix, labels, staying, labels, bits, self.items // 2 + 1)
-        return labels[labels >= 0]
+        steps = self._draw_kept(len(orders), bits)
+        labels = np.full((len(steps), self.items), -1, dtype=np.int32)
+        rows_from_halves(mix, labels, steps, labels, bits, self.items // 2 + 1)
+        self._deal(orders, out, which, steps[:, : len(self.sizes)], labels[labels >= 0], bits)
 
-    def _kept_law(self, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], tuple[Fraction, Fraction]]:
+    def _kept_law(self, shape: int, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], Bounds]:
         """The product of the steps' probabilities over the number of ways of each, from the integers of the tables."""
+        accepted = self._accepting.weights(bits)
 
-        def exact(letters: tuple[int, ...], left: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+        def enclosed(letters: tuple[int, ...], left: tuple[int, ...]) -> Bounds:
             chance, held = Fraction(1), 0
             for tier, (size, r) in enumerate(zip(self.sizes, left, strict=True)):
                 j = size - r
@@ -174,9 +193,10 @@ class SlidingTiers(Tiers):
                 ways = math.comb(held - 1 + j - t, j - t) if held else 1
                 chance *= Fraction(weights.low[cell], sum(weights.low) * ways)
                 held = t
-            return chance, chance
+            low, high = bounds(accepted, len(letters))
+            return chance * low, chance * high
 
-        return exact
+        return enclosed
 
     @cached_property
     def _public(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -10,26 +10,72 @@ from rankdp.mechanisms.rankings.sampling_kernels import _shuffle_tiers, _uniform
 
 
 @kernel
+def draw_left(
+    which: NDArray[np.int64],
+    row: int,
+    words: NDArray[np.uint64],
+    left: NDArray[np.int64],
+    ids: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    cuts: NDArray[np.uint64],
+    shapes: NDArray[np.int64],
+    accepted: NDArray[np.uint64],
+) -> tuple[int, int, bool]:
+    """Write the r_b of the rows from ``row`` on, by a word for each tier and one to accept (``PackedTables``).
+
+    Returns the next row, the words used, and whether they ended at an attempt that its words leave open.
+    """
+    tiers, cursor = ids.shape[1], 0
+    while row < len(which):
+        if cursor + tiers + 1 > len(words):
+            break
+        shape, kept = which[row], 0
+        for tier in range(tiers):
+            table, word = ids[shape, tier], words[cursor + tier]
+            low, high = starts[table], starts[table + 1] - 1
+            while low < high:  # the first cut that is not below the word
+                middle = (low + high) // 2
+                if cuts[middle] < word:
+                    low = middle + 1
+                else:
+                    high = middle
+            if cuts[low] == word:
+                return row, cursor, True
+            left[row, tier] = firsts[table] + low - starts[table]
+            kept += shapes[shape, tier] - left[row, tier]
+        word = words[cursor + tiers]
+        if word >= accepted[shape, 0, kept] and word <= accepted[shape, 1, kept]:
+            return row, cursor, True
+        cursor += tiers + 1
+        if word < accepted[shape, 0, kept]:
+            row += 1
+    return row, cursor, False
+
+
+@kernel
 def deal(
     orders: NDArray[np.int32],
     spans: NDArray[np.int64],
     halves: NDArray[np.uint32],
     out: NDArray[np.int32],
     labels: NDArray[np.int32],
-    sizes: NDArray[np.int64],
+    shapes: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Keep random items of row u, which take the tiers labels[spans[u, 0] : spans[u, 1]] in order; deal the others out.
 
-    The others leave in random order and fill what is left of the tiers; then every tier is shuffled. Returns rows done
-    and halves used, as ``reinsert`` does.
+    Its tiers have the sizes shapes[spans[u, 2]]. Without labels spans[u, 3:] says how many items each tier keeps, and
+    they take the tiers one after the other. The others leave in random order and fill what is left of the tiers;
+    then every tier is shuffled. Returns rows done and halves used, as ``reinsert`` does.
     """
     rows, items = orders.shape
     leaving = np.empty(items, dtype=np.int32)
     gone = np.empty(items, dtype=np.int32)
-    filled = np.empty(len(sizes), dtype=np.int64)
+    filled = np.empty(shapes.shape[1], dtype=np.int64)
     cursor = 0
     for u in range(rows):
         begun = cursor
+        sizes = shapes[spans[u, 2]]
         many = items - (spans[u, 1] - spans[u, 0])
         for i in range(items):
             leaving[i] = i
@@ -46,10 +92,15 @@ def deal(
         for tier in range(len(sizes)):
             filled[tier] = start
             start += sizes[tier]
-        at = spans[u, 0]
+        at, tier, end = spans[u, 0], -1, 0
         for i in range(items):
             if gone[i] == 0:
-                tier = labels[at]
+                if len(labels):
+                    tier = labels[at]
+                else:
+                    while at == end:
+                        tier += 1
+                        end += spans[u, 3 + tier]
                 out[u, filled[tier]] = orders[u, i]
                 filled[tier] += 1
                 at += 1

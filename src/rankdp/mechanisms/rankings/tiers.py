@@ -35,19 +35,22 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders, RankingMechanism, rows_from_halves
+from rankdp.mechanisms.rankings.tier_tables import KeptTables, PackedTables
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.cut_tables import WORD, CutTable, Weights, log_concave_weights
 from rankdp.privacy.exact import Real, upwards
 from rankdp.theory import tier_laws as theory
+from rankdp.types import Ints, Longs
 
-_LARGEST_CALIBRATED = Fraction(4096)  # epsilon; above it the weight of this one is taken, which is more private
+Bounds: TypeAlias = tuple[Fraction, Fraction]
+
+LARGEST_CALIBRATED = Fraction(4096)  # epsilon; above it the weight of this one is taken, which is more private
 _GOOD_BITS = 100  # of the weight z
 
 
@@ -57,7 +60,7 @@ def calibrated(epsilon: Fraction, reach: int) -> Fraction:
 
     Halved between e^epsilon - 1 and twice e^epsilon, every operation rounded so that the test is on the safe side.
     """
-    exact = min(epsilon, _LARGEST_CALIBRATED)
+    exact = min(epsilon, LARGEST_CALIBRATED)
     digits = 60 + 2 * len(str(math.ceil(1 / exact)))
     with decimal.localcontext(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN) as context:
         context.rounding = decimal.ROUND_FLOOR
@@ -81,6 +84,14 @@ def calibrated(epsilon: Fraction, reach: int) -> Fraction:
     return math.floor(weight * unit) / unit
 
 
+def words_of(relative: Orders, sizes: Sequence[int]) -> NDArray[np.int32]:
+    """By original position: the tier (from 0) in which the item lands."""
+    tiers = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    words = np.empty_like(relative)
+    np.put_along_axis(words, relative, np.broadcast_to(tiers, relative.shape), axis=1)
+    return words
+
+
 class Worded(RankingMechanism):
     """A mechanism whose law depends on the word of tiers alone."""
 
@@ -90,11 +101,7 @@ class Worded(RankingMechanism):
         return (1,) * self.items
 
     def _words(self, relative: Orders) -> NDArray[np.int32]:
-        """By original position: the tier (from 0) in which the item lands."""
-        tiers = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
-        words = np.empty_like(relative)
-        np.put_along_axis(words, relative, np.broadcast_to(tiers, relative.shape), axis=1)
-        return words
+        return words_of(relative, self.sizes)
 
     @property
     def _log_inside(self) -> float:
@@ -157,8 +164,19 @@ class Tiered(Worded):
 
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
         super().__init__(items, epsilon)
-        self.sizes = self._best_sizes() if tiers is None else check_tiers(tiers, self.items)
+        self.sizes = self._best_sizes() if tiers is None else self.check_sizes(tiers, self.items)
         self.name = f"{type(self).name}-{spelled(self.sizes)}"
+
+    @staticmethod
+    def check_sizes(tiers: Iterable[int], items: int | None = None) -> tuple[int, ...]:
+        """The sizes of at least two tiers, each at least 1, that add up to the number of items where that is known."""
+        sizes = tuple(tiers)
+        if not whole_sizes(sizes) or len(sizes) < 2 or sum(sizes) != (items or sum(sizes)):
+            length = f"{items}" if items else "the number of items"
+            raise InputError(
+                f"tiers must be at least two whole numbers above 0 that add up to {length}, got {list(sizes)}"
+            )
+        return tuple(int(size) for size in sizes)
 
     @abstractmethod
     def _best_sizes(self) -> tuple[int, ...]:
@@ -188,7 +206,7 @@ class Tiers(Tiered, TierSums):
     position_law_up_to: ClassVar[int | None] = 500
 
     def _best_sizes(self) -> tuple[int, ...]:
-        return theory.best_sizes(self.items, float(min(self.epsilon, _LARGEST_CALIBRATED)))
+        return theory.best_sizes(self.items, float(min(self.epsilon, LARGEST_CALIBRATED)))
 
     @cached_property
     def _law(self) -> theory.TierLaw:
@@ -198,142 +216,74 @@ class Tiers(Tiered, TierSums):
     def _log_normaliser(self) -> float:
         return self._law.log_normaliser
 
-    @cached_property
-    def _left(self) -> dict[int, CutTable]:
-        """By size of a tier: how many places are left to items that were not kept, Poisson of mean q/z, cut off."""
-        mean = self._law.typical / self.weight
-
-        def table(size: int) -> CutTable:
-            mode = min(size, math.floor(mean))
-            return CutTable(log_concave_weights(size, mode, lambda r: (mean.numerator, mean.denominator * (r + 1))))
-
-        return {size: table(size) for size in set(self.sizes)}
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The sizes of the tiers for each public offset, here one; a tier may be empty."""
+        return [self.sizes]
 
     @cached_property
-    def _kept(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """By the number of items kept: below which word a draw is surely accepted, and above which it is not."""
-        weights = self._kept_weights(2 * WORD)
-        whole = max(weights.low)
-        cuts = np.zeros((2, self.items + 1), dtype=np.uint64)
-        for j in range(self.items + 1):
-            inside = weights.first <= j < weights.first + len(weights.low)
-            low, high = (side[j - weights.first] if inside else 0 for side in (weights.low, weights.high))
-            last = (1 << WORD) - 1
-            cuts[0, j] = min((low << WORD) // whole, last)
-            cuts[1, j] = min((high << WORD) // whole, last)
-        return cuts[0], cuts[1]
-
-    @property
-    def _mean_kept(self) -> Fraction:
-        """q, the mean of the Poisson law by which a draw is accepted."""
-        return Fraction(self._law.typical)
-
-    @property
-    def _acceptance(self) -> float:
-        """The share of proposals that are accepted."""
-        return self._law.acceptance
-
-    @property
-    def _kept_weights(self) -> Callable[[int], Weights]:
-        """Enclosures of the Poisson probabilities of the number of kept items, in units of the largest."""
-        mean = self._mean_kept
-        mode = min(self.items, math.floor(mean))
-        return log_concave_weights(self.items, mode, lambda j: (mean.numerator, mean.denominator * (j + 1)))
-
-    def _accepts(self, kept: int, word: int, bits: Bits) -> bool:
-        """Whether a uniform number that begins with ``word`` is below the Poisson probability over the largest."""
-        mode = min(self.items, math.floor(self._mean_kept))
-        chance = Fraction(math.factorial(mode), math.factorial(kept)) * self._mean_kept ** (kept - mode)
-        digits, length = word, WORD
-        while True:
-            bound = chance * 2**length
-            if digits + 1 <= bound or digits >= bound:
-                return bool(digits < bound)
-            digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
-
-    def _propose(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """``count`` rows that begin with (j_1..j_B), how many items of each tier are kept, before they are accepted."""
-        sizes = np.array(self.sizes)
-        left = np.empty((count, len(sizes)), dtype=np.int64)
-        for size, table in self._left.items():
-            alike = np.flatnonzero(sizes == size)
-            left[:, alike] = table.sample(count * len(alike), bits).reshape(count, len(alike))
-        return sizes - left
-
-    def proposals(self, missing: int) -> int:
-        """How many proposals are drawn at once while so many are missing: mostly enough."""
-        return math.ceil(1.1 * missing / self._acceptance) + 2
-
-    def _draw_kept(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """``count`` proposals, accepted by how many items they keep."""
-        accepted = [self._propose(0, bits)]
-        missing = count
-        sure, unsure = self._kept
-        while missing > 0:
-            proposals = self._propose(self.proposals(missing), bits)
-            kept, words = proposals[:, : len(self.sizes)].sum(axis=1), bits.words(len(proposals))
-            good = words < sure[kept]
-            for row in np.flatnonzero(~good & (words <= unsure[kept])):
-                good[row] = self._accepts(int(kept[row]), int(words[row]), bits)
-            accepted.append(proposals[good][:missing])
-            missing -= len(accepted[-1])
-        return np.concatenate(accepted)
-
-    def _labels(self, staying: NDArray[np.int64], bits: Bits) -> NDArray[np.int32]:
-        """The tiers of the kept items in the input's order, row after row."""
-        tiers = np.tile(np.arange(len(self.sizes), dtype=np.int32), len(staying))
-        return np.repeat(tiers, staying.ravel())
+    def _tables(self) -> PackedTables:
+        """What is drawn from, for each offset."""
+        laws = [theory.TierLaw([size for size in sizes if size], self._log_weight) for sizes in self.shapes]
+        pairs = zip(self.shapes, laws, strict=True)
+        tables = [KeptTables(sizes, self.weight, law.typical) for sizes, law in pairs]
+        return PackedTables(tables, min(law.acceptance for law in laws))
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        self._draw_shapes(orders, out, np.zeros(len(orders), dtype=np.int64), bits)
+
+    def _draw_shapes(self, orders: Orders, out: Orders, which: Longs, bits: Bits) -> None:
+        """Write a synthetic order for each row, with tiers of its shape."""
+        staying = self._tables.shapes[which] - self._tables.sample(which, bits)
+        self._deal(orders, out, which, staying, np.empty(0, dtype=np.int32), bits)
+
+    def _deal(self, orders: Orders, out: Orders, which: Longs, staying: Longs, labels: Ints, bits: Bits) -> None:
+        """Keep a random set of so many items of each tier, in the order of the labels if there are any."""
         from rankdp.mechanisms.rankings.tier_kernels import deal
 
-        proposals = self._draw_kept(len(orders), bits)
-        labels = self._labels(proposals, bits)
-        kept = proposals[:, : len(self.sizes)].sum(axis=1)
-        ends = np.cumsum(kept)
-        spans = np.stack([ends - kept, ends], axis=1)
+        kept = staying.sum(axis=1)
+        ends = np.cumsum(kept) if len(labels) else kept
+        spans = np.column_stack([ends - kept, ends, which, staying])
         words = self.items - int(kept.min(initial=0)) // 2 + 1
-        rows_from_halves(deal, orders, spans, out, bits, words, labels, np.array(self.sizes))
+        rows_from_halves(deal, orders, spans, out, bits, words, labels, np.array(self.shapes))
 
-    def _kept_law(self, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], tuple[Fraction, Fraction]]:
-        """Bounds of the weight of a proposal, given the tiers of the kept items and the r_b."""
-        tables = {size: table.weights(bits) for size, table in self._left.items()}
-
-        def enclosed(_: tuple[int, ...], left: tuple[int, ...]) -> tuple[Fraction, Fraction]:
-            parts = [_enclosed(tables[size], r) for size, r in zip(self.sizes, left, strict=True)]
-            return Fraction(math.prod(low for low, _ in parts)), Fraction(math.prod(high for _, high in parts))
-
-        return enclosed
+    def _kept_law(self, shape: int, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], Bounds]:
+        """Bounds of the weight of a draw, given the tiers of the kept items in order and the r_b."""
+        law = self._tables.tables[shape].law(bits)
+        return lambda _, left: law(left)
 
     def exact_law(self, bits: int) -> EnclosedLaw:
-        """From the tables: what is kept, accepted, with S and the dealing uniform.
+        """From the tables."""
+        return self._shape_law(0, bits)
+
+    def _shape_law(self, shape: int, bits: int) -> EnclosedLaw:
+        """What is kept and accepted, with S and the dealing uniform, for the tiers of one shape.
 
         A set S that may be kept has the r_b of the letters outside it, and contributes P(its letters) / C(m, j) times
         r_1! … r_B! / (m-j)!.
         """
-        proposed, accepted = self._kept_law(bits), self._kept_weights(bits)
+        sizes, proposed = self.shapes[shape], self._kept_law(shape, bits)
         sets = list(itertools.product((False, True), repeat=self.items))
 
         @cache
-        def drawn(letters: tuple[int, ...], left: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+        def drawn(letters: tuple[int, ...], left: tuple[int, ...]) -> Bounds:
             d = sum(left)
             share = Fraction(math.prod(map(math.factorial, left)), math.comb(self.items, d) * math.factorial(d))
             low, high = proposed(letters, left)
-            least, most = _enclosed(accepted, self.items - d)
-            return share * low * least, share * high * most
+            return share * low, share * high
 
         @cache
-        def enclosed(word: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+        def enclosed(word: tuple[int, ...]) -> Bounds:
             low = high = Fraction(0)
             for inside in sets:
                 letters = tuple(itertools.compress(word, inside))
                 if self._allowed(letters):
                     outside = Counter(letter for letter, kept in zip(word, inside, strict=True) if not kept)
-                    least, most = drawn(letters, tuple(outside[tier] for tier in range(len(self.sizes))))
+                    least, most = drawn(letters, tuple(outside[tier] for tier in range(len(sizes))))
                     low, high = low + least, high + most
             return low, high
 
-        return [enclosed(tuple(word)) for word in self._words(self._permutations).tolist()]
+        return [enclosed(tuple(word)) for word in words_of(self._permutations, sizes).tolist()]
 
     def _keep(self, i: int, j: int) -> float:
         return self._law.keep(i, j)
@@ -355,21 +305,9 @@ class Tiers(Tiered, TierSums):
         return theory.top_overlap(self.sizes, self._law.tier_matrix(first=k), k)
 
 
-def _enclosed(weights: Weights, value: int) -> tuple[int, int]:
-    """The bounds of one weight, also outside the cells that are listed."""
-    cell = value - weights.first
-    if 0 <= cell < len(weights.low):
-        return weights.low[cell], weights.high[cell]
-    return 0, weights.below if cell < 0 else weights.above
-
-
-def check_tiers(tiers: Iterable[int], items: int) -> tuple[int, ...]:
-    """The sizes of at least two tiers, each at least 1, that add up to the number of items."""
-    sizes = tuple(tiers)
-    whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0 for size in sizes)
-    if not whole or len(sizes) < 2 or sum(sizes) != items:
-        raise InputError(f"tiers must be at least two whole numbers above 0 that add up to {items}, got {list(sizes)}")
-    return tuple(int(size) for size in sizes)
+def whole_sizes(sizes: Sequence[Any]) -> bool:
+    """Whether all are whole numbers above 0."""
+    return all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0 for size in sizes)
 
 
 def spelled(sizes: Sequence[int]) -> str:
