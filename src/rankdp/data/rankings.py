@@ -301,8 +301,8 @@ class Rankings:
         if not len(orders):
             raise InputError(f"no row lies in {rows}; at least one row is needed")
         voters = None if self._voters is None else self._voters[rows]
-        epsilons, offsets = (part if part is None else part[rows] for part in (self.epsilons, self.offsets))
-        return self._of(orders, self.items, voters, epsilons, offsets)
+        epsilons = None if self.epsilons is None else self.epsilons[rows]
+        return self._of(orders, self.items, voters, epsilons, None if self.offsets is None else self.offsets[rows])
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         """Each ranking as a tuple of item names, best first."""

@@ -35,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.files import open_rankings, open_writer
-from rankdp.data.frames import RankingsReader
+from rankdp.data.frames import OFFSET, RankingsReader
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
-from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, named
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, may_have_offsets, named
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, SecureBits
@@ -48,7 +48,7 @@ from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release, released
-from rankdp.types import Longs
+from rankdp.types import Ints, Longs
 
 _BATCHES_AHEAD = 4
 _ROWS_NAMED = 5
@@ -124,7 +124,8 @@ def privatize(
     if answers is not None:
         return _permanent(run, rankings, answers, wave, ledger)
     with spending(ledger, run.guarantee(), "privatize", run.bits) as charge:
-        release = run.release(run.draw(rankings, groups, run.bits.spawn(), workers=os.cpu_count() or 1))
+        drawn = run.draw(rankings, groups, run.bits.spawn(), workers=os.cpu_count() or 1)
+        release = run.release(drawn, rankings.orders.shape[1])
         charge.commit(release.provenance)
     return release
 
@@ -237,7 +238,7 @@ def privatize_file(
             run.check_voters(partial(_voter_of, read))
             if ledger is not None and run.guarantee() != promise:
                 raise InputError(f"{os.fspath(source)}: the file changed while it was read")
-            release = run.release(Path(target), **facts)
+            release = run.release(Path(target), reader.width, **facts)
             writer.promise(release.to_dict())
             writer.keep()
             charge.commit(release.provenance)
@@ -283,16 +284,23 @@ def _permanent(
     (chosen,) = run.mechanisms.values()
     names = sorted(rankings.items)
     position = np.array([names.index(item) for item in rankings.items], dtype=np.int32)  # in the question's own order
+
+    def draw(rows: Longs) -> Ints:
+        """The synthetic orders, with the offset of each as a last column where there are any."""
+        drawn, offsets = chosen.sample_with_offsets(rankings.orders[rows], run.bits)
+        return np.column_stack([position[drawn], offsets]) if chosen.has_offsets else position[drawn]
+
     stored = answers.answers(
         Question(run.epsilon, chosen.name, tuple(names), wave),
         rankings.voters,
-        lambda rows: position[chosen.sample(rankings.orders[rows], run.bits)],
+        draw,
         ledger,
         promise,
         f"privatize, answers kept{f', wave {wave}' if wave else ''}",
     )
-    orders = np.argsort(position).astype(np.int32)[stored]
-    return run.release(rankings.with_orders(orders), answers="kept", wave=wave, **facts)
+    orders = np.argsort(position).astype(np.int32)[stored[:, : chosen.items]]
+    table = rankings.with_orders(orders, stored[:, -1] if chosen.has_offsets else None)
+    return run.release(table, chosen.items, answers="kept", wave=wave, **facts)
 
 
 class _Run:
@@ -331,12 +339,24 @@ class _Run:
         """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
         orders = batch.orders
         if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
-            drawn: Orders = groups[0][1].sample(orders, bits, workers)
+            drawn, offsets = groups[0][1].sample_with_offsets(orders, bits, workers)
         else:
-            drawn = orders.copy()
+            drawn, offsets = orders.copy(), np.zeros(len(orders), dtype=np.int32)
             for rows, chosen in groups:
-                drawn[rows, : chosen.items] = chosen.sample(orders[rows, : chosen.items], bits, workers)
-        return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons)
+                part = chosen.sample_with_offsets(orders[rows, : chosen.items], bits, workers)
+                drawn[rows, : chosen.items], offsets[rows] = part
+        public = offsets if self.with_offsets(orders.shape[1]) else None
+        return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
+
+    def with_offsets(self, width: int) -> bool:
+        """Whether rows are released with offsets: the same for all batches of a table of this width.
+
+        One mechanism for all rows decides. Where lengths or epsilons differ, later rows may have offsets that the first
+        ones do not have.
+        """
+        if self.epsilon is not None and not self.listed_items_public:
+            return any(chosen.has_offsets for chosen in self.mechanisms.values())
+        return may_have_offsets(self.name, width, self.objective)
 
     def _groups(self, batch: Rankings) -> list[Group]:
         """Which rows go through which mechanism, after checking what the whole table must obey.
@@ -424,8 +444,10 @@ class _Run:
         )
         return weakest.for_rows_of_a_voter(self._rows_per_voter)
 
-    def release(self, value: Any, **facts: Any) -> Release[Any]:
+    def release(self, value: Any, width: int, **facts: Any) -> Release[Any]:
         """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+        if self.with_offsets(width):
+            facts["offset_column"] = OFFSET
         used = {type(chosen).name for chosen in self.mechanisms.values()}
         parameters = {
             "asked_for": self.name,

@@ -10,19 +10,23 @@ All of it is public: epsilon, the mechanism and the number of items determine it
 JavaScript's own numbers have 53 bits. ``static/sampler.js`` reads the tables; no other code of the page draws noise.
 
 Three samplers serve every survey: a table of all outputs (``outputs``, up to five items), ``reinsertion`` and
-``tiers``. Other mechanisms have weights that are not rational, or no such tables.
+``tiers``, which has tables for each division of the output and, where there are several, the law of the offset. Other
+mechanisms have weights that are not rational, or no such tables.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
+from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
+from rankdp.mechanisms.rankings.tier_tables import KeptTables
 from rankdp.mechanisms.rankings.tiers import Tiers
 from rankdp.mechanisms.registry import mechanism
 from rankdp.privacy.cut_tables import CutTable
@@ -39,7 +43,7 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
     Parameters
     ----------
     made
-        Optimal or reinsertion of up to five items, or reinsertion or tiers of any number.
+        Optimal or reinsertion of up to five items, or reinsertion, tiers or offset-tiers of any number.
     """
     if isinstance(made, (Optimal, Reinsertion)) and made.items <= TABLE_UP_TO:
         law = made.exact_law(0)  # whole numbers, whatever the bits
@@ -49,7 +53,7 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
         weight, m = made.weight, made.items
         ratios = _ratios(m, lambda d: ((m - d) ** 2 * weight.denominator, (d + 1) * weight.numerator))
         return {"sampler": "reinsertion", "items": m, "taken": {**_cuts(made._taken), "ratios": ratios}}
-    if type(made) is Tiers:
+    if isinstance(made, Tiers) and not made.drop:
         return _tier_tables(made)
     raise Unsupported(
         f"mechanism must be one of {', '.join(NAMES)} in a survey (optimal up to {TABLE_UP_TO} items): "
@@ -58,20 +62,29 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
 
 
 def _tier_tables(made: Tiers) -> dict[str, Any]:
-    left = made._mean_kept / made.weight
-    poisson = {size: _ratios(size, lambda r: (left.numerator, left.denominator * (r + 1))) for size in made._left}
-    sure, unsure = made._kept
+    offsets = made._offset_table if isinstance(made, OffsetTiers) else None
     return {
         "sampler": "tiers",
         "items": made.items,
-        "sizes": list(made.sizes),
-        "left": [{"size": size, **_cuts(table), "ratios": poisson[size]} for size, table in made._left.items()],
+        "offsets": offsets and {**_cuts(offsets), "weights": ["1"] * made.offsets},
+        "attempts": made._tables.attempts(1),
+        "shapes": [_shape(part, made.weight) for part in made._tables.tables],
+    }
+
+
+def _shape(part: KeptTables, weight: Fraction) -> dict[str, Any]:
+    mean = part.accepting.mean
+    left = mean / weight
+    poisson = {size: _ratios(size, lambda r: (left.numerator, left.denominator * (r + 1))) for size in part.left}
+    sure, unsure = part.accepting.cuts
+    return {
+        "sizes": list(part.sizes),
+        "left": [{"size": size, **_cuts(table), "ratios": poisson[size]} for size, table in part.left.items()],
         "accept": {
-            "proposals": made.proposals(1),
             "sure": _texts(sure.tolist()),
             "unsure": _texts(unsure.tolist()),
-            "mean": _texts(made._mean_kept.as_integer_ratio()),
-            "mode": min(made.items, math.floor(made._mean_kept)),
+            "mean": _texts(mean.as_integer_ratio()),
+            "mode": min(sum(part.sizes), math.floor(mean)),
         },
     }
 
@@ -94,6 +107,8 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     made = mechanism(name, items, epsilon)
     assert isinstance(made, RankingMechanism)
     browser_tables(made)
+    if made.offsets > 1:
+        raise Unsupported(f"mechanism must be one of {', '.join(NAMES)} in a survey: its answers hold no offsets")
     return made
 
 

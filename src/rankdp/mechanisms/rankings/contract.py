@@ -77,7 +77,8 @@ class RankingMechanism(ABC):
     undoable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
     #: whether building it takes long, so that a plan tries few epsilons
     slow: ClassVar[bool] = False
-    #: how many public offsets a released row can come with; 1 where it comes with none
+    #: whether released rows come with a public offset, and how many different ones there are
+    has_offsets: ClassVar[bool] = False
     offsets: int = 1
 
     def __init__(self, items: int, epsilon: Real) -> None:

@@ -64,6 +64,8 @@ class OffsetTiers(Tiers):
     name: str = "offset-tiers"
     colour: ClassVar[str] = "#117733"
     undoable: ClassVar[tuple[str, ...]] = ("ranks",)
+    has_offsets: ClassVar[bool] = True
+    compared_up_to: ClassVar[int | None] = 1
 
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
         super().__init__(items, epsilon, tiers)

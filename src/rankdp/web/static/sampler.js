@@ -4,7 +4,8 @@
 // are the same for everybody, and the same that rankdp's Python code uses. "words" gives random 64-bit numbers. For the
 // same words this file and rankdp draw the same ranking: tests compare them. The result is exact: nothing is rounded.
 //
-// draw(tables, ranking, words) returns the items of "ranking" in a new, random order.
+// draw(tables, ranking, words) returns the items of "ranking" in a new, random order. drawWithOffset also returns the
+// public offset that this order must be released with, where the tables have several divisions of the ranking.
 
 const WORD = 64n;
 const HALF = 2 ** 32;
@@ -24,8 +25,13 @@ export function secureWords() {
 }
 
 export function draw(tables, ranking, words) {
+  return drawWithOffset(tables, ranking, words).ranking;
+}
+
+export function drawWithOffset(tables, ranking, words) {
   const samplers = { outputs: drawOutput, reinsertion: drawReinsertion, tiers: drawTiers };
-  return samplers[tables.sampler](tables, [...ranking], words);
+  const offset = tables.offsets ? drawMany(tables.offsets, 1, words)[0] : 0;
+  return { ranking: samplers[tables.sampler](tables, [...ranking], words, offset), offset };
 }
 
 // -- whole numbers with a given law ------------------------------------------------------------------------------
@@ -37,11 +43,14 @@ export function draw(tables, ranking, words) {
 /** "count" draws from a law. All first words come before the further words of open cases, as in Python. */
 function drawMany(law, count, words) {
   const drawn = Array.from({ length: count }, words);
+  return drawn.map((word) => decide(law, word, words));
+}
+
+/** The number of a law that a word selects, with further words where it leaves that open. */
+function decide(law, word, words) {
   const cuts = cutsOf(law);
-  return drawn.map((word) => {
-    const cell = cuts.findIndex((cut) => word <= cut);
-    return word === cuts[cell] ? resolve(law, word, words) : law.first + cell;
-  });
+  const cell = cuts.findIndex((cut) => word <= cut);
+  return word === cuts[cell] ? resolve(law, word, words) : law.first + cell;
 }
 
 const known = new WeakMap();
@@ -154,32 +163,31 @@ function drawReinsertion({ items, taken }, ranking, words) {
 
 // -- tiers: keep some items in the order of the tiers, deal the others out, shuffle inside the tiers --------------
 
-function drawTiers(tables, ranking, words) {
-  const kept = drawKept(tables, words);
+function drawTiers({ items, attempts, shapes }, ranking, words, offset) {
+  const { sizes } = shapes[offset];
+  const kept = drawKept(shapes[offset], attempts, words);
   const halves = halvesOf(words);
   const count = kept.reduce((sum, here) => sum + here, 0);
-  const leaving = someOf(tables.items, tables.items - count, halves);
+  const leaving = someOf(items, items - count, halves);
   const gone = new Set(leaving);
   const staying = ranking.filter((_, i) => !gone.has(i));
   const tiers = kept.map((here) => staying.splice(0, here));
   tiers.forEach((tier, b) => {
-    while (tier.length < tables.sizes[b]) tier.push(ranking[leaving.shift()]);
+    while (tier.length < sizes[b]) tier.push(ranking[leaving.shift()]);
   });
   return tiers.flatMap((tier) => shuffle(tier, halves));
 }
 
-/** How many items each tier keeps: the first of some proposals that is accepted. */
-function drawKept({ sizes, left, accept }, words) {
+/** How many items each tier keeps: an attempt takes a word for each tier and one that accepts it or not. */
+function drawKept({ sizes, left, accept }, attempts, words) {
+  const laws = sizes.map((size) => left.find((law) => law.size === size));
+  const each = sizes.length + 1;
+  const some = []; // words for several attempts at once, as in Python
   for (;;) {
-    const proposals = Array.from({ length: accept.proposals }, () => [...sizes]);
-    for (const law of left) {
-      const alike = sizes.flatMap((size, b) => (size === law.size ? [b] : []));
-      const drawn = drawMany(law, accept.proposals * alike.length, words);
-      for (const proposal of proposals) for (const b of alike) proposal[b] -= drawn.shift();
-    }
-    const chances = proposals.map(words);
-    const good = proposals.map((proposal, i) => accepts(accept, proposal, chances[i], words));
-    if (good.includes(true)) return proposals[good.indexOf(true)];
+    if (some.length < each) some.push(...Array.from({ length: attempts * each }, words));
+    const drawn = some.splice(0, each);
+    const kept = sizes.map((size, b) => size - decide(laws[b], drawn[b], words));
+    if (accepts(accept, kept, drawn[each - 1], words)) return kept;
   }
 }
 
