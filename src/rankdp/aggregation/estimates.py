@@ -20,6 +20,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -240,15 +241,17 @@ class Aggregate:
     def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, _Chosen]]:
         """For every group what its rows say, by the number of voters that stand behind a value."""
         found = []
-        for _, alike, shares in self._lengths():
-            together = self.combine == "precision"
-            for tallies, own in [(alike, shares)] if together else [([tally], (1.0,)) for tally in alike]:
-                built = family(tuple(tally.mechanism for tally in tallies), own)
-                chosen = [
-                    built.choose(number, self.agreement) if self.estimator == "auto" else built.only_unbiased()
-                    for number in numbers
-                ]
-                found += [(tally, _Chosen.of(chosen, place, built.target)) for place, tally in enumerate(tallies)]
+        shared = 1 if self.combine == "precision" else 3  # the length; or the epsilon and the origin too
+        for _, group in groupby(self._tallies.groups, lambda tally: tally.alike[:shared]):
+            tallies = list(group)
+            voters = sum(tally.voters for tally in tallies)
+            shares = tuple(tally.voters / voters for tally in tallies)
+            built = family(tuple(tally.mechanism for tally in tallies), shares)
+            chosen = [
+                built.choose(number, self.agreement) if self.estimator == "auto" else built.only_unbiased()
+                for number in numbers
+            ]
+            found += [(tally, _Chosen.of(chosen, place, built.target)) for place, tally in enumerate(tallies)]
         return found
 
     def _by_position(
@@ -449,7 +452,8 @@ def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | N
 
     def batches() -> Iterator[tuple[Rankings, None]]:
         nonlocal declared
-        with open_rankings(path, items=listed, epsilon_column=origin.epsilon_column) as reader:
+        own, public = origin.epsilon_column, origin.offset_column
+        with open_rankings(path, items=listed, epsilon_column=own, offset_column=public) as reader:
             declared = reader.declared_items
             for batch in reader:
                 yield batch, None

@@ -16,9 +16,11 @@ from typing import Any, cast
 import numpy as np
 
 from rankdp.data.atomic import SIDECAR, read_sidecar
+from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.registry import may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import Guarantee
@@ -46,6 +48,8 @@ class Origin:
         The column of the file that holds each voter's own epsilon.
     where
         The name of what states all this, for messages.
+    offset_column
+        The column of the file that holds the public offsets that rows were released with.
     """
 
     asked_for: str
@@ -53,12 +57,14 @@ class Origin:
     epsilon: Fraction | None
     epsilon_column: str | None
     where: str
+    offset_column: str | None = None
 
     @classmethod
     def said(cls, mechanism: str, epsilon: Fraction | None, epsilon_column: str | None = None) -> Origin:
         """The origin that a caller states; an unknown mechanism is refused."""
         build(mechanism, 2, 1)
-        return cls(mechanism, None, epsilon, epsilon_column, "the caller")
+        offset = OFFSET if may_have_offsets(mechanism) else None
+        return cls(mechanism, None, epsilon, epsilon_column, "the caller", offset)
 
     @classmethod
     def stated(cls, parameters: Any, where: str = "the release") -> Origin:
@@ -76,6 +82,7 @@ class Origin:
                 None if common == _OWN else positive(common),
                 str(column) if common == _OWN else None,
                 where,
+                parameters.get("offset_column"),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise InputError(f"{where} does not say which mechanism made its rankings") from None
@@ -96,6 +103,13 @@ class Origin:
             return origin, Release(None, None if guarantee is None else Guarantee.from_dict(guarantee), source)
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{name} states neither a guarantee nor that its file is a rehearsal") from None
+
+    def part(self, length: int, epsilon: Fraction, offset: int | None) -> RankingMechanism:
+        """The same given the public offset of the row, None where the rows have none."""
+        chosen = self.choose(length, epsilon)
+        if chosen.has_offsets and offset is None:
+            raise InputError(f"rankings of the {chosen.name} mechanism come with public offsets, and these have none")
+        return chosen.at(offset) if chosen.has_offsets and offset is not None else chosen
 
     def choose(self, length: int, epsilon: Fraction) -> RankingMechanism:
         """The mechanism that a voter's ranking of ``length`` items went through at their epsilon."""
@@ -148,15 +162,15 @@ def known_origin(rankings: Any, mechanism: Any, epsilon: Any) -> tuple[Rankings,
     if one_each(epsilon):
         if not isinstance(epsilon, np.ndarray):
             epsilon = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
-        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, epsilon)
+        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, epsilon, rankings.offsets)
         epsilon = None
     return rankings, Origin.said(mechanism, None if epsilon is None else positive(epsilon))
 
 
 def groups_of(
     rankings: Rankings, epsilon: Fraction | None, codes: Longs | None = None
-) -> tuple[list[tuple[int, Fraction, int]], Longs]:
-    """The different (length, epsilon, code) among rankings, and which of them each row has.
+) -> tuple[list[tuple[int, Fraction, int, int | None]], Longs]:
+    """The different (length, epsilon, code, offset) among rankings, and which of them each row has.
 
     ``epsilon`` is that of all rows, or None where each has its own; ``codes`` tell rows apart further.
     """
@@ -164,17 +178,22 @@ def groups_of(
     if column is None:
         raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
     own, own_codes = np.unique(column, return_inverse=True)
-    width = rankings.orders.shape[1] + 1
-    key = ((0 if codes is None else codes) * len(own) + own_codes) * width + rankings.lengths
-    kinds, rows = np.unique(key, return_inverse=True)
-    splits = [(*divmod(kind // width, len(own)), kind % width) for kind in kinds.tolist()]
-    return [(length, epsilon or positive(float(own[which])), code) for code, which, length in splits], rows
+    width, offsets = rankings.orders.shape[1] + 1, rankings.offsets
+    most = 1 if offsets is None else int(offsets.max()) + 1
+    key = ((0 if codes is None else codes) * len(own) + own_codes) * most + (0 if offsets is None else offsets)
+    kinds, rows = np.unique(key * width + rankings.lengths, return_inverse=True)
+    shape = (len(kinds) if codes is None else int(codes.max()) + 1, len(own), most, width)
+    splits = zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
+    return [
+        (length, epsilon or positive(float(own[which])), code, None if offsets is None else offset)
+        for code, which, offset, length in splits
+    ], rows
 
 
 def check_groups(count: int) -> None:
-    """Refuse so many lengths and epsilons that undoing the noise of each would take too long."""
+    """Refuse so many lengths, epsilons and offsets that undoing the noise of each would take too long."""
     if count > _MOST_GROUPS:
         raise Unsupported(
-            f"voters must share at most {_MOST_GROUPS:,} different lengths and epsilons, got more: "
+            f"voters must share at most {_MOST_GROUPS:,} different lengths, epsilons and offsets, got more: "
             "let them choose from a few"
         )

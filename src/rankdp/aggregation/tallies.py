@@ -1,9 +1,9 @@
 """Counting privatized rankings in a stream: where items landed, and what pairs of positions say.
 
-Voters who share a mechanism, a length and an epsilon are a group. One pass counts positions. That is enough for ranks,
-whatever is made of them. What a pair of positions says is summed in a pass of its own, when win rates are asked for,
-since it depends on how many voters there are: three numbers for a pair and group, how often the first stood before the
-second, and the sum of its scores and of their squares.
+Voters who share a mechanism, a length, an epsilon and a public offset are a group. One pass counts positions. That is
+enough for ranks, whatever is made of them. What a pair of positions says is summed in a pass of its own, when win rates
+are asked for, since it depends on how many voters there are: three numbers for a pair and group, how often the first
+stood before the second, and the sum of its scores and of their squares.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from rankdp.types import Floats, Ints, Longs
 Batches = Callable[[], Iterable[tuple[Rankings, Longs | None]]]
 """Reads the rankings from the beginning: tables, and which of several origins each row has (None for the first)."""
 
-Kind = tuple[int, Fraction, int]
+Kind = tuple[int, Fraction, int, int | None]
 
 
 class Tally:
-    """The voters of one mechanism, which knows their length and epsilon."""
+    """The voters of one mechanism, which knows their length and epsilon; those who are alike differ in the offset."""
 
-    def __init__(self, mechanism: RankingMechanism) -> None:
-        self.mechanism = mechanism
+    def __init__(self, mechanism: RankingMechanism, kind: Kind) -> None:
+        self.mechanism, self.alike = mechanism, kind[:3]
         self.voters = 0
         self.landed: Longs = np.zeros((0, mechanism.items), dtype=np.int64)
         """Item x position: how many voters have it there."""
@@ -65,7 +65,8 @@ class Tallies:
             for kind, orders in self._split(batch, codes):
                 if kind not in groups:
                     check_groups(len(groups) + 1)
-                    groups[kind] = Tally(origins[kind[2]].choose(*kind[:2]))
+                    length, epsilon, code, offset = kind
+                    groups[kind] = Tally(origins[code].part(length, epsilon, offset), kind)
                 groups[kind].add(orders, len(names))
         order = list(range(len(names))) if sort is None else list(sort(names))
         self.items = tuple(names[item] for item in order)
@@ -76,7 +77,7 @@ class Tallies:
 
     @property
     def groups(self) -> tuple[Tally, ...]:
-        """By length, epsilon and code."""
+        """By length, epsilon, code and offset."""
         return tuple(self._groups.values())
 
     def _split(self, batch: Rankings, codes: Longs | None) -> Iterator[tuple[Kind, Ints]]:

@@ -28,11 +28,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from rankdp.aggregation.origin import check_groups, groups_of, known_origin
+from rankdp.aggregation.origin import Origin, check_groups, groups_of, known_origin
 from rankdp.checks import one_of
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.release import Release
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 from rankdp.types import Floats, Ints, Longs
@@ -105,8 +104,8 @@ def labels_of(
         kinds, groups = groups_of(table, origin.epsilon)
         check_groups(len(kinds))
         known = [
-            _unbiased(origin.choose(length, own), bias, pairs) if length > 1 else _as_it_stands(1)
-            for length, own, _ in kinds
+            _unbiased(origin, length, own, offset, bias, pairs) if length > 1 else _as_it_stands(1)
+            for length, own, _, offset in kinds
         ]
     lengths = np.array([length for length, *_ in kinds])
     width = int(lengths.max())
@@ -130,8 +129,9 @@ def _as_it_stands(length: int) -> _Group:
     return _Group(np.arange(length - 1.0, -1, -1), table, 0.0)
 
 
-def _unbiased(mechanism: RankingMechanism, bias: float, pairs: bool) -> _Group:
-    length = mechanism.items
+def _unbiased(origin: Origin, length: int, epsilon: Fraction, offset: int | None, bias: float, pairs: bool) -> _Group:
+    origin.part(length, epsilon, offset)  # refuses an offset that there is not
+    mechanism = origin.choose(length, epsilon)
     if pairs:
         exact = pair_estimator(mechanism, bias)
         return _Group(np.asarray(exact.values.sum(axis=1) - 0.5), exact.values, 4 * exact.mean_variance)
@@ -140,4 +140,5 @@ def _unbiased(mechanism: RankingMechanism, bias: float, pairs: bool) -> _Group:
         table = pair_estimator(mechanism, bias).values
     except Unsupported:
         table = None
-    return _Group(length - ranks.values, table, 12 * ranks.mean_variance / (length**2 - 1))
+    values = ranks.values[mechanism.cells[offset if mechanism.has_offsets else 0]]
+    return _Group(length - values, table, 12 * ranks.mean_variance / (length**2 - 1))

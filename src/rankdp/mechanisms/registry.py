@@ -141,10 +141,10 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
     return f"{base}-{spelled(cast(type[Tiered], MECHANISMS[base]).check_sizes(tiers))}"
 
 
-def may_have_offsets(name: str, items: int, objective: Objective) -> bool:
-    """Whether a mechanism of this name, or what "auto" chooses, can come with offsets for at most so many items."""
+def may_have_offsets(name: str, items: int = 0, objective: Objective = "top") -> bool:
+    """Whether a mechanism has offsets, or what "auto" chooses for at most so many items can have them."""
     if name == "auto":
-        return any(kind.has_offsets for kind in MECHANISMS.values()) and items > _PAIRS_UP_TO and objective != "top"
+        return items > _PAIRS_UP_TO and objective != "top"
     return MECHANISMS[name if name in MECHANISMS else read_name(name)[0]].has_offsets
 
 

@@ -58,6 +58,9 @@ class PublicLaw(Protocol):
     def position_law_up_to(self) -> int | None:
         """The longest ranking whose position matrix is exact and in reach."""
 
+    def position_matrix(self) -> Floats:
+        """P(the item at original position a lands at b)."""
+
     def cell_law(self) -> Floats:
         """P(the item at original position a lands in cell c); cells are positions where there are no offsets."""
 

@@ -301,11 +301,17 @@ def _position_laws(mechanisms: Sequence[PublicLaw]) -> tuple[list[Floats], bool]
     return [mechanism.position_matrix() for mechanism in mechanisms], exact
 
 
+def _without_constants(items: int) -> Floats:
+    """An orthonormal basis of what sums to 0: the noise leaves a constant alone, and no target of positions has one."""
+    whole, _ = np.linalg.qr(np.column_stack([np.ones(items), np.eye(items)[:, 1:]]))
+    return np.ascontiguousarray(whole[:, 1:])
+
+
 def _family(
     matrices: Sequence[Floats], exact: bool, mirror: Longs, sign: int, shares: Sequence[float], target: Floats
 ) -> Family:
     """In the basis of what turning rankings upside down leaves alone (sign 1) or turns round (-1), if it does."""
     bases = [symmetric_basis(matrix, mirror, sign) for matrix in matrices] if sign else []
     small = bool(bases) and all(basis.shape[1] < len(mirror) for basis in bases)
-    basis = bases[0] if small else np.eye(len(mirror))
+    basis = bases[0] if small else np.eye(len(mirror)) if sign > 0 else _without_constants(len(mirror))
     return Family(basis, [basis.T @ matrix @ basis for matrix in matrices], shares, target, exact=exact)

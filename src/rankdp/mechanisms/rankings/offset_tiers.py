@@ -65,7 +65,6 @@ class OffsetTiers(Tiers):
     colour: ClassVar[str] = "#117733"
     undoable: ClassVar[tuple[str, ...]] = ("ranks",)
     has_offsets: ClassVar[bool] = True
-    compared_up_to: ClassVar[int | None] = 1
 
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
         super().__init__(items, epsilon, tiers)
@@ -111,10 +110,7 @@ class OffsetTiers(Tiers):
     @cached_property
     def parts(self) -> list[Tiers]:
         """By offset: the law of a row given its offset."""
-        parts = [Tiers(self.items, self.epsilon, sizes) for sizes in self.divisions]
-        for part in parts:
-            part.weight = self.weight
-        return parts
+        return [_AtOffset(self, offset) for offset in range(self.offsets)]
 
     def at(self, offset: int) -> Tiers:
         """The law of a row given its offset."""
@@ -197,6 +193,19 @@ class OffsetTiers(Tiers):
         """The mean over the offsets."""
         parts = zip(self.divisions, theory.tier_matrices(self._laws, first=k), strict=True)
         return float(np.mean([theory.top_overlap(sizes, tiers, k) for sizes, tiers in parts]))
+
+
+class _AtOffset(Tiers):
+    """The tiers of one offset, with the z of all of them."""
+
+    def __init__(self, whole: OffsetTiers, offset: int) -> None:
+        super().__init__(whole.items, whole.epsilon, whole.divisions[offset])
+        self.weight = whole.weight
+        self._whole, self._offset = whole, offset
+
+    @cached_property
+    def _tier_matrix(self) -> Floats:
+        return self._whole._tier_matrices[self._offset]
 
 
 def _step(width: int) -> int:
