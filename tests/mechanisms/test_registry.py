@@ -60,7 +60,7 @@ def test_auto_is_not_always_the_same():
     assert {mechanism("auto", *case).name for case in [(2, 1), (5, 1), (6, 1), (100, 1), (100, 6)]} == {
         "kendall",
         "ulam",
-        "reinsertion",
+        "offset-tiers-10",
         "noisy-ranks",
     }
 
@@ -113,6 +113,7 @@ def test_names():
         "ulam",
         "reinsertion",
         "tiers",
+        "offset-tiers",
         "ulam-tiers",
         "sliding-tiers",
         "optimal",
@@ -132,7 +133,7 @@ def test_unknown_names(name):
         mechanism(name, 4, 1)
     assert str(refusal.value) == (
         "mechanism must be auto or one of kendall, laplace, noisy-ranks, ulam, reinsertion, tiers, "
-        f"ulam-tiers, sliding-tiers, optimal, got {name!r}"
+        f"offset-tiers, ulam-tiers, sliding-tiers, optimal, got {name!r}"
     )
 
 

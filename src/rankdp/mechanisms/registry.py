@@ -198,9 +198,8 @@ def candidates(
     exact = positive(epsilon)
     if objective == "top":
         k = min(cast(int, top), items - 1)
-        built = [
-            _build(named(name, [k, items - k] if _tiered(name) else None), items, exact) for name in serving(items)
-        ]
+        names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # whose cuts are elsewhere
+        built = [_build(named(name, [k, items - k] if _tiered(name) else None), items, exact) for name in names]
         kept = {candidate: share for candidate in built if (share := _top_kept(candidate, k)) is not None}
         return sorted(kept, key=lambda candidate: -kept[candidate])
     built = [_build(name, items, exact) for name in serving(items)]

@@ -13,7 +13,7 @@ from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_ord
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
-from rankdp.types import Floats, Longs
+from rankdp.types import Floats, Ints, Longs
 
 
 class Personal:
@@ -61,11 +61,15 @@ class Personal:
 
     def sample(self, orders: ArrayLike, bits: Bits | None = None) -> Orders:
         """One synthetic order per row, each at its own epsilon."""
+        return self.sample_with_offsets(orders, bits)[0]
+
+    def sample_with_offsets(self, orders: ArrayLike, bits: Bits | None = None) -> tuple[Orders, Ints]:
+        """The same with the public offset of each row, 0 where the mechanism has none."""
         array, bits = self._rows(orders, "orders"), bits or SecureBits()
-        out = np.empty_like(array)
+        out, offsets = np.empty_like(array), np.zeros(len(array), dtype=np.int32)
         for part, rows in self._groups():
-            out[rows] = part.sample(array[rows], bits)
-        return out
+            out[rows], offsets[rows] = part.sample_with_offsets(array[rows], bits)
+        return out, offsets
 
     def log_prob(self, outputs: ArrayLike, orders: ArrayLike) -> Floats:
         """log P(output | order), row by row."""
