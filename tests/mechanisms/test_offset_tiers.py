@@ -33,9 +33,8 @@ def test_every_offset_is_private_and_the_worst_one_uses_all_of_epsilon(items, wi
     ratios = [worst(law, items) for law in mechanism.exact_laws(512)]
     assert max(ratios) <= ceiling * (1 + SLACK)
     assert max(ratios) >= ceiling * (1 - Fraction(1, 10**25))
-    with pytest.raises(AssertionError):
-        twice = OffsetTiers(items, 2 * Fraction(epsilon), [width])
-        assert max(worst(law, items) for law in twice.exact_laws(512)) <= ceiling
+    twice = OffsetTiers(items, 2 * Fraction(epsilon), [width])
+    assert max(worst(law, items) for law in twice.exact_laws(512)) > ceiling
 
 
 @cases
@@ -131,11 +130,11 @@ def test_mean_ranks_are_undone_without_bias(poll, request):
     errors = (found.values - poll.ranks().mean(axis=0)) / found.standard_errors
     assert np.abs(errors).max() < 4.5
     assert found.bias.max() < 1e-3
-    with pytest.raises(AssertionError):  # with another offset than the one that was drawn it is all wrong
-        offsets = (release.value.offsets + 1) % rankdp.mechanism("offset-tiers", 15, 2).offsets
-        moved = release.value.with_orders(release.value.orders.copy(), offsets)
-        shifted = rankdp.aggregate(moved, "offset-tiers", 2, estimator="unbiased").mean_ranks
-        assert np.abs((shifted.values - poll.ranks().mean(axis=0)) / shifted.standard_errors).max() < 4.5
+    # with other offsets than those that were drawn it is all wrong
+    offsets = (release.value.offsets + 1) % rankdp.mechanism("offset-tiers", 15, 2).offsets
+    moved = release.value.with_orders(release.value.orders.copy(), offsets)
+    shifted = rankdp.aggregate(moved, "offset-tiers", 2, estimator="unbiased").mean_ranks
+    assert np.abs((shifted.values - poll.ranks().mean(axis=0)) / shifted.standard_errors).max() > 4.5
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -171,7 +170,7 @@ def test_rankings_without_their_offsets_are_refused(poll):
     with pytest.raises(InputError, match="mechanism come with public offsets, and these have none"):
         rankdp.aggregate(bare, "offset-tiers", 2)
     strange = table.with_orders(table.orders.copy(), np.full(50, 99))
-    with pytest.raises(InputError, match="for 15 items must be a whole number from 0 to .*, got 99"):
+    with pytest.raises(InputError, match=r"for 15 items must be a whole number from 0 to .*, got 99"):
         rankdp.aggregate(strange, "offset-tiers", 2)
     with pytest.raises(InputError, match="row 2: offset must be a whole number from 0 on, got -1"):
         table.with_orders(table.orders.copy(), [0, -1, *[0] * 48])
