@@ -101,7 +101,7 @@ class _Poll:
         bits = _seeds(self.seed, epsilon)
         outcome = self._ranked(epsilon, next(bits), protect="outcome")
         comparison = self._ranked(epsilon, next(bits), protect="comparison")
-        wins = self._ranked(epsilon, next(bits), protect="comparison", method="copeland")
+        wins = self._ranked(epsilon, next(bits), protect="comparison", method="wins")
         found = {_OUTCOME: self._errors(outcome), _COMPARISON: self._errors(comparison)}
         noise = np.random.default_rng(next(bits)).laplace(0, 8 / epsilon, _ITEMS)
         for name, factor in _RIDGES.items():

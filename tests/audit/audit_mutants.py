@@ -237,7 +237,7 @@ def wins(cls: type[NoisyWins]) -> dict[str, Callable[[], bool]]:
     return {
         "exact: law": lambda: not audit_exact(mechanism, draws=0).holds,
         "exact: sampler": lambda: not audit_exact(mechanism, bits=SeededBits(SEED)).sampler_agrees,
-        "statistical": lambda: not audit_board("copeland", "outcome", 1, draws=DRAWS, release=release).holds,
+        "statistical": lambda: not audit_board("wins", "outcome", 1, draws=DRAWS, release=release).holds,
     }
 
 
@@ -251,7 +251,7 @@ def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
         return mechanism.sample(np.tile(half_wins, count), bits).reshape(count, -1)
 
     def caught():
-        return not audit_board("copeland", "voter", 1, max_per_voter=2, draws=DRAWS, release=release).holds
+        return not audit_board("wins", "voter", 1, max_per_voter=2, draws=DRAWS, release=release).holds
 
     return {"statistical": caught}
 

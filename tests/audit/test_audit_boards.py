@@ -22,7 +22,7 @@ units = pytest.mark.parametrize("protect", list(UNITS))
 
 
 def uses_wins(method, protect):
-    return method == "copeland" or protect == "outcome"
+    return method == "wins" or protect == "outcome"
 
 
 @methods
@@ -40,7 +40,7 @@ def test_every_method_survives(method, protect, request):
 @pytest.mark.parametrize(
     ("method", "protect", "draws"),
     [
-        ("copeland", "outcome", 1000),
+        ("wins", "outcome", 1000),
         *(
             pytest.param(method, protect, 4000 if uses_wins(method, protect) else 800, marks=pytest.mark.long)
             for method, protect in itertools.product(METHODS, UNITS)
@@ -52,13 +52,13 @@ def test_every_method_survives_from_end_to_end(method, protect, draws, request):
         method, protect, 4, max_per_voter=UNITS[protect], draws=draws, bits=seeded(request), through="rank"
     )
     assert found.holds, found.explain()
-    if method == "copeland":
+    if method == "wins":
         assert found.epsilon_low > 1
 
 
 def test_gaussian_wins_with_a_delta(request):
     options = {"max_per_voter": 2, "delta": "0.01", "bits": seeded(request)}
-    assert audit_board("copeland", "voter", 1, **options).holds
+    assert audit_board("wins", "voter", 1, **options).holds
 
 
 @pytest.mark.parametrize(("times", "draws"), [(1000, 800), pytest.param(8, 6000, marks=pytest.mark.long)])
@@ -98,22 +98,22 @@ def test_neighbouring_tables_differ_in_one_unit():
 
 
 def test_a_protected_voter_costs_a_noisy_count(request):
-    draws = board_draws("copeland", Protection("voter", 2), 1, 0, seeded(request))
+    draws = board_draws("wins", Protection("voter", 2), 1, 0, seeded(request))
     table, _ = neighbouring_votes(Protection("voter", 2))[0]
     assert draws(table, 5).shape == (5, 4)
-    assert board_draws("copeland", Protection("outcome"), 1, 0, seeded(request))(table, 5).shape == (5, 3)
+    assert board_draws("wins", Protection("outcome"), 1, 0, seeded(request))(table, 5).shape == (5, 3)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("borda", "outcome", 1), "method must be one of bradley-terry, copeland, got 'borda'"),
-        (("copeland", "nobody", 1), "protect must be one of"),
-        (("copeland", "outcome", 0), "epsilon must be a finite number above 0"),
+        (("borda", "outcome", 1), "method must be one of bradley-terry, wins, copeland, got 'borda'"),
+        (("wins", "nobody", 1), "protect must be one of"),
+        (("wins", "outcome", 0), "epsilon must be a finite number above 0"),
     ],
 )
 def test_refusals(arguments, words):
     with pytest.raises(InputError, match=words):
         audit_board(*arguments)
     with pytest.raises(InputError, match="through must be one of mechanism, rank, got 'air'"):
-        audit_board("copeland", "outcome", 1, through="air")
+        audit_board("wins", "outcome", 1, through="air")

@@ -57,7 +57,7 @@ def test_a_refusal_is_one_sentence_and_exit_1(directory: Path) -> None:
     assert "Traceback" not in run.stderr
 
 
-@pytest.mark.parametrize("method", ["bradley-terry", "copeland"])
+@pytest.mark.parametrize("method", ["bradley-terry", "wins"])
 @pytest.mark.parametrize("protect", ["comparison", "outcome", "voter"])
 def test_json(directory: Path, method: str, protect: str) -> None:
     extra = ["--max-per-voter", "2"] if protect == "voter" else []
@@ -188,7 +188,7 @@ def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
 )
 def test_every_board_says_what_is_not_protected(directory: Path, protect: str, words: str) -> None:
     bounded = ["--max-per-voter", "2"] if protect == "voter" else []
-    board = ("votes.csv", "-e", "12", "--items", "items.txt", "--method", "copeland", "--protect", protect, *bounded)
+    board = ("votes.csv", "-e", "12", "--items", "items.txt", "--method", "wins", "--protect", protect, *bounded)
     shown = rankdp(*board, "-o", "board.html", "-o", "board.json", "-o", "board.csv")
     assert shown.exit_code == 0, shown.output
     told = json.loads(rankdp(*board, "--json").stdout)["guarantee"]

@@ -48,7 +48,7 @@ def run(monkeypatch, capsys):
         if not Path("ledger.db").exists():
             Ledger.create("ledger.db", "poll", UNITS[verb], 2).close()
         arguments = {
-            "rank": ["votes.csv", "--protect", "outcome", "--method", "copeland", "--items-from-data", "-o", out],
+            "rank": ["votes.csv", "--protect", "outcome", "--method", "wins", "--items-from-data", "-o", out],
             "scores": ["scores.csv", out, "--bounds", "1", "6"],
             "privatize": ["poll.csv", out, "--mechanism", "kendall"],
         }[verb]

@@ -225,7 +225,7 @@ class Combinations(RuleBasedStateMachine):
     @rule(
         data=st.data(),
         epsilon=epsilons,
-        method=st.sampled_from(["bradley-terry", "copeland"]),
+        method=st.sampled_from(["bradley-terry", "wins", "copeland"]),
         bound=st.sampled_from([None, None, 1, 2]),
         charged=st.booleans(),
         file_name=st.sampled_from([None, "board.csv", "board.csv", "board.json", "missing/board.csv"]),

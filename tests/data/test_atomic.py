@@ -124,7 +124,7 @@ def test_a_kill_between_any_two_calls_leaves_no_wrong_promise(tmp_path):
 
 @pytest.mark.parametrize("at", range(1, 12))
 def test_a_rehearsed_board_never_stands_beside_a_real_guarantee(tmp_path, monkeypatch, at):
-    path, asked = tmp_path / "board.csv", {"items": ["a", "b", "c"], "protect": "outcome", "method": "copeland"}
+    path, asked = tmp_path / "board.csv", {"items": ["a", "b", "c"], "protect": "outcome", "method": "wins"}
     rehearsal = rankdp.rank(VOTES, 1, bits=SeededBits(1), **asked)
     rankdp.write_board(rehearsal, path)
     table = path.read_bytes()

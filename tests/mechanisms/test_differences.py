@@ -12,11 +12,12 @@ from rankdp.audit import audit_exact
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyPairs
+from rankdp.mechanisms.votes.leads import NoisyLeads
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.expected_design import design_of_degrees, even_design, fit_differences
 
-KINDS = (NoisyDifferences, NoisyDegrees, NoisyPairs)
+KINDS = (NoisyDifferences, NoisyDegrees, NoisyPairs, NoisyLeads)
 kinds = pytest.mark.parametrize("kind", KINDS)
 CASES = [
     (Protection("comparison"), 4, replaced(4, 1)),

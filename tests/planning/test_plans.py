@@ -98,7 +98,7 @@ def test_scores_through_the_mechanism_itself(noise, items, epsilon, law, request
 
 @pytest.mark.parametrize(
     ("protect", "method", "epsilon"),
-    [("outcome", "bradley-terry", 0.3), ("comparison", "bradley-terry", 1.0), ("comparison", "copeland", 0.5)],
+    [("outcome", "bradley-terry", 0.3), ("comparison", "bradley-terry", 1.0), ("comparison", "wins", 0.5)],
 )
 def test_a_leaderboard_from_simulated_votes(protect, method, epsilon, request):
     """Pairs within 2 points, the top within 4, half-widths within a tenth, over votes drawn from the model."""

@@ -61,7 +61,7 @@ def look(monkeypatch):
         raise Stop(seen)
 
     monkeypatch.setattr(vote_scores, "size", noted)
-    monkeypatch.setattr(vote_scores, "copeland", stopped)
+    monkeypatch.setattr(vote_scores, "by_wins", stopped)
 
     def look(rows, bound=None, weighted=False, **options):
         names = ("voter", "model_a", "model_b", "winner")
@@ -71,7 +71,7 @@ def look(monkeypatch):
         reading = {name: options.pop(name) for name in ("on_problem", "both_bad") if name in options}
         votes = Comparisons.from_frame(pa.table(cells), items=ITEMS, **reading)
         try:
-            module.rank(votes if bound is None else votes.bound(bound), 1, method="copeland", **options)
+            module.rank(votes if bound is None else votes.bound(bound), 1, method="wins", **options)
         except Stop as stop:
             return stop.args[0]
         except InputError as refusal:

@@ -25,6 +25,7 @@ from rankdp.publish.rank import rank
 from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import link as known_link
+from rankdp.rankers.simple import majorities
 
 COMBINATIONS = [(method, protect) for method in ranking.METHODS for protect in ("comparison", "outcome", "voter")]
 combinations = pytest.mark.parametrize(("method", "protect"), COMBINATIONS)
@@ -78,7 +79,7 @@ def test_every_combination_promises_what_was_asked(table, method, protect):
     assert (np.diff(board.scores) <= 0).all()
     assert (board.low <= board.scores).all()
     assert (board.scores <= board.high).all()
-    assert board.score_name == ("wins" if method == "copeland" else "score")
+    assert board.score_name == {"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[method]
 
 
 @pytest.mark.parametrize("design", ["chance", "even", "any"])
@@ -133,7 +134,7 @@ def test_gaussian_noise_on_differences(table, protect, design, monkeypatch):
 
 @pytest.mark.parametrize("protect", ["outcome", "comparison", "voter"])
 def test_gaussian_noise_on_wins(table, protect):
-    release = rank(table, 1, method="copeland", delta="1e-6", **options(protect))
+    release = rank(table, 1, method="wins", delta="1e-6", **options(protect))
     assert release.guarantee.delta == Fraction(1, 10**6)
     assert "except with probability 1e-06" in release.explain()
 
@@ -153,7 +154,8 @@ def test_a_seed_repeats_and_carries_no_guarantee(table, method, protect):
 def test_much_epsilon_gives_the_answer_without_privacy(table, method, protect):
     board = rank(table, 100_000, method=method, **options(protect)).value
     counts = Comparisons.from_frame(table, items=ITEMS).count()
-    exact = counts.half_wins / 2 if method == "copeland" else fit(counts, ridge=3.0).theta
+    plain = {"wins": lambda: counts.half_wins / 2, "copeland": lambda: majorities(counts)}
+    exact = plain.get(method, lambda: fit(counts, ridge=3.0).theta)()
     assert board.items == tuple(ITEMS[k] for k in np.argsort(-exact, kind="stable"))
     assert board.scores == pytest.approx(np.sort(exact)[::-1], abs=1e-2)
 
@@ -171,7 +173,7 @@ def test_voters_are_bounded(table, monkeypatch):
 
     monkeypatch.setattr(NoisyWins, "sample", plain)
     for one in (table, loud):
-        rank(one, 1, method="copeland", **options("voter"))
+        rank(one, 1, method="wins", **options("voter"))
     assert np.abs(seen[1] - seen[0]).sum() == 2 * 5
 
 
@@ -204,7 +206,7 @@ def other_data(table, protect, random):
 @combinations
 def test_the_release_depends_on_the_data_through_the_mechanism_only(table, method, protect, monkeypatch, request):
     """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
-    monkeypatch.setattr(NoisyCounts, "sample", lambda self, data, bits: np.array([50, 41, 80, 3, 120, 60])[: len(data)])
+    monkeypatch.setattr(NoisyCounts, "sample", lambda self, data, bits: np.resize([50, 41, 80, 3, -12, 60], len(data)))
     monkeypatch.setattr(ObjectivePerturbation, "sample", lambda self, data, bits: np.linspace(-1, 1, 6) ** 3)
     monkeypatch.setattr(vote_scores, "size", lambda items, *rest, real=vote_scores.size: _told(real, items, *rest))
     first, second = (
@@ -229,9 +231,7 @@ def test_that_test_catches_a_leak(table, leak, monkeypatch, request):
     }
     monkeypatch.setattr(vote_scores, leak, mutants[leak])
     with pytest.raises(AssertionError):
-        test_the_release_depends_on_the_data_through_the_mechanism_only(
-            table, "copeland", "outcome", monkeypatch, request
-        )
+        test_the_release_depends_on_the_data_through_the_mechanism_only(table, "wins", "outcome", monkeypatch, request)
 
 
 @pytest.mark.parametrize("protect", ["comparison", "outcome"])
@@ -374,14 +374,14 @@ def test_protect_must_be_said(table):
             "protecting voters needs max_per_voter, the most comparisons of one voter that are used",
         ),
         ({"max_per_voter": 3}, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
-        ({"method": "elo"}, "method must be one of bradley-terry, copeland, got 'elo'"),
+        ({"method": "elo"}, "method must be one of bradley-terry, wins, copeland, got 'elo'"),
         ({"scale": "chess"}, "scale must be log-strength, or elo with bradley-terry, got 'chess' with bradley-terry"),
         (
-            {"method": "copeland", "scale": "elo"},
+            {"method": "wins", "scale": "elo"},
             "scale must be log-strength, or elo with bradley-terry, got 'elo' with",
         ),
-        ({"method": "copeland", "ridge": 2}, "ridge and link go with method='bradley-terry' only"),
-        ({"method": "copeland", "link": "secant"}, "ridge and link go with method='bradley-terry' only"),
+        ({"method": "wins", "ridge": 2}, "ridge and link go with method='bradley-terry' only"),
+        ({"method": "wins", "link": "secant"}, "ridge and link go with method='bradley-terry' only"),
         ({"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
         ({"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),
         ({"epsilon": "1e400"}, "epsilon must be at most 1,000,000"),
@@ -476,7 +476,7 @@ def test_bounded_votes_are_for_voters_only(table, protect, tmp_path):
 def test_of_two_bounds_the_smaller_one_holds(bound, max_per_voter):
     table = pa.table({"winner": ["a"] * 9, "loser": ["b"] * 9, "voter": ["x"] * 9})
     votes = Comparisons.of(table, items=("a", "b")).bound(bound)
-    release = rank(votes, 10**6, protect="voter", max_per_voter=max_per_voter, method="copeland", bits=SeededBits(1))
+    release = rank(votes, 10**6, protect="voter", max_per_voter=max_per_voter, method="wins", bits=SeededBits(1))
     assert release.value.scores.sum() == 1
     assert release.provenance.parameters["max_per_voter"] == max_per_voter
 
@@ -576,7 +576,25 @@ def test_coverage_of_wins():
         counts = PairCounts(tuple(map(str, range(items))), first, second, 2 * won, 2 * (5 - won))
         noisy = NoisyWins(Protection("outcome"), 1)
         public = vote_scores.Public(counts.items, 5 * len(first), counts)
-        drawn = vote_scores.copeland(counts.half_wins, public, noisy, SeededBits(repetition))
+        drawn = vote_scores.by_wins(counts.half_wins, public, noisy, SeededBits(repetition))
         below, above = np.quantile(drawn.errors, [0.025, 0.975], axis=1)
         covered.append((drawn.scores - above <= expected) & (expected <= drawn.scores - below))
     assert 0.92 <= np.mean(covered) <= 1.0
+
+
+def test_copeland_counts_majorities_where_wins_count_comparisons():
+    """An item that was compared most often has most wins, and loses to every other."""
+    pairs = [("busy", other, 45, 55) for other in "abc"] + [("a", "b", 6, 4), ("a", "c", 6, 4), ("b", "c", 6, 4)]
+    rows = [(one, two) if k < won else (two, one) for one, two, won, lost in pairs for k in range(won + lost)]
+    table = pa.table({"winner": [row[0] for row in rows], "loser": [row[1] for row in rows]})
+    asked = {"protect": "outcome", "items": ("busy", "a", "b", "c"), "bits": SeededBits(3)}
+    assert rank(table, 1000, method="wins", **asked).value.items[0] == "busy"
+    board = rank(table, 1000, method="copeland", **asked).value
+    assert dict(zip(board.items, board.scores.tolist(), strict=True)) == {"a": 3, "b": 2, "c": 1, "busy": 0}
+
+
+def test_majorities_of_many_items_are_refused(monkeypatch):
+    monkeypatch.setattr(ranking.leaderboard, "DENSE_UP_TO", 5)
+    table = pa.table({"winner": ["a"], "loser": ["b"]})
+    with pytest.raises(Unsupported, match="majorities are counted for all pairs of at most 5 items"):
+        rank(table, 1, method="copeland", **options("outcome"))

@@ -148,7 +148,7 @@ def membership_experiment(
     comparisons
         How many votes each leaderboard is made from.
     method
-        "bradley-terry" or "copeland", as for ``rankdp.rank``.
+        "bradley-terry", "wins" or "copeland", as for ``rankdp.rank``.
     protect
         What the leaderboards protect: "comparison" or "outcome".
     repetitions

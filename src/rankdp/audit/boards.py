@@ -23,6 +23,7 @@ from rankdp.audit.findings import StatisticalAudit
 from rankdp.audit.statistical import Sampler, audit_samples
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
+from rankdp.mechanisms.votes.leads import NoisyLeads
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -58,7 +59,7 @@ def audit_board(
     Parameters
     ----------
     method
-        "bradley-terry" or "copeland".
+        "bradley-terry", "wins" or "copeland".
     protect
         "comparison", "outcome" or "voter".
     epsilon
@@ -135,7 +136,10 @@ def board_draws(
             votes = votes.bound(protection.moved)
         counts = votes.count()
         total = int(counts.halves.sum()) // 2
-        if method == "copeland" or protection.design_public:
+        if method == "copeland":
+            leads = NoisyLeads(protection, epsilon - spent, delta)
+            drawn = _many([(leads, leads.counted(counts))], count, bits)
+        elif method == "wins" or protection.design_public:
             parts: list[tuple[NoisyCounts, Longs]] = [(NoisyWins(protection, epsilon - spent, delta), counts.half_wins)]
             drawn = _many(parts, count, bits)
         elif design != "any":

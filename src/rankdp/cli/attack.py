@@ -129,7 +129,11 @@ def attack_signature(
 )
 @click.option("--items", default=8, help="Number of compared items.")
 @click.option("--comparisons", default=60, help="Number of simulated comparisons.")
-@choice("--method", ["bradley-terry", "copeland"], help="How the leaderboard is made: log-strengths, or wins.")
+@choice(
+    "--method",
+    ["bradley-terry", "wins", "copeland"],
+    help="How the leaderboard is made: log-strengths, wins, or majorities.",
+)
 @click.option("--repetitions", default=400, help="Simulated leaderboards.")
 @click.option("--seed", default=0, help="Seed of the simulation.")
 @reporting

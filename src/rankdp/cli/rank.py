@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 )
 @choice(
     "--method",
-    ["bradley-terry", "copeland"],
-    help="Score of an item: its log-strength in the Bradley-Terry model, or its wins.",
+    ["bradley-terry", "wins", "copeland"],
+    help="Score of an item: its log-strength in the Bradley-Terry model, its wins, or how many others it beats "
+    "more often than not.",
 )
 @items_file_option
 @click.option("--items-from-data", is_flag=True, help="Take the item names from the votes, which publishes that list.")

@@ -21,7 +21,6 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, rational
-from rankdp.publish.rank import METHODS
 from rankdp.publish.secret_designs import SecretDesign
 from rankdp.publish.vote_scores import choose_ridge, count_cost
 from rankdp.rankers.links import LOGISTIC
@@ -36,7 +35,7 @@ class ManyComparisons(Situation):
     """``comparisons`` votes between ``items`` items whose log-strengths lie evenly in [-spread, spread]."""
 
     measures = (PAIRS, EXACT, TOP, HALF_WIDTH)
-    options: tuple[str, ...] = METHODS
+    options: tuple[str, ...] = ("bradley-terry", "wins")
 
     def __init__(
         self,
@@ -68,14 +67,14 @@ class ManyComparisons(Situation):
         """The variance of the privacy noise on an item's wins, and the ridge that ``rank`` would take with it."""
         exact = Fraction(epsilon)
         rest = exact - count_cost(self.protection, exact)
-        if option == "copeland" or self.protection.design_public:
+        if option == "wins" or self.protection.design_public:
             variance = NoisyWins(self.protection, rest, self.delta).noise_variance
             return variance, choose_ridge(2 * self.comparisons / self.items, variance)
         return SecretDesign(self.protection, rest, self.delta, "chance").expected_noise(self.items, self.comparisons)
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """Sampling error and privacy noise together; half-widths are for scores, which only Bradley-Terry gives."""
-        if measure is HALF_WIDTH and option == "copeland":
+        if measure is HALF_WIDTH and option == "wins":
             return math.nan
         variance, _ = self._noise(option, epsilon)
         noise, sigma = _error(self._information, variance, gaussian=bool(self.delta))

@@ -2,7 +2,8 @@
 
 | method | protect | what is released under the guarantee | what follows from it, for free |
 |---|---|---|---|
-| copeland | any | noisy half-wins (``mechanisms.wins``) | ranks by wins |
+| wins | any | noisy half-wins (``mechanisms.votes.wins``) | ranks by wins |
+| copeland | any | noisy leads of all pairs (``mechanisms.votes.leads``) | ranks by majorities won |
 | bradley-terry | outcome | noisy half-wins; the design is public | scores by maximum likelihood with a ridge |
 | bradley-terry | comparison, voter | differences, or scores, and facts of the design (``secret_designs``) | scores |
 
@@ -24,6 +25,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
 from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.mechanisms.votes.leads import NoisyLeads
 from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -41,7 +43,7 @@ from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 from rankdp.types import Longs
 
-METHODS = ("bradley-terry", "copeland")
+METHODS = ("bradley-terry", "wins", "copeland")
 SCALES = ("log-strength", "elo")
 _LARGEST_EPSILON = 10**6
 
@@ -78,7 +80,8 @@ def rank(
         What is protected: "comparison" (one comparison, replaced by any other), "outcome" (who won one comparison; who
         was compared with whom is public) or "voter" (all comparisons of one voter). There is no default.
     method
-        "bradley-terry" for log-strengths, or "copeland" for wins.
+        "bradley-terry" for log-strengths, "wins" for wins, or "copeland" for how many others an item beats more often
+        than it loses to them.
     max_per_voter
         With ``protect="voter"`` the largest number of comparisons that are used of each voter; which, a hash of the
         voter's own rows decides. Votes that are bounded already are refused for other units.
@@ -211,7 +214,14 @@ class BoardRequest:
             _check_model(request, len(prepared.items))
         leaderboard.check_request(len(prepared.items), self.level, self.top)
         warnings = _item_warnings(prepared, self.protection)
-        if self.method == "copeland" and not self.protection.design_public:
+        if self.method == "copeland" and len(prepared.items) > leaderboard.DENSE_UP_TO:
+            raise Unsupported(
+                "majorities are counted for all pairs of at most ",
+                f"{leaderboard.DENSE_UP_TO:,} items: use ",
+                Setting("method", "wins"),
+                f", got {len(prepared.items):,} items",
+            )
+        if self.method == "wins" and not self.protection.design_public:
             return CountedVotes(request, prepared.items, prepared.half_wins(), None, warnings)
         counts = prepared.count()
         return CountedVotes(request, prepared.items, counts.half_wins, counts, warnings)
@@ -265,23 +275,33 @@ class CountedVotes:
         if asked.method == "bradley-terry" and not asked.protection.design_public:
             assert self.counts is not None
             return asked.secret_design(epsilon).draw(self.counts, public, bits)
-        noisy = NoisyWins(asked.protection, epsilon, asked.delta)
         if asked.method == "copeland":
-            return vote_scores.copeland(self.half_wins, public, noisy, bits)
+            assert self.counts is not None
+            return vote_scores.by_majorities(
+                self.counts, public, NoisyLeads(asked.protection, epsilon, asked.delta), bits
+            )
+        noisy = NoisyWins(asked.protection, epsilon, asked.delta)
+        if asked.method == "wins":
+            return vote_scores.by_wins(self.half_wins, public, noisy, bits)
         return vote_scores.from_wins(public, noisy, self.half_wins, asked.ridge, asked.link, bits)
 
     def _board(self, public: Public, drawn: Drawn) -> Leaderboard:
         """The leaderboard, from released and public numbers only."""
-        wins = self.request.method == "copeland"
+        method = self.request.method
+        spread = {
+            "bradley-terry": vote_scores.SPREAD,
+            "wins": vote_scores.SPREAD * (public.degree / 4) ** 2 + 1,
+            "copeland": (len(public.items) / 4) ** 2,
+        }[method]
         board = leaderboard.build(
             public.items,
             drawn.scores,
             drawn.centres,
             drawn.errors,
             level=self.request.level,
-            score_name="wins" if wins else "score",
+            score_name={"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[method],
             top=self.request.top,
-            spread=vote_scores.SPREAD * (public.degree / 4) ** 2 + 1 if wins else vote_scores.SPREAD,
+            spread=spread,
             warnings=[*self.warnings, *vote_scores.design_warnings(public), *drawn.warnings],
         )
         return board.as_elo() if self.request.scale == "elo" else board
@@ -326,11 +346,11 @@ def _check_words(method: str, scale: str, calibration: str, design: str, ridge: 
     one_of("method", method, METHODS)
     one_of("calibration", calibration, CALIBRATIONS)
     one_of("design", design, DESIGNS)
-    if scale not in SCALES or (scale == "elo" and method == "copeland"):
+    if scale not in SCALES or (scale == "elo" and method != "bradley-terry"):
         raise InputError(
             Setting("scale"), f" must be log-strength, or elo with bradley-terry, got {scale!r} with {method}"
         )
-    if method == "copeland" and (ridge is not None or link != "logistic"):
+    if method != "bradley-terry" and (ridge is not None or link != "logistic"):
         raise InputError(
             Setting("ridge"),
             " and ",

@@ -23,6 +23,8 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.differences import NoisyPairs
+from rankdp.mechanisms.votes.leads import NoisyLeads
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
@@ -37,7 +39,8 @@ SPREAD = 1 / 3
 """The variance that true log-strengths are expected to have."""
 _COUNT_SHARE = Fraction(1, 20)
 _LEAST_DEGREE = 1e-3  # so that no comparisons at all still have a ridge
-_DRAWS = 4000
+_DRAWS, _FEWEST_DRAWS = 4000, 100
+_MOST_LEADS = 10**7
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def choose_ridge(degree: float, noise_variance: float) -> float:
     return (information + noise_variance) / (information * SPREAD)
 
 
-def copeland(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> Drawn:
+def by_wins(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> Drawn:
     """Wins with noise. Their sampling variance is at most that of binomial counts with the same mean."""
     scores = noisy.sample(half_wins, bits) / 2
     trials = public.comparisons if public.design is None else _halves(public.design) / 2
@@ -105,6 +108,33 @@ def copeland(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> 
     errors = privacy + spread[:, None] * np.random.default_rng(0).standard_normal((len(scores), _DRAWS))
     uneven = "Who was compared with whom is secret: an item that was compared more often has more wins for that alone."
     return Drawn(scores, scores, errors, noisy.parameters, [uneven] if public.design is None else [])
+
+
+def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: Bits) -> Drawn:
+    """Copeland's rule on noisy leads: how many others an item beats more often than it loses to them, evens as halves.
+
+    Where the design is public, pairs that never met count for nobody. The errors are those of leads that err once more
+    as the released ones do.
+    """
+    items, pairs = len(public.items), np.triu_indices(len(public.items), 1)
+    leads, design = noisy.sample(noisy.counted(counts), bits), public.design
+    met = np.full(len(leads), public.comparisons / len(leads))
+    if design is not None:
+        met = NoisyPairs.counted(design).astype(np.float64)
+    leads, first, second, met = (part[met > 0] for part in (leads, *pairs, met))
+
+    def won(lead: Floats | Longs) -> Floats:
+        halves = np.sign(lead) + 1
+        return (np.bincount(first, halves, items) + np.bincount(second, 2 - halves, items)) / 2
+
+    scores, random = won(leads), np.random.default_rng(0)
+    draws = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_LEADS // max(len(leads), 1)))
+    errors = np.empty((items, draws))
+    for draw in range(draws):
+        again = leads + noisy.noise(len(leads), bits.spawn()) + np.sqrt(met) * random.standard_normal(len(leads))
+        errors[:, draw] = won(again) - scores
+    uneven = "Who was compared with whom is secret: a pair that never met is decided by noise alone."
+    return Drawn(scores, scores, errors, noisy.parameters, [uneven] if design is None else [])
 
 
 def from_wins(

@@ -92,6 +92,17 @@ class NoisyCounts:
         r = math.exp(-1 / self.scale)
         return 2 * r / (1 - r) ** 2
 
+    @property
+    def noise_variance(self) -> float:
+        """That variance in the scale in which the counts are shown."""
+        return self.count_variance
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The public parameters, for the provenance of a release."""
+        gaussian = {} if self.rho is None else {"rho": float(self.rho)}
+        return {"noise_variance": self.noise_variance, **gaussian}
+
     def noise(self, count: int, bits: Bits) -> Longs:
         """``count`` independent draws of the noise."""
         if self.rho is not None:

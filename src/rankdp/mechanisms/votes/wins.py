@@ -36,9 +36,3 @@ class NoisyWins(NoisyCounts):
     def noise_variance(self) -> float:
         """The variance of the noise on one item's *wins* (half-wins / 2)."""
         return self.count_variance / 4
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The public parameters, for the provenance of a release."""
-        gaussian = {} if self.rho is None else {"rho": float(self.rho)}
-        return {"noise_variance": self.noise_variance, **gaussian}
