@@ -181,3 +181,18 @@ def test_on_the_command_line(tmp_path):
             assert path.stat().st_size > 50
     assert run.invoke(cli, ["attack", "inference", "--releases", "many"]).exit_code == 2
     assert run.invoke(cli, ["attack", "position", "--prior", "a,b"]).exit_code == 2
+
+
+def test_attackers_use_the_offset_of_a_release():
+    mechanism = rankdp.mechanism("offset-tiers", 5, 3, tiers=[2])
+    secret = np.array([3, 1, 0, 4, 2])
+    releases, offsets = mechanism.sample_with_offsets(np.tile(secret, (200, 1)), SeededBits(7))
+    found = infer(releases, mechanism, offsets)
+    assert found.order.tolist() == secret.tolist()
+    assert found.log_likelihood == pytest.approx(mechanism.log_prob(releases, secret, offsets).sum())
+    with pytest.raises(InputError, match="offsets must be given for each of the 200 releases of the offset-tiers-2"):
+        infer(releases, mechanism)
+    seen = position_attack(mechanism, 1, offset=1)
+    expected = mechanism.at(1).position_matrix()[:, 0]
+    np.testing.assert_allclose(seen.posterior, expected / expected.sum(), rtol=1e-12)
+    assert success_probability(mechanism, 3, 300).probability > success_probability(mechanism, 1, 300).probability

@@ -38,6 +38,7 @@ from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
+from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.rankings.ulam import UlamTiers
@@ -107,6 +108,30 @@ class TierOffByOne(Tiers):
     def weight(self):
         first, second, *others = self.sizes
         return calibrated(self.epsilon, reach((first + 1, second - 1, *others)))
+
+
+class DoubledOffsetWeight(OffsetTiers):
+    """Twice the weight z of a kept item."""
+
+    @property
+    def weight(self):
+        return 2 * super().weight
+
+
+class TellingOffset(OffsetTiers):
+    """The offset is that of the item in the first place, not drawn: it tells who is first."""
+
+    def _draw_released(self, orders, out, offsets, bits):
+        offsets[:] = orders[:, 0] % self.offsets
+        self._draw_shapes(orders, out, offsets.astype(np.int64), bits)
+
+
+class CutsOffByOne(OffsetTiers):
+    """The offset that is released is the next one."""
+
+    def _draw_released(self, orders, out, offsets, bits):
+        super()._draw_released(orders, out, offsets, bits)
+        offsets[:] = (offsets + 1) % self.offsets
 
 
 class SlidingTooFar(SlidingTiers):
@@ -357,6 +382,10 @@ MUTANTS = [
     Mutant("tiers with twice the weight", rankings(DoubledWeight(4, 1, (1, 3)))),
     Mutant("tiers with a size off by one", rankings(TierOffByOne(4, 1, (1, 3)))),
     Mutant("tiers compared by < instead of <=", rankings(StrictTiers(4, 1, (1, 3)))),
+    Mutant("offset tiers as they are", rankings(OffsetTiers(4, 1, [2]), statistical=False), honest=True),
+    Mutant("offset tiers with twice the weight", rankings(DoubledOffsetWeight(4, 1, [2]), statistical=False)),
+    Mutant("offsets that follow the ranking", rankings(TellingOffset(4, 1, [2]), statistical=False)),
+    Mutant("offsets off by one", rankings(CutsOffByOne(4, 1, [2]), statistical=False)),
     Mutant("Ulam tiers as they are", rankings(UlamTiers(6, 1, (1, 2, 3)), statistical=False), honest=True),
     Mutant("Ulam tiers with twice the rate", rankings(DoubledRate(4, 1, (1, 3)))),
     Mutant("Ulam tiers with a size off by one", rankings(ShapesOffByOne(6, 1, (1, 2, 3)), statistical=False)),

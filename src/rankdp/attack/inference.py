@@ -63,7 +63,7 @@ class Inference:
     gap: float = 0.0
 
 
-def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
+def infer(releases: ArrayLike, mechanism: RankingMechanism, offsets: ArrayLike | None = None) -> Inference:
     """The most likely secret ranking behind several releases of it.
 
     Parameters
@@ -72,11 +72,18 @@ def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
         A row for each release: an order of the items 0, …, m-1, best first.
     mechanism
         The mechanism that drew all of them, with its epsilon; the attacker knows it.
+    offsets
+        The public offset of each release, where the mechanism has them.
     """
     orders = as_orders(np.atleast_2d(np.asarray(releases)), mechanism.items, "releases")
     if not len(orders):
         raise InputError("releases must hold at least one ranking, got none")
-    seen, counts = np.unique(orders, axis=0, return_counts=True)
+    if mechanism.has_offsets and (offsets is None or np.shape(offsets) != (len(orders),)):
+        raise InputError(
+            f"offsets must be given for each of the {len(orders)} releases of the {mechanism.name} mechanism"
+        )
+    public = np.asarray(offsets) if mechanism.has_offsets else np.zeros(len(orders), dtype=np.int64)
+    seen, counts = np.unique(np.column_stack([orders, public]), axis=0, return_counts=True)
     cost = mechanism.disagreement_cost()
     if cost is not None or mechanism.items > EXACT_UP_TO:
         start = kemeny(_preferences(orders))
@@ -90,8 +97,9 @@ def infer(releases: ArrayLike, mechanism: RankingMechanism) -> Inference:
     return Inference(candidates[best], likelihood[best], True)
 
 
-def _likelihood(mechanism: RankingMechanism, seen: Orders, counts: Longs, secret: Orders) -> float:
-    return float(counts @ mechanism.log_prob(seen, secret))
+def _likelihood(mechanism: RankingMechanism, seen: Longs, counts: Longs, secret: Orders) -> float:
+    """Of releases whose last column is the offset."""
+    return float(counts @ mechanism.log_prob(seen[:, :-1], secret, seen[:, -1]))
 
 
 def _preferences(orders: Orders) -> Longs:
@@ -100,14 +108,15 @@ def _preferences(orders: Orders) -> Longs:
     return np.asarray((standing[:, :, None] < standing[:, None, :]).sum(axis=0))
 
 
-def _climb(mechanism: RankingMechanism, seen: Orders, counts: Longs, start: Orders) -> Inference:
+def _climb(mechanism: RankingMechanism, seen: Longs, counts: Longs, start: Orders) -> Inference:
     """Move one item at a time, always the best move, while it helps."""
     best, value = np.asarray(start, dtype=np.int32), _likelihood(mechanism, seen, counts, start)
     steps = moves(mechanism.items)
     while True:
         values = [_likelihood(mechanism, seen, counts, best[step]) for step in steps]
         if max(values) <= value:
-            return Inference(best, value, False, int(counts.sum()) * mechanism.log_prob_of_no_change() - value)
+            most = max(mechanism.at(offset).log_prob_of_no_change() for offset in set(seen[:, -1].tolist()))
+            return Inference(best, value, False, int(counts.sum()) * most - value)
         best, value = best[steps[int(np.argmax(values))]], max(values)
 
 
@@ -151,13 +160,17 @@ def success_probability(
     if m > _TABLE_UP_TO:
         raise InputError(f"the attack is repeated for up to {_TABLE_UP_TO} items, got {m}")
     releases, repetitions = whole("releases", releases, 1), whole("repetitions", repetitions, 1)
-    table = mechanism.log_prob(all_permutations(m), np.arange(m))[_relative_places(m)]
+    relative = _relative_places(m)
+    laws = [mechanism.at(offset).log_prob(all_permutations(m), np.arange(m)) for offset in range(mechanism.offsets)]
+    table = np.concatenate([law[relative] for law in laws], axis=1)
     bits, hits, done = bits or SeededBits(0), 0.0, 0
     while done < repetitions:
         some = min(repetitions - done, max(1, _ROWS_AT_A_TIME // releases))
-        drawn = mechanism.sample(np.tile(np.arange(m, dtype=np.int32), (some * releases, 1)), bits)
-        codes = places(drawn).reshape(some, releases) + math.factorial(m) * np.arange(some)[:, None]
-        counts = np.bincount(codes.ravel(), minlength=some * math.factorial(m)).reshape(some, -1)
+        given = np.tile(np.arange(m, dtype=np.int32), (some * releases, 1))
+        drawn, offsets = mechanism.sample_with_offsets(given, bits)
+        outputs = (places(drawn) + math.factorial(m) * offsets).reshape(some, releases)
+        codes = outputs + table.shape[1] * np.arange(some)[:, None]
+        counts = np.bincount(codes.ravel(), minlength=some * table.shape[1]).reshape(some, -1)
         likelihood = counts @ table.T
         top = likelihood >= likelihood.max(axis=1, keepdims=True) - 1e-9 * releases
         hits += float((top[:, 0] / top.sum(axis=1)).sum())
@@ -272,7 +285,9 @@ class PositionAttack:
         axes.legend(frameon=False)
 
 
-def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike | None = None) -> PositionAttack:
+def position_attack(
+    mechanism: RankingMechanism, landed: int, prior: ArrayLike | None = None, offset: int | None = None
+) -> PositionAttack:
     """What an attacker believes about an item's true position after seeing one release.
 
     Parameters
@@ -284,6 +299,8 @@ def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike |
     prior
         How likely each true position was before, best first: numbers of at least 0 that need not add up to 1; equal if
         not given.
+    offset
+        The public offset of the release, where the mechanism has them and the attacker uses it.
     """
     m = mechanism.items
     landed = whole("landed", landed, 1, m)
@@ -291,5 +308,6 @@ def position_attack(mechanism: RankingMechanism, landed: int, prior: ArrayLike |
     if before.shape != (m,) or not np.isfinite(before).all() or (before < 0).any() or before.sum() <= 0:
         raise InputError(f"prior must be {m} numbers of at least 0 that are not all 0, got {prior!r}")
     before = before / before.sum()
-    after = before * mechanism.position_matrix()[:, landed - 1]
+    seen = mechanism if offset is None else mechanism.at(offset)
+    after = before * seen.position_matrix()[:, landed - 1]
     return PositionAttack(landed, before, after / after.sum(), float(mechanism.epsilon))

@@ -4,6 +4,7 @@ For a ranking mechanism of m <= 6 items every output s and every move c is tried
 
     eps = max over s and c of log P(s)/P(c s),
 
+(where rows are released with a public offset: for each offset, with the law given it)
 with P between rationals that the mechanism reads off its sampler's own tables (``exact_law``): a table of cut points
 decides a draw by enclosures of the weights of its cells, as sharp as is asked for, so the enclosures *are* the sampler.
 A mechanism of one's own offers the same by a method ``exact_law(bits)``: a pair (low, high) of rationals for every
@@ -95,24 +96,33 @@ def claim_of(mechanism: Any, claimed_epsilon: Real | None) -> Fraction:
     return Fraction(guarantee.epsilon)
 
 
-def sampler_law(mechanism: Any, items: int) -> EnclosedLaw | None:
-    """The enclosed law of a right-invariant mechanism, sharp for its smallest weight; None where there is none."""
+def sampler_laws(mechanism: Any, items: int) -> list[EnclosedLaw]:
+    """The enclosed laws of a right-invariant mechanism, one for each public offset, sharp for the smallest weight.
+
+    None where there are none.
+    """
     if not hasattr(mechanism, "exact_law"):
-        return None
+        return []
     bits = _BITS
     if isinstance(mechanism, RankingMechanism) and (bits := mechanism.bits_for(_BITS)) == MOST_BITS:
         raise Unsupported(
             f"an exact audit reads tables of up to {MOST_BITS} bits, too few for epsilon {float(mechanism.epsilon):g} "
             f"and {items} items"
         )
-    law = mechanism.exact_law(bits)
-    if law is None:
-        return None
-    if len(law) != math.factorial(items) or any(not 0 <= low <= high for low, high in law):
-        raise InputError(
-            f"exact_law must give a pair 0 <= low <= high for each of {math.factorial(items)} orders, got {len(law)}"
-        )
-    return [(Fraction(low), Fraction(high)) for low, high in law]
+    laws = mechanism.exact_laws(bits) if _has_offsets(mechanism) else [mechanism.exact_law(bits)]
+    if laws == [None]:
+        return []
+    for law in laws:
+        if len(law) != math.factorial(items) or any(not 0 <= low <= high for low, high in law):
+            raise InputError(
+                f"exact_law must give a pair 0 <= low <= high for each of {math.factorial(items)} orders, "
+                f"got {len(law)}"
+            )
+    return [[(Fraction(low), Fraction(high)) for low, high in law] for law in laws]
+
+
+def _has_offsets(mechanism: Any) -> bool:
+    return isinstance(mechanism, RankingMechanism) and mechanism.has_offsets
 
 
 def _audit_rankings(
@@ -122,8 +132,8 @@ def _audit_rankings(
     cases, slack, basis = neighbours.size, 0.0, "the exact law of its sampler"
     low: Fraction | float
     high: Fraction | float
-    law = sampler_law(mechanism, items)
-    if law is None:
+    laws = sampler_laws(mechanism, items)
+    if not laws:
         if not hasattr(mechanism, "log_prob"):
             raise InputError(
                 f"mechanism must have exact_law, log_prob or tables of its own for an exact audit, got {mechanism!r}"
@@ -131,11 +141,16 @@ def _audit_rankings(
         basis, slack = f"its log-probabilities, to within {tolerance:g}", tolerance
         if isinstance(mechanism, RankingMechanism):  # the same law for every input
             stated = np.exp(_stated(mechanism, orders[:1], orders)[0]).tolist()
-            law = [(Fraction(p * math.exp(-slack / 2)), Fraction(p * math.exp(slack / 2))) for p in stated]
-    if law is not None:
-        low, high, (output, other) = worst_ratio(law, neighbours)
-        expected = _normalised(law)
+            laws = [[(Fraction(p * math.exp(-slack / 2)), Fraction(p * math.exp(slack / 2))) for p in stated]]
+    offset = ""
+    if laws:
+        found = [worst_ratio(law, neighbours) for law in laws]
+        worst_at = max(range(len(found)), key=lambda number: found[number][0])
+        low, high, (output, other) = found[worst_at][0], max(high for _, high, _ in found), found[worst_at][2]
+        expected = np.concatenate([_normalised(law) for law in laws]) / len(laws)
         inputs = orders[0], _input_of(orders[output], orders[other])
+        offset = f" at offset {worst_at}" if len(laws) > 1 else ""
+        cases *= len(laws)
     else:
         logs = _stated(mechanism, orders, orders)
         worst, first, second, output = _worst_stated(logs, items)
@@ -143,7 +158,7 @@ def _audit_rankings(
         inputs = orders[first], orders[second]
         cases *= len(logs)
     names = [" ".join(str(item + 1) for item in order) for order in (*inputs, orders[output])]
-    words = f"inputs {names[0]} and {names[1]}, output {names[2]}"
+    words = f"inputs {names[0]} and {names[1]}, output {names[2]}{offset}"
     p_value = _sampler_p_value(mechanism, items, expected, draws, bits) if draws else None
     return ExactAudit(
         f"{mechanism!r}", claimed, low, high, words, basis, cases, tolerance=slack, sampler_p_value=p_value
@@ -217,12 +232,17 @@ def _normalised(law: EnclosedLaw) -> Floats:
 
 
 def _sampler_p_value(mechanism: Any, items: int, law: Floats, draws: int, bits: Bits) -> float:
-    """Chi-squared of draws from two inputs against the law, the smaller p-value doubled."""
+    """Chi-squared of draws (with their offsets) from two inputs against the law, the smaller p-value doubled."""
     found = []
     invariant = isinstance(mechanism, RankingMechanism) or hasattr(mechanism, "exact_law")
     for order in (np.arange(items), np.arange(items)[::-1])[: 2 if invariant else 1]:
         given = np.tile(order, (draws, 1))
-        drawn = np.asarray(mechanism.sample(given, bits))
+        offsets: Any = 0
+        if _has_offsets(mechanism):
+            drawn, offsets = mechanism.sample_with_offsets(given, bits)
+        else:
+            drawn = np.asarray(mechanism.sample(given, bits))
         cells = places(relative_orders(drawn.astype(np.int32), given.astype(np.int32)))
+        cells += offsets * math.factorial(items)
         found.append(chi_squared(np.bincount(cells, minlength=len(law)), law))
     return min(1.0, len(found) * min(found))
