@@ -23,6 +23,7 @@ UNITS = {
     "scores": "one score",
     "privatize": "one item's position in one ranking",
 }
+METHODS = {"privatize": "sample_with_offsets"}
 DRAWN_BY = {"rank": NoisyWins, "scores": ScoreMechanism, "privatize": Kendall}
 verbs = pytest.mark.parametrize("verb", UNITS)
 
@@ -108,7 +109,7 @@ def test_an_interrupt_while_drawing_is_given_back(verb, run, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DRAWN_BY[verb], "sample", stopped)
+    monkeypatch.setattr(DRAWN_BY[verb], METHODS.get(verb, "sample"), stopped)
     code, words = run(verb, "out.csv")
     assert code == 1
     assert words == "rankdp: interrupted; nothing was written; epsilon 1 of data set 'poll' was given back (entry 2)"
@@ -122,7 +123,7 @@ def test_a_failure_that_may_depend_on_the_data_stays_spent(verb, run, monkeypatc
     def refused(*_, **__):
         raise InputError("no answer for these data")
 
-    monkeypatch.setattr(DRAWN_BY[verb], "sample", refused)
+    monkeypatch.setattr(DRAWN_BY[verb], METHODS.get(verb, "sample"), refused)
     assert run(verb, "out.csv") == (
         1,
         "rankdp: no answer for these data; epsilon 1 of data set 'poll' stays spent (entry 2)",
@@ -171,7 +172,7 @@ def test_answers_that_were_not_drawn_are_given_back_and_kept_ones_stay_spent(run
         raise KeyboardInterrupt
 
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(Kendall, "sample", stopped)
+        interrupted.setattr(Kendall, METHODS["privatize"], stopped)
         assert run("privatize", "out.csv", "--answers", "answers.db")[1] == (
             "rankdp: interrupted; nothing was written; epsilon 1 of data set 'poll' was given back (entry 2)"
         )
