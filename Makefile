@@ -14,13 +14,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-long check lint fuzz bench papers docs dist lock format clean
+.PHONY: help demo survey-demo test test-long check lint fuzz bench papers docs dist lock format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(CORE)  ## the main job on built-in data, in under a minute
 	@$(VENV)/bin/rankdp demo
+
+survey-demo: $(DEV)  ## a survey with 500 simulated respondents, in under a minute; on a terminal its pages stay open
+	@$(VENV)/bin/python examples/survey.py $$(test -t 1 && echo --open)
 
 test: lint docs $(TORCH)  ## lint, types, layers, docs, every test but the long ones
 	@$(PYTEST) -m "not long"

@@ -225,7 +225,7 @@ def test_results_in_every_format(client, ticket, survey):
         send(client, ticket(), ranking)
     part = client.get("/results/part")
     assert "Answers: 80" in part.text
-    assert "240 more would make the intervals half as long" in part.text
+    assert "240 more answers would make the intervals half as long" in part.text
     assert client.get("/results/part", headers={"If-None-Match": part.headers["ETag"]}).status_code == 304
     rows = list(csv.DictReader(io.StringIO(client.get("/results.csv").text)))
     facts = client.get("/results.json").json()

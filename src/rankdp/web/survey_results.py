@@ -33,7 +33,7 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
         The answers (``rankdp.web.surveys.collected``).
     """
     count = len(release.value)
-    words = [f"{count:,} answers. {3 * count:,} more would make the intervals half as long."]
+    words = [f"{3 * count:,} more answers would make the intervals half as long."]
     report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
     records = [{**record, "answers": count} for record in report.records]
     rows = [
