@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankdp.aggregation.aggregate_report import how
+from rankdp.aggregation.estimates import aggregate
+from rankdp.aggregation.means import Estimate
 from rankdp.data.rankings import Rankings
 from rankdp.data.synthetic import town_poll
 from rankdp.mechanisms.registry import candidates, mechanism, why
@@ -15,32 +18,33 @@ from rankdp.privacy.release import Release
 from rankdp.publish.privatize import privatize
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import COLOURS, SERIES, new_figure
+from rankdp.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
+_REPEATS = 40  # releases behind the last two lines: enough for them to get better from epsilon to epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The poll, its releases and their mean ranks."""
+    """The poll, its first release at each epsilon with the mean ranks behind it, and how well many releases do."""
 
     poll: Rankings
     releases: Mapping[float, Release[Rankings]]
     true: Mapping[str, float]
-    synthetic: Mapping[float, Mapping[str, float]]
+    estimates: Mapping[float, Estimate]
+    errors: Mapping[float, float]
+    """By epsilon: the root mean squared error of a mean rank."""
+    in_order: Mapping[float, float]
+    """By epsilon: the share of item pairs that the estimates put as the true mean ranks do."""
 
-    def order(self, means: Mapping[str, float]) -> list[str]:
-        """The items, best mean rank first."""
-        return sorted(means, key=lambda item: means[item])
-
-    def pairs_in_order(self, epsilon: float) -> float:
-        """The share of item pairs that the synthetic mean ranks put as the true ones do."""
-        true, synthetic = (np.array([means[i] for i in self.true]) for means in (self.true, self.synthetic[epsilon]))
-        first, second = np.triu_indices(len(true), 1)
-        return float(np.mean((true[first] < true[second]) == (synthetic[first] < synthetic[second])))
+    @property
+    def found(self) -> dict[float, dict[str, float]]:
+        """By epsilon: the estimated mean ranks by item."""
+        return {epsilon: _by_item(self.poll, one.values) for epsilon, one in self.estimates.items()}
 
     def why(self, epsilon: float) -> str:
         """Which mechanism auto took, and why."""
@@ -48,59 +52,78 @@ class Demo:
 
     def report(self) -> Report:
         """Mean ranks, places and what is promised, for readers."""
-        columns = [self.true, *self.synthetic.values()]
-        positions = [{item: position for position, item in enumerate(self.order(means), 1)} for means in columns]
+        columns = [self.true, *self.found.values()]
+        positions = [{item: place for place, item in enumerate(_order(means), 1)} for means in columns]
         rows = [
-            [
-                item,
-                *(f"{means[item]:.2f}  #{position[item]}" for means, position in zip(columns, positions, strict=True)),
-            ]
-            for item in self.order(self.true)
+            [item, *(f"{means[item]:.2f}  #{place[item]}" for means, place in zip(columns, positions, strict=True))]
+            for item in _order(self.true)
         ]
-        kept = ["item pairs in the true order", "", *(f"{self.pairs_in_order(epsilon):.0%}" for epsilon in EPSILONS)]
+        rows.append(["typical error of a mean rank", "", *(f"{self.errors[epsilon]:.2f}" for epsilon in EPSILONS)])
+        rows.append(["item pairs in the true order", "", *(f"{self.in_order[epsilon]:.0%}" for epsilon in EPSILONS)])
         middle = EPSILONS[1]
         return Report(
             title=f"What should our town build next? Mean rank over {len(self.poll):,} made-up voters, and place",
             records=[
                 {"item": item, "true": self.true[item]}
-                | {f"epsilon {epsilon:g}": means[item] for epsilon, means in self.synthetic.items()}
-                for item in self.order(self.true)
+                | {f"epsilon {epsilon:g}": means[item] for epsilon, means in self.found.items()}
+                for item in _order(self.true)
             ],
             facts=lambda: {
                 "true_mean_ranks": self.true,
                 "synthetic": {
-                    f"{epsilon:g}": {"mean_ranks": self.synthetic[epsilon], **release.to_dict()}
+                    f"{epsilon:g}": {
+                        "mean_ranks": self.found[epsilon],
+                        "typical_error": self.errors[epsilon],
+                        "pairs_in_order": self.in_order[epsilon],
+                        **release.to_dict(),
+                    }
                     for epsilon, release in self.releases.items()
                 },
             },
-            tables=[Table(["item", "true", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)], [*rows, kept])],
+            tables=[Table(["item", "true", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)], [*rows])],
             words=[
+                f"The last two lines are means over {_REPEATS} releases at each epsilon.",
                 f"Why this mechanism: {self.why(middle)}.",
                 f"What epsilon {middle:g} promises every voter: {self.releases[middle].explain()}",
-                "Mean ranks of synthetic rankings are drawn to the middle, the more so the smaller epsilon is: compare "
-                "the order of the items rather than the numbers.",
+                f"What `rankdp aggregate` does at epsilon {middle:g}: {how(self.estimates[middle])}",
             ],
             figure=self._figure,
         )
 
     def _figure(self) -> Figure:
         figure, (left, right) = new_figure(2, width=12, height=5)
-        _mean_rank_lines(left, self.true, self.synthetic)
+        _mean_rank_lines(left, self.true, self.found)
         _concordance_curves(right, len(self.true), [2 ** (step / 4) for step in range(-8, 17)])
         return figure
 
 
 def run_demo() -> Demo:
-    """Privatize the built-in poll at each epsilon."""
+    """Privatize the built-in poll at each epsilon, many times, and aggregate what comes out."""
     poll = town_poll()
-    releases = {epsilon: privatize(poll, epsilon) for epsilon in EPSILONS}
-    synthetic = {epsilon: mean_ranks(release.value) for epsilon, release in releases.items()}
-    return Demo(poll, releases, mean_ranks(poll), synthetic)
+    true = poll.ranks().mean(axis=0)
+    releases, estimates, errors, in_order = {}, {}, {}, {}
+    for epsilon in EPSILONS:
+        drawn = [privatize(poll, epsilon) for _ in range(_REPEATS)]
+        found = [aggregate(release).mean_ranks for release in drawn]
+        releases[epsilon], estimates[epsilon] = drawn[0], found[0]
+        errors[epsilon] = float(np.sqrt(np.mean([(one.values - true) ** 2 for one in found])))
+        in_order[epsilon] = float(np.mean([_agreeing(one.values, true) for one in found]))
+    return Demo(poll, releases, _by_item(poll, true), estimates, errors, in_order)
 
 
-def mean_ranks(rankings: Rankings) -> dict[str, float]:
-    """Each item's average rank in complete rankings."""
-    return dict(zip(rankings.items, rankings.ranks().mean(axis=0).tolist(), strict=True))
+def _by_item(poll: Rankings, values: Floats) -> dict[str, float]:
+    return dict(zip(poll.items, values.tolist(), strict=True))
+
+
+def _order(means: Mapping[str, float]) -> list[str]:
+    """The items, best mean rank first."""
+    return sorted(means, key=lambda item: means[item])
+
+
+def _agreeing(one: Floats, other: Floats) -> float:
+    """The share of item pairs that two lists of mean ranks put in the same order."""
+    first, second = np.triu_indices(len(one), 1)
+    return float(np.mean((one[first] < one[second]) == (other[first] < other[second])))
 
 
 def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> None:
@@ -125,7 +148,7 @@ def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> No
 
 
 def _mean_rank_lines(axes: Axes, true: Mapping[str, float], synthetic: Mapping[float, Mapping[str, float]]) -> None:
-    """The mean rank of every item in the synthetic tables, by epsilon, and on the right in the true one."""
+    """The estimated mean rank of every item, by epsilon, and on the right the true one."""
     epsilons = sorted(synthetic)
     ticks = np.arange(len(epsilons) + 1)
     ordered = sorted(true, key=lambda item: true[item])
@@ -135,7 +158,7 @@ def _mean_rank_lines(axes: Axes, true: Mapping[str, float], synthetic: Mapping[f
         axes.plot(ticks, levels, color=str(colour), marker="o", markersize=4)
         axes.text(ticks[-1] + 0.12, label, item, va="center", color=str(colour))
     axes.set_xticks(ticks, [*(f"{epsilon:g}" for epsilon in epsilons), "true"])
-    axes.set(xlabel="epsilon", ylabel="mean rank (1 = best)", title="The poll through the mechanism")
+    axes.set(xlabel="epsilon", ylabel="mean rank (1 = best)", title="What the private polls say")
     axes.set_xlim(-0.2, len(epsilons) + 1.1)
     axes.invert_yaxis()
 

@@ -14,15 +14,23 @@ from rankdp.cli.terminal import deliver, say
 @click.option(
     "--plot",
     type=PATH,
-    default=Path("rankdp-demo.png"),
-    help="File for the picture (.png, .svg, .pdf), page (.html) or table (.csv, .json).",
+    help="File for the picture (.png, .svg, .pdf), page (.html) or table (.csv, .json); rankdp-demo.png by default.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def demo(plot: Path, as_json: bool) -> None:
+def demo(plot: Path | None, as_json: bool) -> None:
     """Privatize a built-in poll and show what survives."""
     from rankdp.demo import run_demo
+    from rankdp.errors import Unsupported
     from rankdp.report.document import check_outputs
 
-    check_outputs([plot])
-    deliver(run_demo().report(), [plot], as_json)
-    say(f"Plot: {plot}")
+    outputs = [plot or Path("rankdp-demo.png")]
+    try:
+        check_outputs(outputs)
+    except Unsupported as missing:
+        if plot is not None:
+            raise
+        say(f"No picture: {missing}")
+        outputs = []
+    deliver(run_demo().report(), outputs, as_json)
+    for path in outputs:
+        say(f"Plot: {path}")
