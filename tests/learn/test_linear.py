@@ -207,7 +207,6 @@ def test_the_debiased_exponential_loss_may_have_no_minimum_and_says_so(request):
         ({"loss": "hinge"}, "loss must be one of"),
         ({"l2": -1}, "l2 must be a finite number of at least 0, got -1"),
         ({"l2": 0}, "l2 must be above 0 with debiased labels"),
-        ({"bias": 0.7}, "bias"),
         ({"patience": 0}, "patience must be an integer of at least 1"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
         ({"tolerance": -1}, "tolerance"),

@@ -154,10 +154,11 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             mechanism,
             epsilon,
             debias=self.debias,
-            bias=self.bias,
+            users=self._users_per_parameter(features),
             combine=self.combine,
             pairs=self.loss != "logistic",
         )
+        self.labels_ = labels.note
         if self.debias and (mechanism is not None or isinstance(table, Release)) and self.l2 <= 0:
             raise InputError(
                 f"l2 must be above 0 with debiased labels, without it the loss may have no minimum, got {self.l2!r}"
@@ -165,6 +166,11 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         self.items_ = names
         self._learn(features, labels)
         return self
+
+    def _users_per_parameter(self, users: Floats) -> float:
+        """How many users stand behind each product of a user's and an item's feature."""
+        own = users.shape[1] if getattr(self, "interaction", True) else 0
+        return max(1.0, len(users) / float((1 + own) * self.item_table_.shape[1]))
 
     def _learn(self, users: Floats, labels: Labels) -> None:
         """Scale the features to mean 0 and standard deviation 1, split off the validation users, train."""
@@ -261,7 +267,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         scores = self.predict(users, items)
         names = self._names(items)
         table = self._renumbered(self._checked_rankings(y, len(names), len(scores)), names)
-        return score_accuracy(scores, labels_of(table, mechanism, epsilon, bias=self.bias, combine=self.combine))
+        return score_accuracy(scores, labels_of(table, mechanism, epsilon, combine=self.combine))
 
     def _names(self, items: Any) -> tuple[str, ...]:
         if items is None:
@@ -283,7 +289,6 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         number("l2", self.l2, 0)
-        number("bias", self.bias, 0, 0.5)
         for name in ("patience", "max_epochs"):
             whole(name, getattr(self, name), 1)
         share("validation_fraction", self.validation_fraction)

@@ -13,6 +13,9 @@ where w(b) = sum over b' of h(b, b') estimates without bias how many listed item
 less its rank. So unbiased *ranks* are enough, which are known for far longer rankings than unbiased pairs (1,000 items
 for the Kendall mechanism instead of 50), and one number per item takes the place of one per pair. (Derived here.)
 
+That is so where it pays. With few users behind every parameter of a model the labels undo the noise only as far as they
+are worth (`rankdp.theory.shrinkage`, for users who agree, which is the worst case for a bias).
+
 Users who share a length, a mechanism and an epsilon share h. Where epsilons differ, ``combine="precision"`` weighs
 users by one over 1 + (variance of the noise) / (variance of a true label), and scales so that the users of each length
 count as many as they are; that supposes that a user's epsilon says nothing about what they prefer.
@@ -21,7 +24,7 @@ count as many as they are; that supposes that a user's epsilon says nothing abou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, get_args
@@ -31,9 +34,11 @@ import numpy as np
 from rankdp.aggregation.origin import Origin, check_groups, groups_of, known_origin
 from rankdp.checks import one_of
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError
+from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.release import Release
-from rankdp.theory.estimators import pair_estimator, rank_estimator
+from rankdp.theory.pair_laws import pairs as triangle
+from rankdp.theory.shrinkage import FULL, Family, Undone, pair_family, rank_family
 from rankdp.types import Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
@@ -54,6 +59,8 @@ class Labels:
     """Group x position: w(b)."""
     tables: Floats | None
     """Group x position x position: h; None where only ranks are known."""
+    note: str = ""
+    """What the labels are, for readers; empty where the order counts as it stands."""
 
     def rows(self, chosen: Longs | slice) -> Labels:
         """Some of the users."""
@@ -75,6 +82,7 @@ class _Group(NamedTuple):
     wins: Floats
     table: Floats | None
     noise: float
+    ranks: Undone | None = None
 
 
 def labels_of(
@@ -83,15 +91,16 @@ def labels_of(
     epsilon: Any = None,
     *,
     debias: bool = True,
-    bias: float = 0.0,
+    users: float | None = None,
     combine: Combine = "precision",
     pairs: bool = True,
 ) -> Labels:
     """The labels of rankings that went through ``mechanism`` at ``epsilon`` (one for all, or one per row).
 
     Without a mechanism, or with ``debias=False``, the order counts as it stands. A release knows its mechanism and
-    epsilon; its ``provenance.parameters`` may stand for it as the ``mechanism`` of a bare table. ``pairs=False`` does
-    without h where it is out of reach.
+    epsilon; its ``provenance.parameters`` may stand for it as the ``mechanism`` of a bare table. ``users`` is how many
+    stand behind each parameter that will be learnt; None for unbiased labels at any price. ``pairs=False`` does without
+    h where it is out of reach.
     """
     one_of("combine", combine, get_args(Combine))
     table, origin = known_origin(rankings, mechanism, epsilon)
@@ -103,10 +112,7 @@ def labels_of(
     else:
         kinds, groups = groups_of(table, origin.epsilon)
         check_groups(len(kinds))
-        known = [
-            _unbiased(origin, length, own, offset, bias, pairs) if length > 1 else _as_it_stands(1)
-            for length, own, _, offset in kinds
-        ]
+        known = _undone_groups(kinds, np.bincount(groups, minlength=len(kinds)), origin, users, pairs)
     lengths = np.array([length for length, *_ in kinds])
     width = int(lengths.max())
     wins = np.zeros((len(kinds), width))
@@ -121,7 +127,7 @@ def labels_of(
         same = lengths == length
         weights[same] *= counts[same].sum() / (counts[same] @ weights[same])
     orders = np.ascontiguousarray(table.orders[:, :width])
-    return Labels(orders, groups.astype(np.int32), lengths, weights, wins, tables)
+    return Labels(orders, groups.astype(np.int32), lengths, weights, wins, tables, _note(known))
 
 
 def _as_it_stands(length: int) -> _Group:
@@ -129,16 +135,58 @@ def _as_it_stands(length: int) -> _Group:
     return _Group(np.arange(length - 1.0, -1, -1), table, 0.0)
 
 
-def _unbiased(origin: Origin, length: int, epsilon: Fraction, offset: int | None, bias: float, pairs: bool) -> _Group:
-    origin.part(length, epsilon, offset)  # refuses an offset that there is not
-    mechanism = origin.choose(length, epsilon)
-    if pairs:
-        exact = pair_estimator(mechanism, bias)
-        return _Group(np.asarray(exact.values.sum(axis=1) - 0.5), exact.values, 4 * exact.mean_variance)
-    ranks = rank_estimator(mechanism, bias)
-    try:
-        table = pair_estimator(mechanism, bias).values
-    except Unsupported:
-        table = None
-    values = ranks.values[mechanism.cells[offset if mechanism.has_offsets else 0]]
-    return _Group(length - values, table, 12 * ranks.mean_variance / (length**2 - 1))
+def _undone_groups(
+    kinds: Sequence[tuple[int, Fraction, int, int | None]],
+    counts: Longs,
+    origin: Origin,
+    users: float | None,
+    pairs: bool,
+) -> list[_Group]:
+    """What the positions of each group say; groups that differ in their public offset alone are undone together."""
+    alike: dict[tuple[int, Fraction], list[int]] = {}
+    for number, (length, own, *_) in enumerate(kinds):
+        alike.setdefault((length, own), []).append(number)
+    known = {}
+    for (length, own), members in alike.items():
+        if length < 2:
+            known |= dict.fromkeys(members, _as_it_stands(length))
+            continue
+        shares = counts[members] / counts[members].sum()
+        laws = tuple(origin.part(length, own, kinds[number][3]) for number in members)
+        ranks = _chosen(rank_family, laws, tuple(shares.tolist()), users)
+        table, noise = None, 12 * ranks.error**2 * (users or 1.0) / (length**2 - 1)
+        whole = (origin.choose(length, own),), (1.0,)
+        if pairs or not pair_family(*whole).unknown:
+            first, second = triangle(length)
+            table = np.full((length, length), 0.5)
+            table[first, second] += _chosen(pair_family, *whole, users).scores[0][:, 0]
+            table[second, first] = 1 - table[first, second]
+        for number, scores, weight in zip(members, ranks.scores, ranks.weights, strict=True):
+            known[number] = _Group((length - 1) / 2 - weight * scores[:, 0], table, noise, ranks)
+    return [known[number] for number in range(len(kinds))]
+
+
+def _chosen(
+    family: Callable[..., Family], laws: tuple[RankingMechanism, ...], shares: tuple[float, ...], users: float | None
+) -> Undone:
+    built = family(laws, shares)
+    return built.only_unbiased() if users is None else built.choose(users, FULL)
+
+
+def _note(groups: Sequence[_Group]) -> str:
+    """One sentence: whether the labels are unbiased, and whether they are mostly noise."""
+    known = [group.ranks for group in groups if group.ranks is not None]
+    if not known:
+        return ""
+    if all(ranks.unbiased for ranks in known):
+        words = (
+            "Labels are unbiased: the public law of the noise is undone. Losses and shares of pairs are estimates of "
+            "those on the true rankings, which nobody has seen: noise may carry them below 0 or above 1."
+        )
+    else:
+        words = (
+            "Labels are shrunken: the noise is undone as far as so many users are worth, which draws them, and the "
+            f"shares of pairs in order, to the middle, by at most {max(ranks.bias for ranks in known):.2g} ranks."
+        )
+    faint = any(ranks.error**2 > ranks.spread**2 / 2 for ranks in known)
+    return words + " They are mostly noise: expect little from this model." * faint

@@ -66,8 +66,6 @@ class LinearPairwiseRanker(PairwiseRanker):
         The most epochs.
     tolerance : float
         The size of the gradient at which the fit ends.
-    bias : float
-        How far labels may be biased towards 1/2 to have less variance, below 0.5; 0 for unbiased labels.
     combine : {"precision", "users"}
         How users with different noise are weighted: by the precision of their labels, or alike.
     random_state : None, int or RandomState
@@ -86,7 +84,6 @@ class LinearPairwiseRanker(PairwiseRanker):
     patience: int = 10
     max_epochs: int = 500
     tolerance: float = 1e-6
-    bias: float = 0.0
     combine: Combine = "precision"
     random_state: Any = None
 

@@ -62,7 +62,6 @@ class TwoTowerRanker(PairwiseRanker):
     validation_fraction: float = 0.2
     patience: int = 10
     max_epochs: int = 200
-    bias: float = 0.0
     combine: Combine = "precision"
     random_state: Any = None
 

@@ -272,8 +272,8 @@ def _numbers(name: str, table: Any, column: str) -> Floats:
 def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Release[Any] | None = None) -> Report:
     """The report of a fitted model: its learning curves, the numbers of the epoch that was kept, and its settings.
 
-    Where labels are debiased, losses and accuracies are unbiased estimates of those on the true rankings, which nobody
-    has seen; they are noisier for it, and an accuracy may leave [0, 1].
+    Where labels are debiased, losses and accuracies are estimates of those on the true rankings, which nobody has seen.
+    What no true one can be, a negative loss or a share above 1, is called noise.
 
     Parameters
     ----------
@@ -290,12 +290,10 @@ def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Rele
     known = {curve: values for curve, values in curves.items() if values}
     at = history.best_epoch
     numbers = [
-        [
-            f"{words}, epoch {at}",
-            *(f"{curves[f'{users}_{kind}'][at]:.4f}" if curves[f"{users}_{kind}"] else "–" for users in _USERS),
-        ]
+        [f"{words}, epoch {at}", *(_shown(kind, curves[f"{users}_{kind}"], at) for users in _USERS)]
         for kind, words in _KINDS.items()
     ]
+    notes = [*notes, *filter(None, [getattr(model, "labels_", "")])]
     return Report(
         title=f"Training of a {name}",
         records=[
@@ -312,6 +310,14 @@ def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Rele
         figure=lambda: _curves(history, f"{name}, {settings.get('loss')} loss"),
         release=release,
     )
+
+
+def _shown(kind: str, curve: Sequence[float], at: int) -> str:
+    """The number of the epoch that was kept; what no true one can be is called noise."""
+    if not curve:
+        return "–"
+    possible = curve[at] >= 0 and (kind == "loss" or curve[at] <= 1)
+    return f"{curve[at]:.4f}" + ("" if possible or np.isnan(curve[at]) else " (noise)")
 
 
 def _curves(history: History, title: str) -> Figure:

@@ -109,6 +109,10 @@ class Agreement:
         return cls(kappa, chances / chances.sum())
 
 
+FULL = Agreement(np.ones(1), np.ones(1))
+"""Voters who all say the same: where a bias hurts most."""
+
+
 class Family:
     """The estimates of one target from groups of voters, by how much evidence there is.
 
@@ -122,14 +126,14 @@ class Family:
         By group: its share of the voters.
     target
         The truth as a function of the original position(s), less its middle; one column for each number asked for.
-    exact
-        Whether the laws say all there is to know; otherwise the bias is unknown and any is possible.
+    unknown
+        Why the laws do not say all there is to know, if they do not: then any bias is possible.
     """
 
     def __init__(
-        self, basis: Floats, laws: Sequence[Floats], shares: Sequence[float], target: Floats, *, exact: bool = True
+        self, basis: Floats, laws: Sequence[Floats], shares: Sequence[float], target: Floats, *, unknown: str = ""
     ) -> None:
-        self._basis, self._laws, self._shares, self._exact, self.target = basis, laws, shares, exact, target
+        self._basis, self._laws, self._shares, self.unknown, self.target = basis, laws, shares, unknown, target
         self._largest, self._coordinates = float(np.abs(target).max()), basis.T @ target
         self._svds = [np.linalg.svd(law) for law in laws]
         self._known: dict[tuple[float, Agreement], Undone] = {}
@@ -161,7 +165,9 @@ class Family:
     def only_unbiased(self) -> Undone:
         """The unbiased estimate of least mean variance, at any price."""
         if self._unbiased is None:
-            raise Unsupported("the noise cannot be undone: no function of synthetic positions has the right mean")
+            raise Unsupported(
+                self.unknown or "the noise cannot be undone: no function of synthetic positions has the right mean"
+            )
         return self._undone(self._unbiased, True, self._error(self._unbiased, 1.0, 1.0), 1.0)
 
     @cached_property
@@ -173,7 +179,7 @@ class Family:
 
     @cached_property
     def _unbiased(self) -> list[Floats] | None:
-        if not self._exact:
+        if self.unknown:
             return None
         found = self._solve(0.0)
         if len(found) > 1:  # once more for what rounding left
@@ -224,7 +230,7 @@ class Family:
         slope = float(np.dot(self._shares, slopes))
         heard = slopes > _UNHEARD * slope
         factors = np.divide(slope, slopes, out=np.zeros_like(slopes), where=heard)
-        left = float(np.abs(self._basis @ self._residual(scores)).max()) if self._exact else self._largest
+        left = float(np.abs(self._basis @ self._residual(scores)).max()) if not self.unknown else self._largest
         return Undone(
             [self._basis @ score * factor for score, factor in zip(scores, factors, strict=True)],
             np.where(heard, slopes, 0.0) / slope,
@@ -249,10 +255,10 @@ def pair_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) ->
         return Family(basis, [corner @ plane @ np.linalg.inv(corner) for plane in planes], shares, target)
     try:
         matrices = [mechanism.pair_law().signed() for mechanism in mechanisms]
-    except Unsupported:
+    except Unsupported as reason:
         basis, _ = np.linalg.qr(np.stack([np.ones(len(first)), second - first], axis=1))
-        return Family(basis, [_summary(mechanism) for mechanism in mechanisms], shares, target, exact=False)
-    return _family(matrices, True, mirrored(mechanisms[0].items), 1, shares, target)
+        return Family(basis, [_summary(mechanism) for mechanism in mechanisms], shares, target, unknown=str(reason))
+    return _family(matrices, "", mirrored(mechanisms[0].items), 1, shares, target)
 
 
 def _summary(mechanism: PublicLaw) -> Floats:
@@ -282,7 +288,8 @@ def rank_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) ->
     else:
         return _family(*_position_laws(mechanisms), np.arange(items)[::-1], -1, shares, target)
     laws = [np.array([[slope]]) for slope in slopes]
-    return Family(target / np.linalg.norm(target), laws, shares, target, exact=bool(closed))
+    unknown = "" if closed else _too_long(mechanisms)
+    return Family(target / np.linalg.norm(target), laws, shares, target, unknown=unknown)
 
 
 @lru_cache(maxsize=64)
@@ -294,11 +301,20 @@ def share_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -
     return _family(*_position_laws(mechanisms), np.arange(items), 0, shares, np.eye(items) - 1 / items)
 
 
-def _position_laws(mechanisms: Sequence[PublicLaw]) -> tuple[list[Floats], bool]:
-    """The laws of a position, and whether they are exact."""
-    limits = [mechanism.position_law_up_to for mechanism in mechanisms]
-    exact = all(most is None or mechanisms[0].items <= most for most in limits)
-    return [mechanism.position_matrix() for mechanism in mechanisms], exact
+def _position_laws(mechanisms: Sequence[PublicLaw]) -> tuple[list[Floats], str]:
+    """The laws of a position, and why they are not exact, if they are not."""
+    return [mechanism.position_matrix() for mechanism in mechanisms], _too_long(mechanisms)
+
+
+def _too_long(mechanisms: Sequence[PublicLaw]) -> str:
+    for mechanism in mechanisms:
+        most = mechanism.position_law_up_to
+        if most is not None and mechanism.items > most:
+            return (
+                f"the exact law of a position of the {mechanism.name} mechanism is in reach for up to {most} items, "
+                f"got {mechanism.items}"
+            )
+    return ""
 
 
 def _without_constants(items: int) -> Floats:
@@ -308,10 +324,10 @@ def _without_constants(items: int) -> Floats:
 
 
 def _family(
-    matrices: Sequence[Floats], exact: bool, mirror: Longs, sign: int, shares: Sequence[float], target: Floats
+    matrices: Sequence[Floats], unknown: str, mirror: Longs, sign: int, shares: Sequence[float], target: Floats
 ) -> Family:
     """In the basis of what turning rankings upside down leaves alone (sign 1) or turns round (-1), if it does."""
     bases = [symmetric_basis(matrix, mirror, sign) for matrix in matrices] if sign else []
     small = bool(bases) and all(basis.shape[1] < len(mirror) for basis in bases)
     basis = bases[0] if small else np.eye(len(mirror)) if sign > 0 else _without_constants(len(mirror))
-    return Family(basis, [basis.T @ matrix @ basis for matrix in matrices], shares, target, exact=exact)
+    return Family(basis, [basis.T @ matrix @ basis for matrix in matrices], shares, target, unknown=unknown)
