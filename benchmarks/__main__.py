@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    aggregating,
     auditing,
     bits,
     counting,
@@ -46,6 +47,7 @@ def main() -> None:
         "ledger": ledger.table,
         "auditing": auditing.table,
         "accuracy": accuracy.table,
+        "aggregate": aggregating.table,
         "leaderboards": leaderboards.table,
         "covariates": covariates.table,
         "surveys": surveys.table,

@@ -45,7 +45,7 @@ def errors(rankings: rankdp.Rankings, mechanism: str, epsilon: float) -> tuple[f
     squares = []
     for turn in range(TURNS):
         release = rankdp.privatize(rankings, epsilon, mechanism=mechanism, bits=rankdp.SeededBits(turn))
-        rates = rankdp.aggregate(release).win_rates
+        rates = rankdp.aggregate(release, estimator="unbiased").win_rates
         squares.append([np.mean((found - truth)[off] ** 2) for found in (rates.values, rates.naive)])
     unbiased, naive = np.sqrt(np.mean(squares, axis=0))
     return float(unbiased), float(naive)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from rankdp.cli import cli
 from rankdp.cli.options import MECHANISM_OR_AUTO
@@ -140,6 +141,22 @@ def test_demo_as_json(directory: Path) -> None:
     shown = json.loads(rankdp("demo", "--json", "--plot", "x.png", cwd=directory).stdout)
     assert set(shown["synthetic"]) == {"1", "2", "4", "8"}
     assert len(shown["true_mean_ranks"]) == 8
+
+
+def test_the_demo_gets_better_with_epsilon_and_needs_no_matplotlib(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(directory)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    run = CliRunner().invoke(cli, ["demo", "--json"])
+    assert run.exit_code == 0, run.output
+    assert "No picture: plots need matplotlib: install rankdp[plots]" in run.stderr
+    shown = list(json.loads(run.stdout)["synthetic"].values())
+    errors, kept = ([one[key] for one in shown] for key in ("typical_error", "pairs_in_order"))
+    assert errors == sorted(errors, reverse=True)
+    assert kept == sorted(kept)
+    assert CliRunner().invoke(cli, ["demo", "--plot", "x.png"]).exit_code == 1
+    assert not list(directory.glob("*.png"))
 
 
 def test_a_closed_pipe_is_no_traceback(directory: Path) -> None:

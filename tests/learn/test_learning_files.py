@@ -13,11 +13,13 @@ from support import generator
 
 from rankdp import Rankings, SeededBits
 from rankdp.errors import InputError
+from rankdp.mechanisms import mechanism
 from rankdp.publish.privatize import privatize_file
 
 pytest.importorskip("sklearn", reason="learning needs scikit-learn")
 
 from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load
+from rankdp.learn.training_files import train_report
 from rankdp_papers.xu.populations import SUSHI_FIVE, compare, simulated, sushi
 
 pytestmark = pytest.mark.slow
@@ -72,6 +74,31 @@ def test_the_release_file_says_what_made_the_rankings(files):
     naive = learn_files(*paths(folder, "private.csv"), folder / "c", debias=False).model
     np.testing.assert_array_equal(stated.coef_, said.coef_)
     assert (stated.coef_ != naive.coef_).any()
+
+
+def test_labels_are_undone_as_far_as_the_users_are_worth(request):
+    """A law that cannot be undone, and one that is nearly singular: unbiased labels are refused or ruin the model."""
+    draw = generator(request)
+    users, items, weights = draw.normal(size=(600, 2)), draw.normal(size=(6, 3)), draw.normal(size=(2, 3))
+    truth = users @ weights @ items.T
+    orders = np.argsort(-(truth + draw.gumbel(size=truth.shape)), axis=1).astype(np.int32)
+    out = mechanism("optimal", 6, 2).sample(orders, SeededBits(3))
+    known = {"mechanism": "optimal", "epsilon": 2}
+    chosen, naive = (LinearPairwiseRanker(debias=debias).fit(users, items, out, **known) for debias in (True, False))
+    assert chosen.labels_.startswith("Labels are shrunken: the noise is undone as far as so many users are worth")
+    sure = np.argsort(-truth, axis=1).astype(np.int32)
+    assert chosen.score(users, sure) > naive.score(users, sure) - 0.01
+    loud = LinearPairwiseRanker().fit(users, items, orders, mechanism="ulam", epsilon=8)
+    assert loud.labels_.startswith("Labels are unbiased")
+
+
+def test_impossible_numbers_are_called_noise(files):
+    model = learn_files(*paths(files[0], "private.csv"), files[0] / "a").model
+    model.history_.train_loss[model.history_.best_epoch] = -0.25
+    model.history_.train_accuracy[model.history_.best_epoch] = 1.02
+    report = train_report(model)
+    assert [row[1] for row in report.tables[0].rows] == ["-0.2500 (noise)", "1.0200 (noise)"]
+    assert model.labels_ in report.words
 
 
 def test_the_report_says_what_is_promised_about_the_rankings(files):

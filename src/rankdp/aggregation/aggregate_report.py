@@ -15,6 +15,7 @@ from rankdp.report.document import Report, Table
 from rankdp.report.plots import Intervals
 
 _DIGITS = {"kemeny place": 0, "majorities": 1}  # of the scores
+_NAIVE = "The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
     "them."
@@ -74,7 +75,7 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
         },
         tables=[_table(records, name, level)],
         warnings=warnings,
-        footer=[_origin(result, method), how(board.estimate)],
+        footer=[_origin(result, method), how(board.estimate), _NAIVE],
         figure=lambda: plot.figure(title),
         drawing=plot.svg(),
         release=result.release,
@@ -98,7 +99,7 @@ def how(estimate: Estimate) -> str:
             f"at most {times * float(np.nanmax(estimate.bias)):.2g}{unit}, which the intervals allow for ({error}); "
             "undoing it completely would err more."
         )
-    return f"{words} The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
+    return words
 
 
 def _warnings(result: Aggregate, board: Board) -> list[str]:

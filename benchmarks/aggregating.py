@@ -1,0 +1,104 @@
+"""How far aggregates are from the truth: counted, undone completely, and as ``aggregate`` chooses, on the same draws.
+
+Populations: 5,000 sushi rankings of ten items where RANKDP_DATA holds them (Kamishima 2003); lists of 6 out of 60
+cities, popular ones more often; a built-in poll of eight projects; and simulated ones of five items that are as unkind
+as they come: two camps (the counterexample to counting), voters who all agree, voters with weak preferences, and
+voters without any. The mechanism is what ``auto`` takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rankdp
+from benchmarks.report import Table, digits, verdict
+from rankdp.data.synthetic import town_poll
+from rankdp.errors import Unsupported
+
+_EPSILONS = (0.5, 1.0, 2.0, 4.0)
+_VOTERS = (100, 1000, 5000)
+_REPETITIONS = 20
+_WORST = 1.05
+
+Orders = NDArray[np.int32]
+
+
+def table() -> Table:
+    rows = [
+        (name, f"{epsilon:g}", f"{voters:,}", *_measured(orders, items, epsilon, voters))
+        for name, orders, items in _populations()
+        for epsilon in _EPSILONS
+        for voters in _VOTERS
+    ]
+    header = ("population", "epsilon", "voters", "mean rank: counted", "unbiased", "chosen")
+    return Table((*header, "win rate: counted", "unbiased", "chosen", "chosen / better", "met"), rows)
+
+
+def _populations() -> Iterator[tuple[str, Orders, int]]:
+    random = np.random.default_rng(0)
+    sushi = Path(os.environ.get("RANKDP_DATA", "")) / "sushi" / "sushi3a_rankings.csv"
+    if sushi.is_file():
+        yield "sushi", rankdp.Rankings.read(sushi).orders, 10
+    yield "cities", _cities(random, max(_VOTERS)), 60
+    yield "town poll", town_poll(max(_VOTERS)).orders, 8
+    rows, noise = max(_VOTERS), random.gumbel(size=(max(_VOTERS), 5))
+    camps = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]], dtype=np.int32)
+    yield "two camps", camps[(random.random(rows) < 0.3).astype(int)], 5
+    yield "unanimous", np.tile(camps[:1], (rows, 1)), 5
+    for name, spread in (("weak preferences", 0.3), ("no preferences", 0.0)):
+        strength = spread * np.array([1.5, 0.5, 0.0, -0.5, -1.5])
+        yield name, np.argsort(-(strength + noise), axis=1).astype(np.int32), 5
+
+
+def _cities(random: np.random.Generator, voters: int, items: int = 60, length: int = 6) -> Orders:
+    strength, fame = random.normal(0, 1.2, items), random.normal(0, 1, items)
+    listed = np.argsort(-(fame + random.gumbel(size=(voters, items))), axis=1)[:, :length]
+    order = np.argsort(-(strength[listed] + random.gumbel(size=listed.shape)), axis=1)
+    return np.take_along_axis(listed, order, axis=1).astype(np.int32)
+
+
+def _measured(orders: Orders, items: int, epsilon: float, voters: int) -> tuple[str, ...]:
+    """Root mean squared errors: ranks, win rates in points; and the worse ratio of both."""
+    random, squares = np.random.default_rng(1), []
+    names = [f"item {item}" for item in range(items)]
+    for seed in range(_REPETITIONS):
+        rows = orders[random.choice(len(orders), voters, replace=False)]
+        poll = rankdp.Rankings.from_orders(rows, names)
+        release = rankdp.privatize(poll, epsilon, listed_items_public=True, bits=rankdp.SeededBits(seed))
+        squares.append(_squares(release, *_truth(rows, items)))
+    errors = np.sqrt(np.nanmean(squares, axis=0))  # rows: ranks and win rates; columns: counted, unbiased, chosen
+    ratio = float(max(errors[:, 2] / np.fmin(errors[:, 0], errors[:, 1])))
+    cells = ["–" if np.isnan(error) else digits(error) for error in errors.ravel()]
+    return (*cells, f"{ratio:.2f}", verdict(ratio <= _WORST))
+
+
+def _truth(rows: Orders, items: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean ranks and win rates (in points) of the true rankings, NaN where nobody lists an item or a pair."""
+    count, ranks, ahead = np.zeros(items), np.zeros(items), np.zeros((items, items))
+    for place in range(rows.shape[1]):
+        np.add.at(count, rows[:, place], 1)
+        np.add.at(ranks, rows[:, place], place + 1)
+        for later in range(place + 1, rows.shape[1]):
+            np.add.at(ahead, (rows[:, place], rows[:, later]), 1)
+    with np.errstate(invalid="ignore"):
+        return ranks / count, 100 * ahead / (ahead + ahead.T)
+
+
+def _squares(
+    release: rankdp.Release[rankdp.Rankings], ranks: NDArray[np.float64], rates: NDArray[np.float64]
+) -> list[list[float]]:
+    chosen, unbiased = rankdp.aggregate(release), rankdp.aggregate(release, estimator="unbiased")
+    found: list[list[float]] = []
+    for what, truth, times in (("mean_ranks", ranks, 1), ("win_rates", rates, 100)):
+        best = getattr(chosen, what)
+        try:
+            exact = getattr(unbiased, what).values
+        except Unsupported:
+            exact = np.full(truth.shape, np.nan)
+        found.append([float(np.nanmean((times * one - truth) ** 2)) for one in (best.naive, exact, best.values)])
+    return found
