@@ -153,8 +153,8 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             table,
             mechanism,
             epsilon,
-            debias=self.debias,
-            users=self._users_per_parameter(features),
+            debias=bool(self.debias),
+            users=None if self.debias == "always" else self._users_per_parameter(features),
             combine=self.combine,
             pairs=self.loss != "logistic",
         )
@@ -289,6 +289,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         number("l2", self.l2, 0)
+        one_of("debias", str(self.debias), ("True", "False", "always"))
         for name in ("patience", "max_epochs"):
             whole(name, getattr(self, name), 1)
         share("validation_fraction", self.validation_fraction)

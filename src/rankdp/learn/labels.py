@@ -42,6 +42,8 @@ from rankdp.theory.shrinkage import FULL, Family, Undone, pair_family, rank_fami
 from rankdp.types import Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
+Debias = bool | Literal["always"]
+"""Whether noise is undone in labels: as far as the users are worth, or completely ("always")."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ import numpy as np
 from rankdp.checks import number
 from rankdp.errors import Unsupported
 from rankdp.learn.estimator import CURVE_USERS, History, PairwiseRanker, Part
-from rankdp.learn.labels import Combine, Labels
+from rankdp.learn.labels import Combine, Debias, Labels
 from rankdp.learn.losses import STEEPEST, score_accuracy, score_pass
 from rankdp.types import Floats
 
@@ -52,8 +52,9 @@ class LinearPairwiseRanker(PairwiseRanker):
         The surrogate loss of a pair; see ``rankdp.learn.losses``.
     interaction : bool
         Whether rankings are personal; otherwise there is one for everybody.
-    debias : bool
-        Whether labels undo the noise of the mechanism that ``fit`` is told of.
+    debias : bool or "always"
+        Whether labels undo the noise of the mechanism that ``fit`` is told of, as far as the users are worth; "always"
+        undoes it completely, at any price in variance.
     l2 : float
         The weight of the squared parameters in the loss; above 0 with debiased labels.
     early_stopping : bool
@@ -77,7 +78,7 @@ class LinearPairwiseRanker(PairwiseRanker):
     loss: str = "logistic"
     _: KW_ONLY
     interaction: bool = True
-    debias: bool = True
+    debias: Debias = True
     l2: float = 1e-3
     early_stopping: bool = False
     validation_fraction: float = 0.1

@@ -21,7 +21,7 @@ import numpy as np
 from rankdp.checks import number, whole
 from rankdp.errors import Unsupported
 from rankdp.learn.estimator import CURVE_USERS, History, PairwiseRanker, Part
-from rankdp.learn.labels import Combine
+from rankdp.learn.labels import Combine, Debias
 from rankdp.learn.losses import score_accuracy, score_pass
 from rankdp.types import Floats, Longs
 
@@ -34,7 +34,7 @@ class TwoTowerRanker(PairwiseRanker):
 
     Parameters
     ----------
-    loss, debias, l2, early_stopping, validation_fraction, patience, max_epochs, bias, combine, random_state
+    loss, debias, l2, early_stopping, validation_fraction, patience, max_epochs, combine, random_state
         As in ``LinearPairwiseRanker``.
     hidden : int
         Units of each layer.
@@ -54,7 +54,7 @@ class TwoTowerRanker(PairwiseRanker):
     loss: str = "logistic"
     _: KW_ONLY
     hidden: int = 10
-    debias: bool = True
+    debias: Debias = True
     l2: float = 1e-4
     learning_rate: float = 0.01
     batch_size: int = 64

@@ -22,6 +22,7 @@ import numpy as np
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
 from rankdp.learn.estimator import PairwiseRanker
+from rankdp.learn.labels import Debias
 from rankdp.learn.training_files import ITEM_COLUMNS, USER_COLUMNS, read_features
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
@@ -80,13 +81,14 @@ def sushi(
 
 def compare(
     settings: Iterable[Setting],
-    make: Callable[[bool], PairwiseRanker],
+    make: Callable[[Debias], PairwiseRanker],
     mechanisms: Iterable[str],
     epsilons: Iterable[float],
-) -> dict[tuple[str, float, bool], float]:
+    kinds: Iterable[Debias] = (False, True),
+) -> dict[tuple[str, float, Debias], float]:
     """Mean held-out accuracy by mechanism, epsilon and whether training is debiased; one repetition per setting."""
     repetitions, accuracies = list(settings), {}
-    for name, epsilon, debias in itertools.product(mechanisms, epsilons, (False, True)):
+    for name, epsilon, debias in itertools.product(mechanisms, epsilons, kinds):
         total = 0.0
         for seed, one in enumerate(repetitions):
             noisy = cast(RankingMechanism, build(name, len(one.items), epsilon))

@@ -55,7 +55,7 @@ def _towers_accuracy(cell: Cell, one: Setting, method: str, place: tuple[object,
     """Train on the rankings that this method lets through, 100 users to stop by, and test on true ones."""
     ranker = TwoTowerRanker(
         hidden=cell["hidden"],
-        debias=method.endswith(DEBIASED),
+        debias="always" if method.endswith(DEBIASED) else False,
         validation_fraction=cell["validation_users"] / cell["users"],
         random_state=cell.stream("weights", *place) % 2**32,
     )
