@@ -88,7 +88,7 @@ def test_an_aggregate_of_a_release_in_memory_carries_it(private):
         (["--mechanism", "kendall"], "private.csv.release.json says that ulam made the rankings, got 'kendall'"),
         (["--epsilon", "1"], "private.csv.release.json says that the epsilon is 2, got 1"),
         (["--mechanism", "ulam", "--epsilon", "2.01"], "says that the epsilon is 2, got 2.01"),
-        (["--epsilon-column", "mine"], "says that the epsilon is 2, got epsilon_column 'mine'"),
+        (["--epsilon-column", "mine"], "says that the epsilon is 2, got --epsilon-column mine"),
     ],
 )
 def test_what_contradicts_the_release_is_refused(private, tmp_path, said, sentence):

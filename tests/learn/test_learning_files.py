@@ -116,7 +116,7 @@ def test_the_report_says_what_is_promised_about_the_rankings(files):
     [
         ({"mechanism": "ulam", "epsilon": 4}, "says that kendall made the rankings, got 'ulam'"),
         ({"mechanism": "kendall", "epsilon": 3}, "says that the epsilon is 4, got 3"),
-        ({"epsilon_column": "eps"}, "says that the epsilon is 4, got epsilon_column 'eps'"),
+        ({"epsilon_column": "eps"}, "says that the epsilon is 4, got epsilon_column='eps'"),
     ],
 )
 def test_what_contradicts_the_release_is_refused(files, said, sentence):

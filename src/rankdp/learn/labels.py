@@ -34,7 +34,7 @@ import numpy as np
 from rankdp.aggregation.origin import Origin, check_groups, groups_of, known_origin
 from rankdp.checks import one_of
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.release import Release
 from rankdp.theory.pair_laws import pairs as triangle
@@ -148,7 +148,7 @@ def _undone_groups(
     alike: dict[tuple[int, Fraction], list[int]] = {}
     for number, (length, own, *_) in enumerate(kinds):
         alike.setdefault((length, own), []).append(number)
-    known = {}
+    known: dict[int, _Group] = {}
     for (length, own), members in alike.items():
         if length < 2:
             known |= dict.fromkeys(members, _as_it_stands(length))
@@ -156,16 +156,28 @@ def _undone_groups(
         shares = counts[members] / counts[members].sum()
         laws = tuple(origin.part(length, own, kinds[number][3]) for number in members)
         ranks = _chosen(rank_family, laws, tuple(shares.tolist()), users)
-        table, noise = None, 12 * ranks.error**2 * (users or 1.0) / (length**2 - 1)
-        whole = (origin.choose(length, own),), (1.0,)
-        if pairs or not pair_family(*whole).unknown:
-            first, second = triangle(length)
-            table = np.full((length, length), 0.5)
-            table[first, second] += _chosen(pair_family, *whole, users).scores[0][:, 0]
-            table[second, first] = 1 - table[first, second]
+        noise = 12 * ranks.error**2 * (users or 1.0) / (length**2 - 1)
+        table = _table(origin.choose(length, own), users, pairs)
         for number, scores, weight in zip(members, ranks.scores, ranks.weights, strict=True):
             known[number] = _Group((length - 1) / 2 - weight * scores[:, 0], table, noise, ranks)
     return [known[number] for number in range(len(kinds))]
+
+
+def _table(mechanism: RankingMechanism, users: float | None, needed: bool) -> Floats | None:
+    """h of pairs, None where it is out of reach and not needed."""
+    try:
+        if not needed and pair_family((mechanism,), (1.0,)).unknown:
+            return None
+        scores = _chosen(pair_family, (mechanism,), (1.0,), users).scores[0][:, 0]
+    except Unsupported:
+        if needed:
+            raise
+        return None
+    first, second = triangle(mechanism.items)
+    table = np.full((mechanism.items, mechanism.items), 0.5)
+    table[first, second] += scores
+    table[second, first] -= scores
+    return table
 
 
 def _chosen(
