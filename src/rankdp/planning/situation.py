@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,8 +149,8 @@ def needed_epsilon(
     """The smallest epsilon between ``LEAST`` and ``MOST`` that meets the target, rounded up; infinite if none does.
 
     Epsilons are whole powers of exp(``_STEP``). Strides of a factor 8 from epsilon 1, or growing ones from ``near``,
-    find two that the answer lies between (the last one goes all the way where more epsilon has ceased to help); halving
-    finds it.
+    find two that the answer lies between (the last one goes all the way where more epsilon has ceased to help); the
+    Illinois method finds it.
     """
     low_end, high_end = math.ceil(math.log(LEAST) / _STEP), math.floor(math.log(MOST) / _STEP)
 
@@ -171,6 +170,14 @@ def needed_epsilon(
     while at_low >= 0 and low > low_end:  # where the search began is enough: look below
         high, at_high, low = low, at_low, max(low - stride, low_end)
         at_low, stride = lead(low), min(8 * stride, _STRIDE)
-    if not at_low >= 0:
-        low += 1 + bisect_left(range(low + 1, high), True, key=lambda place: lead(place) >= 0)
-    return math.exp(low * _STEP)
+    if at_low >= 0:
+        return math.exp(low * _STEP)
+    while high - low > 1:  # the straight line between the ends says where to look; an end that stays counts half
+        share = at_low / (at_low - at_high) if math.isfinite(at_low - at_high) else 0.5
+        near = min(2, (high - low) // 2)
+        place = min(max(low + round(share * (high - low)), low + near), high - near)
+        if (here := lead(place)) >= 0:
+            high, at_high, at_low = place, here, at_low / 2
+        else:
+            low, at_low, at_high = place, here, at_high / 2
+    return math.exp(high * _STEP)
