@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rankdp.data.columns import listed_names
 from rankdp.errors import InputError, Setting
@@ -104,6 +103,8 @@ def read_covariates(batch: Any, covariates: Sequence[Covariate], what: str) -> F
 
 
 def _numbers(batch: Any, name: str, what: str) -> Floats:
+    import pyarrow as pa
+
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
