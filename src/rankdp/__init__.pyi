@@ -32,6 +32,8 @@ from rankdp.privacy.guarantee import Guarantee as Guarantee
 from rankdp.privacy.ledger import Ledger as Ledger
 from rankdp.privacy.release import Release as Release
 from rankdp.publish.elections import elect as elect
+from rankdp.publish.live import LiveBoard as LiveBoard
+from rankdp.publish.live import rank_live as rank_live
 from rankdp.publish.privatize import privatize as privatize
 from rankdp.publish.privatize import privatize_file as privatize_file
 from rankdp.publish.rank import rank as rank

@@ -18,6 +18,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+from live_streams import worst_loss
 
 import rankdp
 from rankdp.audit import (
@@ -42,10 +43,13 @@ from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.rankings.ulam import UlamTiers
+from rankdp.mechanisms.votes.covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.mechanisms.votes.running_totals import RunningTotals
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
+from rankdp.privacy.cube_noise import discrete_cube
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.tier_laws import reach
 
@@ -345,6 +349,34 @@ def repeated_voters(order, count, bits):
     return release.value.orders.reshape(count, -1), release.guarantee and release.guarantee.epsilon
 
 
+def live_boards(forget: bool = False, half: bool = False) -> dict[str, Callable[[], bool]]:
+    """All that a voter says in three updates: counted anew in each, or with half the noise."""
+
+    def caught():
+        scale = RunningTotals.scale
+        halved = mock.patch.object(RunningTotals, "scale", lambda self, kind: scale(self, kind) / 2)
+        with halved if half else nullcontext(), TemporaryDirectory() as directory:
+            return worst_loss(Path(directory), forget) > 1
+
+    return {"exact: law": caught}
+
+
+def covariates(scale: int) -> dict[str, Callable[[], bool]]:
+    """One outcome of two comparisons with two covariates is changed, with cube noise of this scale."""
+    law = NoisyCovariates(np.array([[1.0, -1.0], [0.2, 0.4]]), np.ones(2, np.int64), Fraction(1))
+    instruments, bits = law.instruments(), SeededBits(SEED)
+    shift = np.abs(instruments.T @ np.array([2, 0])).max()
+
+    def sampler(outcomes, count):
+        true = instruments.T @ np.array(outcomes)
+        return np.array([true + discrete_cube(scale, 2, bits) for _ in range(count)]) / STEPS
+
+    def seen():
+        return not audit_samples(sampler, [((1, 1), (-1, 1))], draws=DRAWS // 5, claimed_epsilon=1).holds
+
+    return {"exact: law": lambda: bool(shift > scale), "statistical": seen}
+
+
 def same_seed_for_rows():
     def sampler(order, count):
         seed = next(seeds)
@@ -403,6 +435,11 @@ MUTANTS = [
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
     Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.privatize._Run.check_voters")),
+    Mutant("live boards as they are", live_boards(), honest=True),
+    Mutant("a live board's voter counted anew in every update", live_boards(forget=True)),
+    Mutant("live boards with half the sensitivity", live_boards(half=True)),
+    Mutant("covariates as they are", covariates(2 * STEPS), honest=True),
+    Mutant("covariates: an outcome taken to change by 1", covariates(STEPS)),
     Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),
     Mutant("noisy Borda of four items", elections(NoisyBorda(4, _VOTER, 1), statistical=False), honest=True),
     Mutant("noisy margins as they are", elections(NoisyMargins(3, _VOTER, 1)), honest=True),

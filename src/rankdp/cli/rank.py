@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import charged, choice, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import PATH, charged, choice, items_file_option, open_ledger, rehearse
 from rankdp.cli.terminal import deliver, output_options, say
 
 if TYPE_CHECKING:
@@ -15,14 +15,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("votes", metavar="VOTES")
+@click.argument("votes", metavar="VOTES", required=False)
+@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of the leaderboard: smaller is more private.")
 @click.option(
-    "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of the leaderboard: smaller is more private."
-)
-@choice(
     "--protect",
-    ["comparison", "outcome", "voter"],
-    required=True,
+    type=click.Choice(["comparison", "outcome", "voter"]),
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
 @click.option(
@@ -66,6 +63,19 @@ if TYPE_CHECKING:
     ["chance", "even", "any"],
     help="Who met whom, where that is secret: pairs drawn by chance; every pair equally likely; or nothing is known.",
 )
+@click.option(
+    "--live",
+    type=PATH,
+    metavar="STATE",
+    help="Add VOTES to the live board in the file STATE, begun if it is not there, and publish it; epsilon is for all "
+    "its boards together.",
+)
+@click.option(
+    "--boards",
+    type=int,
+    metavar="N",
+    help="With --live: how many boards there will be at most; any number if not given.",
+)
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
 @click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
 @click.option(
@@ -79,8 +89,10 @@ if TYPE_CHECKING:
 @rehearse
 @output_options
 def rank(
-    votes: str,
-    epsilon: str,
+    votes: str | None,
+    epsilon: str | None,
+    live: Path | None,
+    boards: int | None,
     items_file: Path | None,
     outputs: tuple[Path, ...],
     title: str,
@@ -97,10 +109,14 @@ def rank(
     winner; winner, loser; item_1, item_2, outcome; or model_a, model_b, winner.
 
     Example: rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
+
+    With --live new votes are added week by week, and without VOTES the newest board is published again:
+    rankdp rank --live state.db week1.csv --items items.txt --epsilon 1 --protect voter --max-per-voter 20 --boards 52
     """
     from rankdp.data.comparisons import Comparisons
     from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
+    from rankdp.publish.live import rank_live
     from rankdp.publish.rank import BoardRequest
     from rankdp.report.board_report import board_report
     from rankdp.report.document import check_outputs
@@ -112,6 +128,30 @@ def rank(
         for name in ("items_from_data", "voter_column", "weight_column", "both_bad", "on_problem", "table")
     }
     covariates = options.pop("covariates")
+    if live is not None:
+        _check_live(options | reading | {"covariates": covariates})
+        kept = {name: options[name] for name in ("protect", "max_per_voter", "top", "scale", "level", "ridge")}
+        asked = {name: reading[name] for name in ("voter_column", "weight_column", "both_bad", "on_problem")}
+        release = rank_live(
+            live,
+            votes,
+            items=items_file,
+            epsilon=epsilon,
+            boards=boards,
+            ledger=ledger,
+            bits=bits,
+            **kept,
+            **(asked if votes else {}),
+        )
+        deliver(board_report(release, title), outputs, as_json)
+        return
+    for name, value in (("VOTES", votes), ("--epsilon", epsilon), ("--protect", options["protect"])):
+        if value is None:
+            raise click.UsageError(f"Missing {name}.")
+    if boards is not None:
+        raise click.UsageError("--boards goes with --live.")
+    assert votes is not None
+    assert epsilon is not None
     comparisons = Comparisons.read(votes, items=items_file, **reading)
     say(comparisons.recognised)
     counted = BoardRequest.of(epsilon, **options).counted(comparisons, covariates)
@@ -120,3 +160,20 @@ def rank(
         release = counted.draw(bits)
         deliver(board_report(release, title), outputs, as_json, charge.leaves)
         charge.commit(release.provenance)
+
+
+def _check_live(options: dict[str, Any]) -> None:
+    """A live board is that of the logistic model with its items listed; other choices are for a single one."""
+    single: dict[str, Any] = {
+        "method": "bradley-terry",
+        "delta": "0",
+        "link": "logistic",
+        "calibration": "tight",
+        "design": "chance",
+    }
+    single |= {"covariates": None, "table": None, "items_from_data": False}
+    for name, usual in single.items():
+        if options[name] != usual:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --live.")
+    if options["protect"] == "outcome":
+        raise click.UsageError("--live goes with --protect voter or comparison.")

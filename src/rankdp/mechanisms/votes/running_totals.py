@@ -50,7 +50,7 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.types import Floats, Longs
 
-SHARES = {"count": Fraction(1, 20), "degrees": Fraction(1, 10), "differences": Fraction(17, 20)}
+SHARES = {"count": Fraction(1, 25), "degrees": Fraction(1, 5), "differences": Fraction(19, 25)}
 """q: what of epsilon each kind of number gets."""
 _PER_COMPARISON = {"count": 1, "degrees": 2, "differences": 2}
 MOST_STEPS = 10**6
