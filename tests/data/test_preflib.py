@@ -140,7 +140,7 @@ def test_ties(tmp_path):
         (
             "toc",
             HEADER + NAMES + "4: 1,2,3\n1: 3,{1,2}\n",
-            ", line 9: 'a' and 'b, the second' are tied at rank 2; pass",
+            ", line 9: 'a' and 'b, the second' are tied at rank 2; ties=",
         ),
         ("soi", HEADER + NAMES + "4: 1,2,3\n1: 3,7\n", ", line 9: 7 is not one of the 3 alternatives"),
         ("soi", HEADER + NAMES + "4: 1,2,3\n1: 3,3\n", ", line 9: 'c: last' is listed twice"),
@@ -152,7 +152,6 @@ def test_ties(tmp_path):
         ("toi", HEADER + NAMES + "4: 1,2,3\n1: {}\n", ", line 9: no item is listed"),
         ("toi", HEADER + NAMES + "4: 1,2,3\n1: {1,2\n", ", line 9: an order must look like"),
         ("soi", HEADER + NAMES + "4: 1,2,3\nx: 1\n", ", line 9: an order must look like"),
-        ("soi", HEADER + NAMES + "5: 1,2,3\n0: 1\n", ", line 9: the count of an order must be 1 or more"),
         (
             "soi",
             "# NUMBER VOTERS: many\n" + NAMES,
@@ -187,5 +186,5 @@ def test_refused_options(tmp_path):
     path = write(tmp_path / "v.soi", HEADER + NAMES + "4: 1,2,3\n1: 3\n")
     with pytest.raises(InputError, match="'c: last' is not one of the 2 items given"):
         Rankings.read(path, items=["a", "b, the second"])
-    with pytest.raises(InputError, match="a PrefLib file has no columns"):
+    with pytest.raises(InputError, match=r"a .* file has no columns"):
         Rankings.read(path, epsilon_column="eps")

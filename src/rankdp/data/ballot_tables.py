@@ -8,7 +8,7 @@ it was cast. The checks of names and repetitions are those of tables in process,
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdp.data.columns import Columns, check_names, first_known, recognise
-from rankdp.data.frames import long_entries, wide_batches
+from rankdp.data.frames import long_entries, ranked_entries, refuse_nested, wide_batches
 from rankdp.data.orders import orders_from_long
-from rankdp.data.tables import Known, encode, in_a_sentence
-from rankdp.data.vote_columns import MOST_WEIGHT, WEIGHT_NAMES, weight_of
+from rankdp.data.tables import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
+from rankdp.data.vote_columns import MOST_WEIGHT, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.errors import InputError, Unsupported
 from rankdp.types import Flags, Ints, Longs
 
@@ -30,31 +30,45 @@ if TYPE_CHECKING:
 Part = tuple[Ints, Flags | None, Longs]
 """Orders, which of their places are tied with the one before, and how often each was cast."""
 
+UNDERVOTES = ("undervote", "skipped", "skipped ranking", "blank", "no vote")
+OVERVOTES = ("overvote", "over vote", "overvoted")
+_LOOSE = (
+    "cast vote records: blank places and undervotes are passed over, a candidate ranked again counts once, an overvote "
+    "ends the ballot"
+)
 _AMOUNT, _VOTER = "rd_ballots", "rd_voter"
 
 
 def ballot_parts(
-    held: Table | OnEngine, items: Iterable[Any] | None, voter_column: str | None, weight_column: str | None
-) -> tuple[Known, list[Part]]:
-    """The candidates of a table and its ballots in parts; the other words are those of ``Ballots.read``."""
-    from rankdp.data.vote_files import CsvFiles, Frame, ParquetFiles
+    held: Table | OnEngine,
+    items: Iterable[Any] | None,
+    voter_column: str | None,
+    weight_column: str | None,
+    renaming: Mapping[str, str] | None = None,
+) -> tuple[Known, list[Part], tuple[str, ...]]:
+    """The candidates of a table, its ballots in parts, and notes; the other words are those of ``Ballots.read``."""
+    from rankdp.data.vote_files import Frame, ParquetFiles, TextFiles
 
     names = list(held.kinds)
     check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
-    weight = weight_column or first_known(names, WEIGHT_NAMES, {voter_column})
-    columns = recognise([name for name in names if name != weight], held.what, voter_column)
+    asked = dict(renaming or {})
+    usual = first_known(names, WEIGHT_NAMES, {voter_column, *asked.values()})
+    weight = weight_column or asked.pop("weight", None) or usual
+    columns = recognise([name for name in names if name != weight], held.what, voter_column, columns=asked)
+    refuse_nested(held.what, held.kinds, columns.used)
     if columns.layout == "long" and weight is not None:
         raise Unsupported(
             f"{held.what}: the column {weight!r} would give ballots weights, which a table with a row per "
             "voter and candidate does not have: use a row per ballot"
         )
-    known = Known.start(items, getattr(held, "declared_items", None))
+    known = Known.start(items, columns.items or getattr(held, "declared_items", None))
+    notes = (f"{held.what}: {_LOOSE}",) if columns.loose else ()
     with in_a_sentence(held.what):
-        if not isinstance(held, (ParquetFiles, CsvFiles, Frame)):
-            return known, _engine_parts(held, columns, weight, known)
+        if not isinstance(held, (ParquetFiles, TextFiles, Frame)):
+            return known, _engine_parts(held, columns, weight, known), notes
         if columns.layout == "long":
-            return known, [_long_part(held, columns, known)]
-        return known, list(_wide_parts(held, columns, weight, known))
+            return known, [_long_part(held, columns, known)], notes
+        return known, list(_wide_parts(held, columns, weight, known)), notes
 
 
 def whole_weights(cells: Sequence[Any], where: Any) -> Longs:
@@ -85,12 +99,15 @@ def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known
     used = [*columns.used, *([] if weight is None else [weight])]
     for file, start, batch in table.streams(used, 1)[0]:
         where = partial(_at, table, file, start)
+        if columns.layout == "ranked" or columns.loose:
+            read = _loose_orders if columns.loose else _ranked_orders
+            orders, tied = read(batch, columns, known, where)
+            if columns.voter is not None:
+                voters.append(arrow_ids(batch.column(columns.voter), where))
+            yield orders, tied, np.where(orders[:, 0] < 0, 0, _cast(batch, weight, where))  # nobody ranked: not cast
+            continue
         for rankings in wide_batches([batch], columns, known, table.what, where):
-            weights = np.ones(len(rankings), np.int64)
-            if weight is not None:
-                cells = encode(batch.column(weight))
-                meaning = [*cells.values, None]
-                weights = whole_weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))  # noqa: B023
+            weights = _cast(batch, weight, where)
             if rankings._voters is not None:
                 voters.append(rankings._voters)
             distinct, inverse = np.unique(rankings.orders, axis=0, return_inverse=True)
@@ -100,6 +117,44 @@ def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known
     if voters:
         ids = pa.chunked_array(voters)
         refuse_repeated(len(ids.unique()), len(ids), table.what)
+
+
+def _cast(batch: Any, weight: str | None, where: Where) -> Longs:
+    """How often each row of a batch was cast."""
+    if weight is None:
+        return np.ones(batch.num_rows, np.int64)
+    cells = encode(batch.column(weight))
+    meaning = [*cells.values, None]
+    return whole_weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))
+
+
+def _ranked_orders(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Ints, Flags]:
+    """Ballots with a column of ranks per candidate; equal ranks are ties."""
+    rows, items, ranks = ranked_entries(batch, columns, known, where)
+    orders = orders_from_long(rows, items, ranks, known.items, "listed", lambda entry: where(int(rows[entry])))
+    return orders, _ties(orders, rows, ranks)
+
+
+def _loose_orders(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Ints, Flags]:
+    """Cast vote records: blanks are passed over, an overvote ends the ballot, who is ranked again counts once."""
+    cells = [encode(batch.column(name)) for name in columns.ranks]
+    texts = [[text_of(value) for value in one.values] for one in cells]
+    over = [[str(text).lower() in OVERVOTES for text in column] for column in texts]
+    nobody = (*UNDERVOTES, *OVERVOTES)
+    plain = [
+        Coded(one.codes, [None if is_blank(text) or str(text).lower() in nobody else text for text in column], 0)
+        for one, column in zip(cells, texts, strict=True)
+    ]
+    names = understand(plain, known, where)
+    orders = np.full((batch.num_rows, len(cells)), -1, np.int32)
+    ended = np.zeros(batch.num_rows, np.bool_)
+    for place, (one, meant, ends) in enumerate(zip(cells, names, over, strict=True)):
+        ended |= np.array([*ends, False])[one.codes]
+        item = np.array([*(known.position(name) for name in meant), -1], np.int32)[one.codes]
+        again = (orders[:, :place] == item[:, None]).any(axis=1)
+        orders[:, place] = np.where(ended | again, -1, item)
+    orders = np.take_along_axis(orders, np.argsort(orders < 0, axis=1, kind="stable"), axis=1)
+    return orders, np.zeros(orders.shape, np.bool_)
 
 
 def _at(table: Table, file: int, start: int, row: int) -> str:
@@ -123,22 +178,28 @@ def _long_part(table: Table, columns: Columns, known: Known) -> Part:
     rows = pa.Table.from_batches([batch for _, _, batch in batches])
     entries = long_entries(rows, columns, known, where)
     orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, "listed", entries.where)
-    sorting = np.lexsort((entries.ranks, entries.voters))
-    voters, ranks = entries.voters[sorting], entries.ranks[sorting]
+    return orders, _ties(orders, entries.voters, entries.ranks), np.ones(len(orders), np.int64)
+
+
+def _ties(orders: Ints, voters: Longs, ranks: Longs) -> Flags:
+    """Which places of the orders that these entries gave are tied with the place before."""
+    sorting = np.lexsort((ranks, voters))
+    voters, ranks = voters[sorting], ranks[sorting]
     tied = np.zeros(orders.shape, np.bool_)
     # the rows of `orders` are those of the sorted entries, each filled from the left
     tied[orders >= 0] = np.concatenate([[False], (voters[1:] == voters[:-1]) & (ranks[1:] == ranks[:-1])])
-    return orders, tied, np.ones(len(orders), np.int64)
+    return tied
 
 
 def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
     from rankdp.data.vote_files import Frame
 
-    distinct = _rows_alike(held, columns, weight) if columns.layout == "wide" else _voters_alike(held, columns)
+    wide = columns.layout != "long"
+    distinct = _rows_alike(held, columns, weight) if wide else _voters_alike(held, columns)
     if not len(distinct):
         raise InputError(f"{held.what}: there are no ballots; at least one is needed")
-    if columns.layout == "wide":
+    if wide:
         frame = Frame(distinct)
         frame.what = f"{held.what}, distinct ballots"
         return list(_wide_parts(frame, replace(columns, voter=None), _AMOUNT, known))

@@ -17,9 +17,8 @@ A truncated or tied ballot so adds the average of what its strict completions wo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,8 +26,9 @@ import numpy as np
 from rankdp.checks import whole
 from rankdp.data.ballot_tables import Part, ballot_parts, refuse_repeated, whole_weights
 from rankdp.data.comparisons import listed_items
-from rankdp.data.files import PREFLIB
+from rankdp.data.files import COUNTED
 from rankdp.data.formats.preflib import counted_orders
+from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Setting
@@ -60,6 +60,8 @@ class Ballots:
         How often each ballot was cast (int64).
     items_from_data
         Whether the list of candidates was taken from the ballots, which makes public who is listed at all.
+    notes
+        What was skipped or cleaned on the way, for the eyes of whoever holds the ballots.
     """
 
     items: tuple[str, ...]
@@ -67,6 +69,7 @@ class Ballots:
     tied: Flags
     weights: Longs
     items_from_data: bool = False
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -136,10 +139,15 @@ class Ballots:
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
         table: str | None = None,
         engine: Any = "auto",
     ) -> Self:
-        """Ballots in a PrefLib file (.soc, .soi, .toc, .toi), in CSV or Parquet files, wide or long, or in DuckDB's.
+        """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON Lines, Parquet or DuckDB files.
+
+        Cast vote records ("1st Choice Mayor", "Mayor Choice 1 of 5") are counted as most elections do: a place left
+        blank or called undervote or skipped is passed over, a candidate who is ranked again counts once, and an
+        overvote ends the ballot.
 
         Parameters
         ----------
@@ -150,6 +158,8 @@ class Ballots:
         voter_column, weight_column
             The columns of the voter (who has one ballot) and of the number of equal ballots that a row of a wide table
             stands for, where their names are not the usual ones.
+        columns
+            Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
         table
             The table of a ``.duckdb`` file.
         engine
@@ -157,10 +167,10 @@ class Ballots:
             backend.
         """
         name = os.fspath(path)
-        kind = Path(name).suffix.lower().removeprefix(".")
-        if kind not in PREFLIB:
-            return cls._on(_opened(name, table, engine), items, voter_column, weight_column)
-        if voter_column or weight_column:
+        kind = bare_suffix(name).removeprefix(".")
+        if kind not in COUNTED:
+            return cls._on(_opened(name, table, engine), items, voter_column, weight_column, columns)
+        if voter_column or weight_column or columns:
             raise InputError(
                 f"{name}: ",
                 Setting("voter_column"),
@@ -168,7 +178,7 @@ class Ballots:
                 Setting("weight_column"),
                 " are for tables, and a PrefLib file has no columns",
             )
-        known, counted = counted_orders(name, kind, None if items is None else listed_items(items))
+        known, counted, notes = counted_orders(name, kind, None if items is None else listed_items(items))
         weights = np.array([count for count, _ in counted], np.int64)
         orders = np.full((len(counted), len(known.items)), -1, np.int32)
         tied = np.zeros(orders.shape, np.bool_)
@@ -176,7 +186,7 @@ class Ballots:
             flat = [item for group in groups for item in group]
             orders[row, : len(flat)] = flat
             tied[row, : len(flat)] = [bool(place) for group in groups for place in range(len(group))]
-        return cls._counted(known.items, [(orders, tied, weights)])
+        return replace(cls._counted(known.items, [(orders, tied, weights)]), notes=tuple(notes))
 
     @classmethod
     def from_frame(
@@ -186,6 +196,7 @@ class Ballots:
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
         engine: Any = "auto",
     ) -> Self:
         """Ballots in a table in memory: pandas, Polars, PyArrow or a DuckDB relation.
@@ -194,16 +205,16 @@ class Ballots:
         ----------
         frame
             The table, wide or long.
-        items, voter_column, weight_column, engine
+        items, voter_column, weight_column, columns, engine
             As for `read`.
         """
         if engine in ("auto", "process"):
             from rankdp.data.vote_files import Frame
 
-            return cls._on(Frame(frame), items, voter_column, weight_column)
+            return cls._on(Frame(frame), items, voter_column, weight_column, columns)
         from rankdp.data.engines import frame_on
 
-        return cls._on(frame_on(frame, engine), items, voter_column, weight_column)
+        return cls._on(frame_on(frame, engine), items, voter_column, weight_column, columns)
 
     @classmethod
     def from_table(
@@ -214,6 +225,7 @@ class Ballots:
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Ballots in a table of a database, equal ones counted there.
 
@@ -223,19 +235,26 @@ class Ballots:
             An Ibis table expression, or an Ibis or DuckDB connection.
         table
             The name of the table, where `source` is a connection.
-        items, voter_column, weight_column
+        items, voter_column, weight_column, columns
             As for `read`.
         """
         from rankdp.data.engines import open_table
 
-        return cls._on(open_table(source, table), items, voter_column, weight_column)
+        return cls._on(open_table(source, table), items, voter_column, weight_column, columns)
 
     @classmethod
-    def _on(cls, held: Table | OnEngine, items: Any, voter_column: str | None, weight_column: str | None) -> Self:
+    def _on(
+        cls,
+        held: Table | OnEngine,
+        items: Any,
+        voter_column: str | None,
+        weight_column: str | None,
+        columns: Mapping[str, str] | None,
+    ) -> Self:
         listed = None if items is None else listed_items(items)
-        known, parts = ballot_parts(held, listed, voter_column, weight_column)
+        known, parts, notes = ballot_parts(held, listed, voter_column, weight_column, columns)
         ballots = cls._counted(known.items, parts, sort_items=not known.declared)
-        return replace(ballots, items_from_data=not known.declared)
+        return replace(ballots, items_from_data=not known.declared, notes=notes)
 
     @classmethod
     def _counted(cls, items: tuple[str, ...], parts: Sequence[Part], sort_items: bool = False) -> Self:

@@ -1,24 +1,31 @@
-"""Which column is which: the names people give to voters, items and ranks, recognised and told.
+"""Which column is which: the names people give to voters, items, ranks and votes, recognised and told.
 
-Wide tables have one row per voter and the columns `rank_1, rank_2, …` (or `rank1, rank2, …`); long tables
-have one row per voter and item, with the columns voter, item and rank. Everything else is ignored, and listed
-as ignored, so that a caller can say so.
+All patterns stand here as data. A table of rankings is
+
+- *wide*: one row per voter, a column per place that holds an item (``WIDE``);
+- *ranked*: one row per voter, a column per item that holds its rank (``RANKED``);
+- *long*: one row per voter and item, with the columns voter, item and rank.
+
+``VOTES`` are the columns of a comparison; `rankdp.data.vote_columns` says what their cells mean. Everything else is
+ignored, and listed as ignored, so that a caller can say so. ``columns={"rank_1": "Q7"}`` gives a column of the table
+one of the names below before anything is recognised.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdp.errors import InputError, Setting
 
 _WHO = ("respondent", "person", "participant", "subject", "judge", "rater", "annotator", "worker")
-_WHAT = ("ballot", "race", "session")
+_WHAT = ("ballot", "race", "session", "response")
 VOTER_NAMES = (
     *(f"{who}{end}" for who in ("voter", "user") for end in ("", "_id", "id")),
     *(f"{who}{end}" for who in (*_WHO, *_WHAT) for end in ("", "_id")),
+    *("responseid", "cast_vote_record", "recordid", "cvr_number"),
     "id",
 )
 ITEM_NAMES = (
@@ -38,20 +45,70 @@ RANK_NAMES = ("rank", "ranking", "position", "place")
 SCORED_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")
 SCORE_NAMES = ("score", "value", "rating", "points")
 
-_RANK = re.compile(r"rank[ _.-]?(\d{1,9})", re.IGNORECASE | re.ASCII)
+_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_PLACE = rf"(?:(?P<rank>[0-9]{{1,9}})(?:st|nd|rd|th)?|(?P<word>{'|'.join(_WORDS)}))"
+_CHOICE = r"(?:choice|preference|pref|rank|ranking|place)"
+
+WIDE = {
+    "rank_1, rank_2, …": rf"rank[ _.-]?{_PLACE}",
+    "Choice 1, Choice 2, …": rf"{_CHOICE}[ _.-]?{_PLACE}",
+    "1st, 2nd, … or First choice, …": rf"{_PLACE}[ _.-]{_CHOICE}|[0-9]+(?:st|nd|rd|th)|{'|'.join(_WORDS)}",
+    "1, 2, 3, …": r"[0-9]{1,9}",
+    "Question [1], Question [Rank 2], … (LimeSurvey), Question [1st choice], … (Google Forms)": (
+        rf"(?P<before>.*)\[(?:{_CHOICE}[ _.-]?)?{_PLACE}(?:[ _.-]{_CHOICE})?\]"
+    ),
+    "Mayor Choice 1 of 5 Citywide, … (cast vote records)": (
+        rf"(?P<before>.+?)[ _]{_CHOICE}[ _]{_PLACE}(?: of [0-9]+)?(?P<after>\b.*)"
+    ),
+    "1st Choice Mayor, … (cast vote records)": rf"(?P<before>.*?){_PLACE}[ _]{_CHOICE}\b(?P<after>.*)",
+}
+"""Names of columns that hold the item at a place, in the order in which they are tried; all columns follow one."""
+RANKED = {
+    "rank of Tea, rank of Milk, …": r"rank of (?P<item>.+)",
+    "Question [Tea], Question [Milk], … (Google Forms grids; Qualtrics, from its line of questions)": (
+        r"(?P<before>.*\S)\s*\[(?P<item>[^\[\]]*[^\[\]\s])\s*\]"
+    ),
+    "rank_tea, rank_milk, …": r"rank_(?P<item>[^\W\d].*)",
+    "tea_rank, milk_rank, …": r"(?P<item>.+)_rank",
+}
+"""Names of columns that hold the rank of an item: two or more."""
+VOTES = {
+    "named": (("left", "right", "winner"),),
+    "models": (("model_a", "model_b", "winner"),),
+    "numbers": (
+        ("item_1", "item_2", "outcome"),
+        *((f"{who}{mark}1", f"{who}{mark}2", said) for who in ("player", "item", "team", "option") for mark in ("", "_")
+          for said in ("score", "outcome", "result")),
+        ("white", "black", "result"),
+    ),
+    "marked": (
+        ("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie"),
+        ("left", "right", "winner_left", "winner_right", "winner_tie"),
+    ),
+    "won": (("winner", "loser"),),
+}  # fmt: skip
+"""The columns of a comparison, by what they say."""
+
+_LONGEST_NAME = 500
+_CELL = re.compile(rf"(?:{_CHOICE}|#)?\s*{_PLACE}(?:\.0*)?(?:\s*{_CHOICE})?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What a header was taken to mean."""
 
-    layout: Literal["wide", "long"]
+    layout: Literal["wide", "long", "ranked"]
     voter: str | None
     ranks: tuple[str, ...]
-    """Wide: the columns from the first rank to the last. Long: the item column and the rank column."""
+    """Wide: the columns from the first place to the last. Ranked: the columns of the items. Long: the item column and
+    the rank column."""
     epsilon: str | None
     ignored: tuple[str, ...]
     offset: str | None = None
+    items: tuple[str, ...] = ()
+    """Ranked: the items, in the order of their columns."""
+    loose: bool = False
+    """Wide: whether these are cast vote records, whose voters may leave places out."""
 
     @property
     def used(self) -> list[str]:
@@ -65,19 +122,32 @@ def recognise(
     voter_column: str | None = None,
     epsilon_column: str | None = None,
     offset_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Columns:
     """Find the voter, rank, item, epsilon and offset columns of a table, or say in one sentence what is missing."""
     check_names(names, what, voter_column=voter_column, epsilon_column=epsilon_column, offset_column=offset_column)
-    stated = {epsilon_column, offset_column}
-    voter = voter_column if voter_column is not None else first_known(names, VOTER_NAMES, stated)
-    taken = {voter, *stated}
-    ranks = _rank_columns([name for name in names if name not in taken], what)
-    layout: Literal["wide", "long"] = "wide"
-    if not ranks:
-        layout, ranks = "long", _long_columns(names, what, voter, taken)
-    used = {*taken, *ranks}
+    real = renamed(names, what, columns)
+    shown = {column: name for name, column in real.items()}
+    taken = {shown.get(column or "") for column in (voter_column, epsilon_column, offset_column)}
+    free = [name for name in real if name not in taken]
+    voter = voter_column if voter_column is not None else real.get(first_known(free, VOTER_NAMES, set()) or "")
+    free = [name for name in free if real[name] != voter]
+    found = _wide_columns(free, what) or _ranked_columns(free) or _long_columns(free, what, voter, names)
+    ranks = tuple(real[name] for name in found.ranks)
+    used = {voter, epsilon_column, offset_column, *ranks}
     ignored = tuple(name for name in names if name not in used)
-    return Columns(layout, voter, ranks, epsilon_column, ignored, offset_column)
+    return replace(found, voter=voter, ranks=ranks, epsilon=epsilon_column, ignored=ignored, offset=offset_column)
+
+
+def renamed(names: Sequence[str], what: str, columns: Mapping[str, str] | None) -> dict[str, str]:
+    """The columns of a table by the names under which they are looked for."""
+    for name, column in (columns or {}).items():
+        if column not in names:
+            raise InputError(
+                f"{what}: ", Setting("columns"), f" calls {column!r} {name}, but the columns are {listed_names(names)}"
+            )
+    asked = {column: name for name, column in (columns or {}).items()}
+    return {asked.get(name, name): name for name in names if name in asked or name not in (columns or {})}
 
 
 def recognise_scores(
@@ -95,13 +165,8 @@ def recognise_scores(
             )
         chosen.append(column)
     if chosen[0] == chosen[1]:
-        raise InputError(
-            f"{what}: ",
-            Setting("item_column"),
-            " and ",
-            Setting("score_column"),
-            f" must be two columns, got {chosen[0]!r} for both",
-        )
+        both = Setting("item_column"), " and ", Setting("score_column")
+        raise InputError(f"{what}: ", *both, f" must be two columns, got {chosen[0]!r} for both")
     return chosen[0], chosen[1]
 
 
@@ -115,16 +180,52 @@ def check_names(names: Sequence[str], what: str, **asked: str | None) -> None:
             raise InputError(f"{what}: ", Setting(option), f" is {column!r}, but the columns are {listed_names(names)}")
 
 
-def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:
-    found: dict[int, str] = {}
-    for name in names:
-        match = _RANK.fullmatch(name.strip())
-        if match is None:
-            continue
-        rank = int(match[1])
-        if rank in found:
-            raise InputError(f"{what}: the columns {found[rank]!r} and {name!r} both hold rank {rank}")
-        found[rank] = name
+def rank_of(text: str) -> int | None:
+    """The rank that a cell says: 2, 2nd, Rank 2, second choice; None where it says none."""
+    match = _CELL.fullmatch(text.strip())
+    return None if match is None else _rank(match)
+
+
+def _rank(match: re.Match[str]) -> int:
+    groups = match.groupdict()
+    if word := groups.get("word"):
+        return _WORDS.index(word.lower()) + 1
+    return int(groups.get("rank") or re.sub(r"[^0-9]", "", match[0]) or _WORDS.index(match[0].lower()) + 1)
+
+
+def _matched(pattern: str, name: str) -> re.Match[str] | None:
+    """A column's name against a pattern; nobody calls a column by a text that takes long to match."""
+    return re.fullmatch(pattern, name.strip(), re.IGNORECASE) if len(name) <= _LONGEST_NAME else None
+
+
+def _wide_columns(names: Sequence[str], what: str) -> Columns | None:
+    """The columns of places, by the first pattern that some column follows."""
+    for pattern in WIDE.values():
+        contests: dict[tuple[str, str], dict[int, str]] = {}
+        for name in names:
+            match = _matched(pattern, name)
+            if match is None:
+                continue
+            groups = match.groupdict()
+            found = contests.setdefault((groups.get("before") or "", groups.get("after") or ""), {})
+            if (rank := _rank(match)) in found:
+                raise InputError(f"{what}: the columns {found[rank]!r} and {name!r} both hold rank {rank}")
+            found[rank] = name
+        several = "before" in pattern
+        lone = pattern == WIDE["1, 2, 3, …"] or several  # a number alone is no proof
+        contests = {key: found for key, found in contests.items() if len(found) > 1 or not lone}
+        if len(contests) > 1:
+            shown = "; ".join(next(iter(found.values())) for found in contests.values())
+            raise InputError(
+                f"{what}: there are several contests ({shown}): say which columns are meant, rank_1, rank_2, …, by ",
+                Setting("columns"),
+            )
+        for found in contests.values():
+            return Columns("wide", None, _in_order(found, what), None, (), loose="after" in pattern)
+    return None
+
+
+def _in_order(found: Mapping[int, str], what: str) -> tuple[str, ...]:
     for expected, rank in enumerate(sorted(found), 1):
         if rank == 0:
             raise InputError(f"{what}: the rank columns must start at rank_1, got {found[0]!r}")
@@ -133,15 +234,43 @@ def _rank_columns(names: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(found[rank] for rank in sorted(found))
 
 
-def _long_columns(names: Sequence[str], what: str, voter: str | None, taken: set[str | None]) -> tuple[str, str]:
-    item = first_known(names, ITEM_NAMES, taken)
-    rank = first_known(names, RANK_NAMES, taken)
-    if item is None or rank is None or voter is None:
-        raise InputError(
-            f"{what}: rankings need the columns voter, rank_1, rank_2, … (one row per voter) "
-            f"or voter, item, rank (one row per listed item); the columns are {listed_names(names)}"
-        )
-    return item, rank
+def _ranked_columns(names: Sequence[str]) -> Columns | None:
+    """The columns of items that hold ranks; of several questions the first with two items or more."""
+    for pattern in RANKED.values():
+        questions: dict[str, dict[str, str]] = {}
+        for name in names:
+            if match := _matched(pattern, name):
+                question = questions.setdefault(match.groupdict().get("before") or "", {})
+                question.setdefault(match["item"].strip(), name)
+        for found in questions.values():
+            if len(found) > 1:
+                return Columns("ranked", None, tuple(found.values()), None, (), items=tuple(found))
+    return None
+
+
+def _long_columns(free: Sequence[str], what: str, voter: str | None, names: Sequence[str]) -> Columns:
+    item = first_known(free, ITEM_NAMES, set())
+    rank = first_known(free, RANK_NAMES, set())
+    if item is not None and rank is not None and voter is not None:
+        return Columns("long", voter, (item, rank), None, ())
+    if vote_style(names):
+        raise InputError(f"{what}: these are votes between two items, not rankings: rank makes a leaderboard of them")
+    raise InputError(
+        f"{what}: rankings need the columns voter, rank_1, rank_2, … (one row per voter) or voter, item, rank (one row "
+        f"per listed item), or those named by ",
+        Setting("columns"),
+        f"; the columns are {listed_names(names)}",
+    )
+
+
+def vote_style(names: Sequence[str], taken: set[str | None] | None = None) -> tuple[str, list[str]] | None:
+    """What the columns of a comparison say and which they are; None if there is no comparison."""
+    for style, ways in VOTES.items():
+        for way in ways:
+            matched = [first_known(names, (column,), taken or set()) for column in way]
+            if all(matched):
+                return style, [name for name in matched if name is not None]
+    return None
 
 
 def first_known(names: Sequence[str], known: Sequence[str], taken: set[str | None]) -> str | None:

@@ -25,7 +25,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -90,12 +90,13 @@ class Comparisons(VoteRules):
         items_from_data: bool = False,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
         both_bad: BothBad = "tie",
         on_problem: OnProblem = "refuse",
         table: str | None = None,
         engine: Any = "auto",
     ) -> Self:
-        """Votes in CSV or Parquet files or in a table of a DuckDB file.
+        """Votes in CSV, JSON Lines or Parquet files or in a table of a DuckDB file.
 
         Parameters
         ----------
@@ -107,6 +108,8 @@ class Comparisons(VoteRules):
             True takes the items from the votes instead, which makes public which items occur.
         voter_column, weight_column
             The columns of the voter and of the weight, where their names are not the usual ones.
+        columns
+            Names to give to columns before they are recognised, such as ``{"left": "player A"}``.
         both_bad
             Whether an outcome "both_bad" counts as a "tie" or its row is left out ("drop").
         on_problem
@@ -132,7 +135,7 @@ class Comparisons(VoteRules):
             from rankdp.data.engines import files_on
 
             held = files_on(source, engine)
-        return cls._on(held, items, items_from_data, voter_column, weight_column, both_bad, on_problem)
+        return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
 
     @classmethod
     def from_frame(
@@ -143,6 +146,7 @@ class Comparisons(VoteRules):
         items_from_data: bool = False,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
         both_bad: BothBad = "tie",
         on_problem: OnProblem = "refuse",
         engine: Any = "auto",
@@ -153,7 +157,7 @@ class Comparisons(VoteRules):
         ----------
         frame
             A pandas, Polars or PyArrow table, a DuckDB relation or any other Arrow-compatible frame.
-        items, items_from_data, voter_column, weight_column, both_bad, on_problem, engine
+        items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem, engine
             As for `read`.
         """
         if engine in ("auto", "process"):
@@ -165,7 +169,7 @@ class Comparisons(VoteRules):
             from rankdp.data.engines import frame_on
 
             held = frame_on(frame, engine)
-        return cls._on(held, items, items_from_data, voter_column, weight_column, both_bad, on_problem)
+        return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
 
     @classmethod
     def from_table(
@@ -177,6 +181,7 @@ class Comparisons(VoteRules):
         items_from_data: bool = False,
         voter_column: str | None = None,
         weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
         both_bad: BothBad = "tie",
         on_problem: OnProblem = "refuse",
     ) -> Self:
@@ -188,13 +193,13 @@ class Comparisons(VoteRules):
             An Ibis table expression, or an Ibis or DuckDB connection.
         table
             The name of the table, where `source` is a connection.
-        items, items_from_data, voter_column, weight_column, both_bad, on_problem
+        items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem
             As for `read`.
         """
         from rankdp.data.engines import open_table
 
         held = open_table(source, table)
-        return cls._on(held, items, items_from_data, voter_column, weight_column, both_bad, on_problem)
+        return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -226,12 +231,13 @@ class Comparisons(VoteRules):
         items_from_data: bool,
         voter_column: str | None,
         weight_column: str | None,
+        columns: Mapping[str, str] | None,
         both_bad: BothBad,
         on_problem: OnProblem,
     ) -> Self:
         one_of("both_bad", both_bad, get_args(BothBad))
         one_of("on_problem", on_problem, get_args(OnProblem))
-        columns = recognise_votes(engine.kinds, engine.what, voter_column, weight_column)
+        found = recognise_votes(engine.kinds, engine.what, voter_column, weight_column, columns)
         if (items is None) == (not items_from_data):
             raise InputError(
                 Setting("items"),
@@ -240,9 +246,9 @@ class Comparisons(VoteRules):
                 " must say that the items that occur may be made public; got "
                 + ("neither" if items is None else "both"),
             )
-        names = _from_data(engine, columns) if items is None else check_items(listed_items(items))
-        if columns.style.named:
-            words = columns.style.words
+        names = _from_data(engine, found) if items is None else check_items(listed_items(items))
+        if found.style.named:
+            words = found.style.words
             if word := next((name for name in names if name.lower() in words), None):
                 raise InputError(
                     f"{engine.what}: an item is called {word!r}, which as an outcome would be ambiguous; "
@@ -250,7 +256,7 @@ class Comparisons(VoteRules):
                 )
         return cls(
             items=names,
-            columns=columns,
+            columns=found,
             both_bad=both_bad,
             on_problem=on_problem,
             engine=engine,
@@ -261,9 +267,8 @@ class Comparisons(VoteRules):
     def recognised(self) -> str:
         """What the columns were taken to mean, in a sentence or two; it says nothing about the rows."""
         columns = self.columns
-        named = tuple(name for name in (columns.left, columns.right, columns.outcome) if name is not None)
         bad = "counts as a tie" if self.both_bad == "tie" else "is dropped"
-        parts = [columns.style.said.format(*named, both_bad=bad)]
+        parts = [columns.style.said.format(*columns.told, both_bad=bad)]
         if columns.voter is not None:
             parts.append(f"{columns.voter!r} is the voter")
         if columns.weight is not None:

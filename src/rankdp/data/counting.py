@@ -32,21 +32,20 @@ import pyarrow.compute as pc
 
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import Covariate, VoteRows, read_covariates
-from rankdp.data.tables import MISSING, encode, in_a_sentence
+from rankdp.data.tables import MISSING, SPACES, Coded, Kind, encode, in_a_sentence, text_of
 from rankdp.data.vote_columns import (
     FIRST,
+    MARKED,
     NO_OUTCOME,
     PROBLEMS,
     SECOND,
-    SPACES,
     STRANGE_OUTCOME,
     TIE,
+    UNMARKED,
     Diagnostics,
-    Kind,
     VoteColumns,
     VoteRules,
     is_blank,
-    text_of,
     weight_of,
 )
 from rankdp.data.vote_files import Batch, Table, check_rows, kind_of
@@ -150,6 +149,8 @@ class _Rows:
             outcome: Codes = np.empty(0, np.int32), np.empty(0, np.int32)
             if columns.outcome is not None:
                 outcome = self._outcome.read(batch.column(columns.outcome))
+            elif columns.marks:
+                outcome = _marked([encode(batch.column(name)) for name in columns.marks])
             weights, voters, missing = _NONE, None, np.empty(0, np.bool_)
             if columns.weight is not None:
                 codes, meaning = self._weight.read(batch.column(columns.weight))
@@ -191,6 +192,22 @@ def _ids(array: Any) -> Any:
         return pa.array(map(text_of, numbers.dictionary.to_pylist()), pa.string()).take(numbers.indices)
     texts = pc.utf8_trim(array.cast(pa.string()), SPACES)
     return pc.if_else(pc.is_in(texts, pa.array(sorted(MISSING))), pa.scalar(None, pa.string()), texts)
+
+
+def _marked(columns: Sequence[Coded]) -> Codes:
+    """Outcomes from three columns of which one is 1: as many digits of base 3 (no, yes, neither) as columns."""
+    total = np.zeros(len(columns[0].codes), np.int32)
+    for column in columns:
+        texts = [text_of(value) for value in column.values]
+        digits = [1 if str(text).lower() in MARKED else 0 if _unmarked(text) else 2 for text in texts]
+        total = total * 3 + np.array([*digits, 0], np.int32)[column.codes]
+    meaning = np.full(27, STRANGE_OUTCOME, np.int32)
+    meaning[[0, 9, 3, 1]] = NO_OUTCOME, FIRST, SECOND, TIE
+    return total, meaning
+
+
+def _unmarked(text: str | None) -> bool:
+    return is_blank(text) or str(text).lower() in UNMARKED
 
 
 def _contents(left: Codes, right: Codes, outcome: Codes, weights: Longs, voterless: Flags, items: int) -> Longs:

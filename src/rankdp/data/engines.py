@@ -17,20 +17,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
-from rankdp.data.tables import MISSING, in_a_sentence
+from rankdp.data.tables import MISSING, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
     BOTH_BAD,
     FIRST,
     LEFT_OUT,
+    MARKED,
     MISSING_OUTCOME,
     NO_OUTCOME,
     PROBLEMS,
     SECOND,
     STRANGE_OUTCOME,
     TIE,
+    UNMARKED,
     WHOLE,
     Diagnostics,
-    Kind,
     VoteColumns,
     VoteRules,
 )
@@ -280,6 +281,15 @@ def _items_table(items: Sequence[str], side: str) -> Any:
 def _outcome(table: Any, rules: VoteRules, left: Any, right: Any) -> Any:
     ibis, columns = _ibis(), rules.columns
     style = columns.style
+    if columns.marks:
+        texts = [cell_text(table[name]) for name in columns.marks]
+        said = [text.lower().isin(MARKED).fill_null(False) for text in texts]
+        silent = [_blank(text, ()) | text.lower().isin(UNMARKED).fill_null(False) for text in texts]
+        rows = [[said[at] if at == which else silent[at] for at in range(3)] for which in range(4)]
+        cases = [
+            (a & b & c, meaning) for (a, b, c), meaning in zip(rows, (FIRST, SECOND, TIE, NO_OUTCOME), strict=True)
+        ]
+        return ibis.cases(*cases, else_=STRANGE_OUTCOME)
     if columns.outcome is None:
         return ibis.literal(FIRST, "int8")
     column = table[columns.outcome]

@@ -5,7 +5,11 @@ Reading. The ending says the format and the header the layout:
 - CSV (`.csv`, `.tsv`), wide: `voter, rank_1, rank_2, …`, one line per ranking, blank at its end;
 - CSV, long: `voter, item, rank`, one line per listed item;
 - Parquet (`.parquet`, `.pq`): the same wide or long columns; items as text, dictionaries or whole numbers;
-- PrefLib (`.soc`, `.soi`, `.toc`, `.toi`): counted orders, one row for each voter that is counted.
+- JSON Lines (`.jsonl`, `.ndjson`): an object per line with the same columns;
+- PrefLib (`.soc`, `.soi`, `.toc`, `.toi`) and BLT (`.blt`): counted orders, one row for each voter that is counted.
+
+`rankdp.data.columns` lists the other names of columns that are recognised, such as those of survey tools. All but
+Parquet may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
 
 A cell may spell *missing* as a blank, NA, N/A, NaN, nan, null, NULL, None or -, one way in one file; a name
 that `items=` lists is an item all the same. Spaces around an item's name are not part of it. Without `items=`
@@ -29,18 +33,19 @@ from typing import Any, Literal, Self, get_args
 
 from rankdp.checks import one_of, whole
 from rankdp.data.atomic import NewFile, known_ending
-from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_csv
+from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_text
 from rankdp.data.formats.parquet import ParquetSink, open_parquet
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
+from rankdp.data.formats.texts import codec
 from rankdp.data.frames import BATCH_ROWS, Options, RankingsReader, from_frame, to_arrow
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.errors import InputError, system_problem
 
 PREFLIB = ("soc", "soi", "toc", "toi")
-_FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"} | {
-    f".{kind}": kind for kind in PREFLIB
-}
+COUNTED = (*PREFLIB, "blt")
+_FORMATS = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".parquet", ".pq"), "parquet")
+_FORMATS |= {f".{kind}": kind for kind in COUNTED} | dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
 
 
 Sink = CsvSink | ParquetSink | PreflibSink
@@ -48,8 +53,13 @@ Sink = CsvSink | ParquetSink | PreflibSink
 
 
 def format_of(path: str | PathLike[str]) -> str:
-    """The format that a file's ending says."""
-    return _FORMATS[known_ending(path, tuple(_FORMATS))]
+    """The format that a file's ending says, whatever compresses it; Parquet compresses by itself."""
+    name = os.fspath(path)
+    packed = codec(name)
+    kind = _FORMATS[known_ending(Path(name).with_suffix("") if packed else name, tuple(_FORMATS))]
+    if packed and kind == "parquet":
+        raise InputError(f"{name}: a Parquet file compresses by itself; use the ending .parquet")
+    return kind
 
 
 def open_rankings(
@@ -60,6 +70,7 @@ def open_rankings(
     voter_column: str | None = None,
     epsilon_column: str | None = None,
     offset_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> RankingsReader:
     """Open a file of rankings for reading in batches, each checked as it is read.
@@ -82,6 +93,8 @@ def open_rankings(
         The column of each voter's own epsilon; without it no column is taken for one.
     offset_column
         The column of the public offsets of synthetic rankings; without it no column is taken for one.
+    columns
+        Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
     batch_rows
         The most rankings in a batch.
     """
@@ -91,13 +104,13 @@ def open_rankings(
     if Path(name).is_dir():
         raise InputError(f"{name}: this is a directory, not a file of rankings")
     kind = format_of(name)
-    options = Options(items, ties, voter_column, epsilon_column, offset_column, batch_rows)
+    options = Options(items, ties, voter_column, epsilon_column, offset_column, batch_rows, columns)
     try:
         with Path(name).open("rb") as file:
             if not file.read(1):
                 raise InputError(f"{name}: the file is empty")
-        if kind == "csv":
-            return open_csv(name, options)
+        if kind in ("csv", "json"):
+            return open_text(name, options)
         if kind == "parquet":
             return open_parquet(name, options)
         return open_preflib(name, kind, options)
@@ -213,6 +226,8 @@ def open_writer(
         raise InputError(f"{name}: only CSV files are written in the long layout")
     if kind in ("toc", "toi"):
         raise InputError(f"{name}: there are no ties to write; use the ending .soc (complete) or .soi (partial)")
+    if kind in ("json", "blt") or (codec(name) and kind != "csv"):
+        raise InputError(f"{name}: rankings are written as .csv (also .csv.gz, .csv.zst), .parquet, .soc or .soi")
     file = NewFile(name, source=like.path if isinstance(like, RankingsReader) else None)
     width = like.width if isinstance(like, RankingsReader) else like.orders.shape[1]
     try:
@@ -227,7 +242,7 @@ def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: R
     voter = (like.voter_column if isinstance(like, RankingsReader) else None) or "voter"
     epsilon = (like.epsilon_column if isinstance(like, RankingsReader) else None) or "epsilon"
     if kind == "csv":
-        return (CsvSink if layout == "wide" else LongCsvSink)(temporary, width, voter, epsilon)
+        return (CsvSink if layout == "wide" else LongCsvSink)(temporary, width, voter, epsilon, codec(name))
     return ParquetSink(temporary, width, voter, epsilon) if kind == "parquet" else PreflibSink(temporary, name, kind)
 
 

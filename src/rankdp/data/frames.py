@@ -8,7 +8,7 @@ that no voter lists.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar, get_args
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.checks import one_of
-from rankdp.data.columns import Columns, recognise
+from rankdp.data.columns import Columns, rank_of, recognise
 from rankdp.data.orders import (
     LARGE,
     Ties,
@@ -30,7 +30,9 @@ from rankdp.data.orders import (
 )
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
+    MISSING,
     Coded,
+    Kind,
     Known,
     Where,
     arrow_ids,
@@ -41,6 +43,7 @@ from rankdp.data.tables import (
     numbers,
     offset_values,
     row_number,
+    text_of,
     understand,
 )
 from rankdp.errors import InputError, system_problem
@@ -66,6 +69,7 @@ class Options:
     epsilon_column: str | None
     offset_column: str | None
     batch_rows: int
+    columns: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -84,6 +88,8 @@ class RankingsReader:
     _batches: Iterator[Rankings]
     close: Callable[[], None] = lambda: None
     """Closes the file."""
+    notes: tuple[str, ...] = ()
+    """What was skipped or cleaned on the way, for the eyes of whoever holds the file."""
 
     @property
     def layout(self) -> str:
@@ -148,19 +154,79 @@ def from_frame(
     voter_column: str | None = None,
     epsilon_column: str | None = None,
     offset_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Rankings:
     """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
     one_of("ties", ties, get_args(Ties))
     frame = arrow_table(frame)
-    columns = recognise(frame.column_names, "frame", voter_column, epsilon_column, offset_column)
+    found = recognise(frame.column_names, "frame", voter_column, epsilon_column, offset_column, columns)
     if not len(frame):
         raise InputError("frame: there are no rows")
-    known = Known.start(items, declared_items(frame.schema))
-    if columns.layout == "long":
+    known = Known.start(items, found.items or declared_items(frame.schema))
+    if found.layout == "long":
         with in_a_sentence("frame"):
-            return _long_rankings(frame, columns, known, ties, row_number)
-    batches = wide_batches(frame.select(columns.used).to_batches(BATCH_ROWS), columns, known, "frame", row_number)
+            return _long_rankings(frame, found, known, ties, row_number)
+    batches = row_batches(frame.select(found.used).to_batches(BATCH_ROWS), found, known, "frame", row_number, ties)
     return Rankings.concatenate(batches, sort_items=not known.declared)
+
+
+def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str]) -> None:
+    """Refuse columns that hold lists or structures."""
+    for name in used:
+        if kinds[name] == "other":
+            raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
+
+
+def row_batches(
+    batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where, ties: Ties
+) -> Iterator[Rankings]:
+    """Rankings from the Arrow record batches of a table with a row per ranking; ``where`` tells a row of it all."""
+    if columns.layout == "wide":
+        yield from wide_batches(batches, columns, known, what, where)
+        return
+    start = 0
+    for batch in batches:
+        if batch.num_rows:
+            at = partial(_later, where, start)
+            with in_a_sentence(what):
+                entries = ranked_entries(batch, columns, known, at)
+                orders = np.full((batch.num_rows, len(columns.ranks)), -1, np.int32)
+                found = orders_from_long(*entries, known.items, ties, lambda entry: at(int(entries[0][entry])))  # noqa: B023
+                orders[:, : found.shape[1]] = found
+                check_orders(orders, known.items)
+                yield Rankings._of(orders, known.items, *_about_voters(batch, columns, at))
+            start += batch.num_rows
+
+
+def ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Longs, Longs, Longs]:
+    """The row, item and rank of every listed item of a table with a column of ranks per item."""
+    ranks = np.zeros((batch.num_rows, len(columns.ranks)), np.int64)
+    for place, name in enumerate(columns.ranks):
+        cells = encode(batch.column(name))
+        first = cells.first_rows()
+        meaning = [_cell_rank(value, name, partial(where, int(first[code]))) for code, value in enumerate(cells.values)]
+        ranks[:, place] = np.array([*meaning, 0], np.int64)[cells.codes]
+    silent = np.flatnonzero(~ranks.any(axis=1))
+    if silent.size:
+        raise InputError(f"{where(int(silent[0]))}: no item is ranked; a ranking lists at least one")
+    rows, places = np.nonzero(ranks)
+    moved = []
+    for item in columns.items:
+        if item not in known:
+            raise InputError(f"{where(0)}: {item!r}, of a column, is not one of the {len(known.items)} items given")
+        moved.append(known.position(item))
+    return rows.astype(np.int64), np.array(moved, np.int64)[places], ranks[rows, places]
+
+
+def _cell_rank(value: Any, column: str, at: Callable[[], str]) -> int:
+    """The rank in a cell, 0 where it is blank."""
+    text = text_of(value)
+    if text is None or text in MISSING:
+        return 0
+    rank = rank_of(text)
+    if not rank or rank >= 2**31:
+        raise InputError(f"{at()}: {column!r} must be a rank such as 1, 2nd or blank, got {value!r}")
+    return rank
 
 
 def wide_batches(batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where) -> Iterator[Rankings]:
@@ -180,10 +246,14 @@ def _later(where: Where, start: int, row: int) -> str:
 
 def _wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Rankings:
     orders = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where)
+    return Rankings._of(orders, known.items, *_about_voters(batch, columns, where))
+
+
+def _about_voters(batch: Any, columns: Columns, where: Where) -> tuple[Any, Any, Any]:
     voters = None if columns.voter is None else arrow_ids(batch.column(columns.voter), where)
     epsilons = None if columns.epsilon is None else epsilon_values(batch.column(columns.epsilon), where)
     offsets = None if columns.offset is None else offset_values(batch.column(columns.offset), where)
-    return Rankings._of(orders, known.items, voters, epsilons, offsets)
+    return voters, epsilons, offsets
 
 
 def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> Ints:

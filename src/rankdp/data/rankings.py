@@ -8,7 +8,7 @@ there is no constructor for a bare array: say `from_orders` or `from_ranks`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, Self
@@ -135,6 +135,7 @@ class Rankings:
         voter_column: str | None = None,
         epsilon_column: str | None = None,
         offset_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Rankings from any Arrow-compatible table: pandas, Polars, DuckDB, PyArrow.
 
@@ -153,8 +154,11 @@ class Rankings:
             The column of each voter's own epsilon.
         offset_column
             The column of the public offsets of synthetic rankings.
+        columns
+            Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
         """
-        options = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
+        options: dict[str, Any] = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
+        options["offset_column"] = offset_column
         return cls.concatenate([FORMATS["from_frame"](frame, items, ties=ties, **options)])
 
     @classmethod
@@ -167,17 +171,19 @@ class Rankings:
         voter_column: str | None = None,
         epsilon_column: str | None = None,
         offset_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Read a whole file: CSV, Parquet or PrefLib, by the rules of `rankdp.data.files.open_rankings`.
+        """Read a whole file: CSV, JSON Lines, Parquet, PrefLib or BLT (see `rankdp.data.files.open_rankings`).
 
         Parameters
         ----------
         path
             A file whose ending says its format.
-        items, ties, voter_column, epsilon_column, offset_column
+        items, ties, voter_column, epsilon_column, offset_column, columns
             As in `from_frame`.
         """
-        options = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
+        options: dict[str, Any] = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
+        options["offset_column"] = offset_column
         return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, **options)])
 
     @classmethod

@@ -2,7 +2,8 @@
 
 The columns are recognised by the names people give them (item, name, id; score, value), or named by the caller; others
 are not read and are told as left out. Every name is there once and not blank; every score is a number. CSV (`.csv`,
-`.tsv`) and Parquet (`.parquet`, `.pq`) are read, and JSON (`.json`, a list of records) is written as well.
+`.tsv`), JSON Lines (`.jsonl`), both also compressed, and Parquet (`.parquet`, `.pq`) are read; CSV, Parquet and JSON
+(`.json`, a list of records) are written.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ import numpy as np
 
 from rankdp.data.atomic import known_ending
 from rankdp.data.columns import recognise_scores
-from rankdp.data.formats.csv import CsvText, read_header
+from rankdp.data.formats.csv import text_header
 from rankdp.data.formats.parquet import check_flat, open_checked, read_group
+from rankdp.data.formats.texts import codec
+from rankdp.data.frames import refuse_nested
 from rankdp.data.tables import Where, row_number
 from rankdp.errors import InputError, system_problem
 from rankdp.types import Floats
 
-_READ = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_TABLES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_READ = _TABLES | dict.fromkeys((".jsonl", ".ndjson"), "csv")
 _BATCH_ROWS = 1 << 16
-_WRITTEN = {**_READ, ".json": "json"}
+_WRITTEN = {**_TABLES, ".json": "json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +54,23 @@ def read_scores(
     name = os.fspath(path)
     if Path(name).is_dir():
         raise InputError(f"{name}: this is a directory, not a file of scores")
-    kind = _READ[known_ending(name, tuple(_READ))]
+    kind = _READ[known_ending(Path(name).with_suffix("") if codec(name) else name, tuple(_READ))]
     try:
         if not Path(name).exists():
             raise InputError(f"{name}: there is no such file")
         if not Path(name).stat().st_size:
             raise InputError(f"{name}: the file is empty")
-        return (_read_csv if kind == "csv" else _read_parquet)(name, item_column, score_column)
+        return (_read_text if kind == "csv" else _read_parquet)(name, item_column, score_column)
     except OSError as error:
         raise system_problem(name, error, "read") from None
 
 
-def _read_csv(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
-    header, separator, size = read_header(path)
-    columns = recognise_scores(header, path, item_column, score_column)
-    text = CsvText(path, header, separator, (), columns)
-    return _table(text.batches(max(1 << 20, size * 64)), header, columns, path, text.line)
+def _read_text(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
+    header = text_header(path)
+    columns = recognise_scores(header.names, path, item_column, score_column)
+    refuse_nested(path, header.kinds, columns)
+    text = header.open((), columns)
+    return _table(text.batches(max(1 << 20, header.size * 64)), header.names, columns, path, text.line)
 
 
 def _read_parquet(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from rankdp.types import Floats, Ints, Longs
 Where = Callable[[int], str]
 """Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
 
+Kind = Literal["text", "whole", "number", "other"]
+"""What a column holds."""
+
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-"})
 """The spellings of a missing item. A file uses one; a name listed in `items=` is an item all the same."""
 
+SPACES = " \t\n\r\v\f"
 _BREAK = re.compile(r"[\r\n\x00\x0b\x0c\x85\u2028\u2029]")
 _DIGITS = re.compile(r"(\d+)")
 _MOST_DIGITS = 4000  # Python refuses to read a longer number
@@ -363,6 +367,17 @@ def _text(value: bytes, at: Callable[[], str]) -> str:
         return value.decode()
     except UnicodeDecodeError:
         raise InputError(f"{at()}: {value!r} is not valid UTF-8 text") from None
+
+
+def text_of(value: Any) -> str | None:
+    """What a cell says, without spaces around it; whole numbers are written without a point, nothing is None."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str):
+        return value.strip(SPACES)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
 
 
 def spelling_of(value: Any) -> str:

@@ -1,11 +1,12 @@
 """What a row of votes says: its columns, its outcome, its problems, and the sentence that refuses it.
 
-Four ways to write a comparison are recognised by their columns:
+Five ways to write a comparison are recognised by their columns (`rankdp.data.columns.VOTES`):
 
     left, right, winner          winner is left, right or tie, or the winner's name
     winner, loser                no ties
-    item_1, item_2, outcome      1: item_1 won, 0: item_2 won, 0.5: a tie, blank: missing
+    item_1, item_2, outcome      1: item_1 won, 0: item_2 won, 0.5: a tie, blank: missing; also player1, player2, score
     model_a, model_b, winner     winner is model_a, model_b, tie or both_bad, or the winner's name
+    model_a, model_b, winner_model_a, winner_model_b, winner_tie     one of the three is 1, the others are 0
 
 Counting in process and counting on an engine both follow `VoteRules`, so that they count alike.
 """
@@ -17,8 +18,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rankdp.data.columns import VOTER_NAMES, check_names, first_known, listed_names
-from rankdp.data.tables import MISSING
+from rankdp.data.columns import (
+    VOTER_NAMES,
+    VOTES,
+    check_names,
+    first_known,
+    listed_names,
+    recognise,
+    renamed,
+    vote_style,
+)
+from rankdp.data.tables import MISSING, SPACES, Kind, text_of
 from rankdp.errors import InputError, Setting
 
 FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
@@ -44,23 +54,19 @@ MOST_WEIGHT = 10**9
 MOST_BOUNDED_WEIGHT = 10**6
 """Engines that bound look at each of a weight's comparisons, so that bounded tables take smaller weights only."""
 
-SPACES = " \t\n\r\v\f"
 WHOLE = r"^[0-9]{1,12}(\.0*)?$"
 WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
 _ROWS_NOT_PEOPLE = {"id", "race", "race_id", "ballot", "ballot_id", "session", "session_id"}
 _PEOPLE = tuple(name for name in VOTER_NAMES if name not in _ROWS_NOT_PEOPLE)
 
-Kind = Literal["text", "whole", "number", "other"]
-"""What a column holds."""
 BothBad = Literal["tie", "drop"]
 OnProblem = Literal["refuse", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One way to write a comparison in columns."""
+    """What the cells of a comparison say."""
 
-    columns: tuple[str, ...]
     words: Mapping[str, int] = field(default_factory=dict)
     """Spellings of an outcome, in small letters."""
     named: bool = False
@@ -75,28 +81,32 @@ class Style:
 
 _TIES = {"tie": TIE, "draw": TIE}
 _BOTH_BAD = dict.fromkeys(("both_bad", "bothbad", "both bad", "tie (bothbad)", "tie (both_bad)"), LEFT_OUT)
-_NUMBERS = {FIRST: ("1", "1.0", "1.00"), SECOND: ("0", "0.0", "0.00"), TIE: ("0.5", ".5", "0.50")}
+_NUMBERS = {
+    FIRST: ("1", "1.0", "1.00", "1-0"),
+    SECOND: ("0", "0.0", "0.00", "0-1"),
+    TIE: ("0.5", ".5", "0.50", "1/2-1/2", "½-½"),
+}
+MARKED, UNMARKED = ("1", "1.0", "true"), ("0", "0.0", "false")
+"""How a column of "winner_model_a" and the like says yes and no, in small letters; blank is no."""
 
-STYLES = (
-    Style(
-        ("left", "right", "winner"),
+STYLES = {
+    "named": Style(
         {"left": FIRST, "right": SECOND, **_TIES},
         named=True,
         said="{2!r} says left, right or tie, or names the winner",
     ),
-    Style(
-        ("model_a", "model_b", "winner"),
+    "models": Style(
         {"model_a": FIRST, "model_b": SECOND, **_TIES, **_BOTH_BAD},
         named=True,
         said="{2!r} says model_a, model_b or tie, or names the winner; both_bad {both_bad}",
     ),
-    Style(
-        ("item_1", "item_2", "outcome"),
+    "numbers": Style(
         {spelling: outcome for outcome, spellings in _NUMBERS.items() for spelling in spellings},
         said="{2!r} is 1 if {0!r} won, 0 if {1!r} won, 0.5 for a tie and blank if missing",
     ),
-    Style(("winner", "loser"), said="{0!r} won against {1!r}"),
-)
+    "marked": Style(said="{2!r}, {3!r} or {4!r} is 1: {0!r} won, {1!r} won, or a tie"),
+    "won": Style(said="{0!r} won against {1!r}"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,13 @@ class VoteColumns:
     voter: str | None
     weight: str | None
     ignored: tuple[str, ...]
+    marks: tuple[str, ...] = ()
+    """Three columns of which one is 1: the left one won, the right one won, a tie."""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The columns of the comparison itself."""
+        return tuple(name for name in (self.left, self.right, self.outcome, *self.marks) if name is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +172,7 @@ class VoteRules:
         """The columns that are read."""
         columns = self.columns
         voter = columns.voter if self.per_voter is not None else None
-        names = (columns.left, columns.right, columns.outcome, columns.weight, voter)
-        return [name for name in names if name is not None]
+        return [name for name in (*columns.told, columns.weight, voter) if name is not None]
 
     @property
     def most_weight(self) -> int:
@@ -200,7 +216,11 @@ class VoteRules:
         """
         columns = self.columns
         left, right = (text_of(cells[name]) for name in (columns.left, columns.right))
+        blank = " and ".join(columns.marks) or repr(columns.outcome)
         match PROBLEMS[problem]:
+            case "unknown outcome" if columns.marks:
+                got = ", ".join(repr(cells[name]) for name in columns.marks)
+                return InputError(f"{where}: one of {', '.join(columns.marks)} must be 1 and the others 0, got {got}")
             case "unknown outcome":
                 spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
                 rule, column = f"{', '.join(spelled[:-1])} or {spelled[-1]}", columns.outcome or ""
@@ -210,7 +230,7 @@ class VoteRules:
                 return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
             case "missing outcome" if self.outcomes_required:
                 return InputError(
-                    f"{where}: {columns.outcome!r} is blank, and leaving such rows out would make public which "
+                    f"{where}: {blank} is blank, and leaving such rows out would make public which "
                     "outcomes are missing, which ",
                     Setting("protect", "outcome"),
                     " counts as secret: use ",
@@ -219,7 +239,7 @@ class VoteRules:
                     Setting("protect", "voter"),
                 )
             case "missing outcome":
-                said = f"{columns.outcome!r} is blank"
+                said = f"{blank} is blank"
             case "missing voter":
                 said = (
                     f"{columns.voter!r} is blank, and contributions can only be bounded when every row names its voter"
@@ -235,40 +255,49 @@ class VoteRules:
 
 
 def recognise_votes(
-    kinds: Mapping[str, Kind], what: str, voter_column: str | None = None, weight_column: str | None = None
+    kinds: Mapping[str, Kind],
+    what: str,
+    voter_column: str | None = None,
+    weight_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> VoteColumns:
     """Find the columns of a comparison, of the voter and of the weight, or say in one sentence what is missing."""
-    names = list(kinds)
-    check_names(names, what, voter_column=voter_column, weight_column=weight_column)
-    taken = {voter_column, weight_column}
-    for style in STYLES:
-        matched = [first_known(names, (column,), taken) for column in style.columns]
-        if all(matched):
-            break
-    else:
-        ways = "; ".join(", ".join(style.columns) for style in STYLES)
-        raise InputError(f"{what}: comparisons need the columns {ways}; the columns are {listed_names(names)}")
-    used = {*matched, *taken}
-    voter = voter_column if voter_column is not None else first_known(names, _PEOPLE, used)
-    weight = weight_column if weight_column is not None else first_known(names, WEIGHT_NAMES, {*used, voter})
-    left, right, *rest = (name for name in matched if name is not None)
-    outcome = rest[0] if rest else None
-    for name in (left, right, outcome, voter, weight):
-        if name is not None and kinds[name] == "other":
+    check_names(list(kinds), what, voter_column=voter_column, weight_column=weight_column)
+    real = renamed(list(kinds), what, columns)
+    names = [name for name, column in real.items() if column not in (voter_column, weight_column)]
+    found = vote_style(names)
+    if found is None:
+        raise _no_votes(list(kinds), what)
+    style, matched = found
+    left, right, *rest = (real[name] for name in matched)
+    free = [name for name in names if name not in matched]
+    voter = voter_column if voter_column is not None else real.get(first_known(free, _PEOPLE, set()) or "")
+    free = [name for name in free if real[name] != voter]
+    weight = weight_column if weight_column is not None else real.get(first_known(free, WEIGHT_NAMES, set()) or "")
+    marks = tuple(rest) if style == "marked" else ()
+    outcome = rest[0] if rest and not marks else None
+    used = [name for name in (left, right, outcome, *marks, voter, weight) if name is not None]
+    for name in used:
+        if kinds[name] == "other":
             raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
-    ignored = tuple(name for name in names if name not in {left, right, outcome, voter, weight})
-    return VoteColumns(style, left, right, outcome, voter, weight, ignored)
+    ignored = tuple(name for name in kinds if name not in used)
+    return VoteColumns(STYLES[style], left, right, outcome, voter, weight, ignored, marks)
 
 
-def text_of(value: Any) -> str | None:
-    """What a cell says, without spaces around it; whole numbers are written without a point, nothing is None."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, str):
-        return value.strip(SPACES)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
+def _no_votes(names: list[str], what: str) -> InputError:
+    try:
+        recognise(names, what)
+    except InputError:
+        ways = "; ".join(", ".join(several[0]) for several in VOTES.values())
+        return InputError(
+            f"{what}: comparisons need the columns {ways}, or those named by ",
+            Setting("columns"),
+            f"; the columns are {listed_names(names)}",
+        )
+    return InputError(
+        f"{what}: these are rankings, not votes between two items: elect finds their collective order, and privatize "
+        "makes synthetic ones"
+    )
 
 
 def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:

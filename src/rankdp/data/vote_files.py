@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from rankdp.data.atomic import fingerprint
 from rankdp.data.columns import check_names
-from rankdp.data.formats.csv import CsvText, read_header
+from rankdp.data.formats.csv import text_header
 from rankdp.data.formats.parquet import open_checked, read_group
 from rankdp.data.frames import declared_items
-from rankdp.data.tables import arrow_table, in_a_sentence, row_number
-from rankdp.data.vote_columns import Kind
+from rankdp.data.tables import Kind, arrow_table, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
 
 BATCH_ROWS = 1 << 19  # large enough for threads to meet rarely at the lock of the interpreter
@@ -46,7 +45,7 @@ def kind_of(kind: Any) -> Kind:
     return "text" if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) else "other"
 
 
-def find_files(pattern: str) -> ParquetFiles | CsvFiles:
+def find_files(pattern: str) -> ParquetFiles | TextFiles:
     """The files that a path or pattern means, their headers looked at."""
     paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if not paths:
@@ -55,7 +54,7 @@ def find_files(pattern: str) -> ParquetFiles | CsvFiles:
         parquet = [path for path in paths if _is_parquet(path)]
         if parquet and len(parquet) != len(paths):
             raise InputError(f"{pattern}: some of the files are Parquet and some are not")
-        return ParquetFiles(pattern, paths) if parquet else CsvFiles(pattern, paths)
+        return ParquetFiles(pattern, paths) if parquet else TextFiles(pattern, paths)
     except OSError as error:
         raise system_problem(str(error.filename or pattern), error, "read") from None
 
@@ -114,39 +113,33 @@ class ParquetFiles:
         return f"{self.paths[file]}, {row_number(row)}"
 
 
-class CsvFiles:
-    """CSV files with the same columns; every cell that is read comes as a dictionary of texts."""
+class TextFiles:
+    """CSV or JSON Lines files with the same columns; every cell of a CSV file comes as a dictionary of texts."""
 
     rows: int | None = None
     declared_items: list[str] | None = None
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
         self.what, self.paths = what, paths
-        self._headers = [read_header(path) for path in paths]
-        names = self._headers[0][0]
-        for path, (other, _, _) in zip(paths, self._headers, strict=True):
-            if sorted(other) != sorted(names):
-                raise InputError(f"{path}: its columns are not those of {paths[0]}")
-        check_names(names, paths[0])
-        self.kinds: dict[str, Kind] = dict.fromkeys(names, "text")
+        self._headers = [text_header(path) for path in paths]
+        self.kinds: dict[str, Kind] = self._headers[0].kinds
+        for header in self._headers:
+            if header.kinds != self.kinds:
+                raise InputError(f"{header.path}: its columns are not those of {paths[0]}")
+        check_names(self._headers[0].names, paths[0])
 
     @property
     def separator(self) -> str:
         """What stands between the fields."""
-        return self._headers[0][1]
-
-    def _text(self, file: int, columns: Sequence[str]) -> CsvText:
-        names, separator, _ = self._headers[file]
-        return CsvText(self.paths[file], names, separator, columns)
+        return self._headers[0].separator
 
     def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
         """One stream: Arrow's reader looks ahead by itself."""
         return [self._stream(columns)]
 
     def _stream(self, columns: Sequence[str]) -> Iterator[Batch]:
-        for number in range(len(self.paths)):
-            batches = self._text(number, columns).batches(max(1 << 22, self._headers[number][2] * 64))
-            yield from _numbered(batches, number)
+        for number, header in enumerate(self._headers):
+            yield from _numbered(header.open(columns, ()).batches(max(1 << 22, header.size * 64)), number)
 
     def digests(self) -> list[bytes]:
         """A hash of each file."""
@@ -154,7 +147,7 @@ class CsvFiles:
 
     def where(self, file: int, row: int) -> str:
         """The file and the line."""
-        return self._text(file, ()).line(row)
+        return self._headers[file].open((), ()).line(row)
 
 
 class Frame:
@@ -202,7 +195,7 @@ class Frame:
         return self.what if self._relation is not None else f"{self.what}, {row_number(row)}"
 
 
-Table = ParquetFiles | CsvFiles | Frame
+Table = ParquetFiles | TextFiles | Frame
 """Votes that can be read again and again: in `streams` of batches, one for each thread, in the order of rows."""
 
 

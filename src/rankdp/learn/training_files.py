@@ -221,7 +221,7 @@ def _read(name: str) -> Any:
         if ending in (".parquet", ".pq"):
             table = pq.read_table(name)
         else:
-            separator = read_header(name)[1]
+            separator = read_header(name).separator
             table = pyarrow.csv.read_csv(name, parse_options=pyarrow.csv.ParseOptions(delimiter=separator))
     except pa.ArrowException as problem:
         reason = str(problem).partition("\n")[0]

@@ -10,13 +10,23 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Generator, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankdp.data.columns import recognise
-from rankdp.data.frames import OFFSET, Options, RankingsReader, arrow_voters, item_columns, long_reader, wide_batches
+from rankdp.data.formats.jsonlines import read_keys
+from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, bare_suffix, broken, not_utf8, opened
+from rankdp.data.frames import (
+    OFFSET,
+    Options,
+    RankingsReader,
+    arrow_voters,
+    item_columns,
+    long_reader,
+    refuse_nested,
+    row_batches,
+)
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, first_line
 from rankdp.errors import InputError
@@ -24,26 +34,47 @@ from rankdp.errors import InputError
 _ROW_BYTES = 64
 
 
-def open_csv(path: str, options: Options) -> RankingsReader:
-    """Open a CSV file with wide or long columns; a wide file is streamed, a long one is loaded at once."""
-    names, separator, size = read_header(path)
-    columns = recognise(names, path, options.voter_column, options.epsilon_column, options.offset_column)
-    known = Known.start(options.items)
-    coded = columns.ranks if columns.layout == "wide" else columns.ranks[:1]
-    text = CsvText(path, names, separator, coded, [name for name in columns.used if name not in coded])
-    stream = text.batches(max(1 << 20, options.batch_rows * _ROW_BYTES, size * 64))
+def open_text(path: str, options: Options) -> RankingsReader:
+    """Open a CSV or JSON Lines file; a row per ranking is streamed, a row per listed item is loaded at once."""
+    header = text_header(path)
+    columns = recognise(
+        header.names, path, options.voter_column, options.epsilon_column, options.offset_column, options.columns
+    )
+    refuse_nested(path, header.kinds, columns.used)
+    known = Known.start(options.items, columns.items)
+    coded = columns.ranks[:1] if columns.layout == "long" else columns.ranks
+    text = header.open(coded, [name for name in columns.used if name not in coded])
+    stream = _some(text.batches(max(1 << 20, options.batch_rows * _ROW_BYTES, header.size * 64)), path)
     if columns.layout == "long":
-        return long_reader(path, "csv", _some(stream, path), columns, known, options.ties, text.line)
+        return long_reader(path, "csv", stream, columns, known, options.ties, text.line)
     parts = (
         block.slice(first, options.batch_rows)
-        for block in _some(stream, path)
+        for block in stream
         for first in range(0, block.num_rows, options.batch_rows)
     )
-    batches = wide_batches(parts, columns, known, path, text.line)
+    batches = row_batches(parts, columns, known, path, text.line, options.ties)
     return RankingsReader(path, "csv", columns, known, None, len(columns.ranks), batches, stream.close)
 
 
-def _some(stream: Iterator[Any], path: str) -> Iterator[Any]:
+def text_header(path: str) -> TextHeader:
+    """The columns of a CSV or JSON Lines file."""
+    try:
+        return (read_keys if holds_json(path) else read_header)(path)
+    except OSError as error:
+        raise broken(path, error) from None
+
+
+def holds_json(path: str) -> bool:
+    """Whether a file is one of JSON Lines: by its ending or, where that does not say, by its first character."""
+    if bare_suffix(path) in (".csv", ".tsv", ".txt"):
+        return False
+    if bare_suffix(path) in (".jsonl", ".ndjson", ".json"):
+        return True
+    with opened(path) as file:
+        return file.read(64).lstrip()[:1] == b"{"
+
+
+def _some(stream: Iterator[Any], path: str) -> Generator[Any, None, None]:
     """The batches, unless there is no row in them."""
     rows = 0
     for batch in stream:
@@ -53,24 +84,51 @@ def _some(stream: Iterator[Any], path: str) -> Iterator[Any]:
         raise InputError(f"{path}: there is a header but no row")
 
 
-def read_header(path: str) -> tuple[list[str], str, int]:
-    """The column names, the separator, and the header's size in bytes."""
-    with Path(path).open("rb") as file:
-        first = file.readline()
-    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}, line 1: the text is UTF-16, not UTF-8; save the file as UTF-8")
-    try:
-        line = first.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}, line 1: the text is not valid UTF-8") from None
-    separator = "," if "," in line else next((mark for mark in "\t;" if mark in line), ",")
+def read_header(path: str) -> TextHeader:
+    """The columns of a CSV file, from its first line; from its first three where Qualtrics wrote it."""
+    with opened(path) as file:
+        first = file.readline(LONGEST_LINE)
+        if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(f"{path}, line 1: the text is UTF-16, not UTF-8; save the file as UTF-8")
+        try:
+            line = first.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise not_utf8(path, 1, first) from None
+        separator = "," if "," in line else next((mark for mark in "\t;" if mark in line), ",")
+        more = file.read(max(1 << 16, 4 * len(first)))
     try:
         names = [name.strip() for name in next(csv.reader(io.StringIO(line), delimiter=separator), [])]
     except csv.Error as error:
         raise InputError(f"{path}, line 1: the header could not be read as CSV ({error})") from None
     if not any(names):
         raise InputError(f"{path}, line 1: the header is blank; the first line names the columns")
-    return names, separator, len(first)
+    questions = _qualtrics_questions(more, separator, len(names)) if b"ImportId" in more else None
+    if questions is not None:
+        names = [_question_name(name, asked) for name, asked in zip(names, questions, strict=True)]
+    heads = 1 if questions is None else 3
+
+    def text(coded: Sequence[str], plain: Sequence[str]) -> CsvText:
+        return CsvText(path, names, separator, coded, plain, heads)
+
+    return TextHeader(path, names, dict.fromkeys(names, "text"), len(first), text, separator)
+
+
+def _qualtrics_questions(text: bytes, separator: str, width: int) -> list[str] | None:
+    """The second line of an export of Qualtrics, which says what was asked; its third holds `{"ImportId":…}` only."""
+    try:
+        rows = csv.reader(io.StringIO(text.decode("utf-8", "replace"), newline=""), delimiter=separator)
+        asked, ids = next(rows, []), next(rows, [])
+    except csv.Error:
+        return None
+    marked = all(cell.startswith('{"ImportId"') for cell in ids)
+    return asked if marked and len(asked) == len(ids) == width else None
+
+
+def _question_name(name: str, asked: str) -> str:
+    """`Q2_1`, asked as "Rank these - Tea", is called `Q2 [Tea]`: the rank of an item."""
+    stem, mark, number = name.rpartition("_")
+    item = asked.rpartition(" - ")[2].strip()
+    return f"{stem} [{item}]" if mark and number.isdecimal() and " - " in asked and item else name
 
 
 class CsvText:
@@ -80,9 +138,16 @@ class CsvText:
     """
 
     def __init__(
-        self, path: str, names: Sequence[str], separator: str, coded: Sequence[str], plain: Sequence[str] = ()
+        self,
+        path: str,
+        names: Sequence[str],
+        separator: str,
+        coded: Sequence[str],
+        plain: Sequence[str] = (),
+        heads: int = 1,
     ) -> None:
         self.path, self.names, self.separator, self.coded, self.plain = path, names, separator, coded, plain
+        self.heads = heads
 
     def batches(self, block: int) -> Generator[Any, None, None]:
         """Record batches of the columns that are used, from blocks of so many bytes."""
@@ -94,7 +159,9 @@ class CsvText:
         try:
             with pc.open_csv(
                 self.path,
-                read_options=pc.ReadOptions(column_names=self.names, skip_rows_after_names=1, block_size=block),
+                read_options=pc.ReadOptions(
+                    column_names=self.names, skip_rows_after_names=self.heads, block_size=block
+                ),
                 parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
                 convert_options=pc.ConvertOptions(
                     column_types=kinds, include_columns=list(kinds), null_values=[""], strings_can_be_null=True
@@ -103,6 +170,8 @@ class CsvText:
                 yield from reader
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self.diagnose(error) from None
+        except OSError as error:
+            raise broken(self.path, error) from None
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The line (counted from 1) and the fields of every row, read by Python; every row has the header's fields."""
@@ -115,20 +184,21 @@ class CsvText:
             yield line, record
 
     def _refuse_bytes(self) -> None:
-        with Path(self.path).open("rb") as file:
+        with opened(self.path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     line.decode()
                 except UnicodeDecodeError:
-                    raise InputError(f"{self.path}, line {number}: the text is not valid UTF-8") from None
+                    raise not_utf8(self.path, number, line) from None
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the fields of every row below the header, as Arrow counts rows."""
-        with Path(self.path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        with io.TextIOWrapper(opened(self.path), encoding="utf-8-sig", errors="replace", newline="") as file:
             lines = csv.reader(file, delimiter=self.separator)
             before = 0
             try:
-                next(lines, None)
+                for _ in range(self.heads):
+                    next(lines, None)
                 before = lines.line_num
                 for record in lines:
                     if record:
@@ -193,8 +263,10 @@ def _write_rows(file: Any, columns: list[Any]) -> None:
 class CsvSink:
     """Writes `voter, rank_1, rank_2, …` (and epsilon and offset), one line per ranking."""
 
-    def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
-        self._file = Path(temporary).open("wb")  # noqa: SIM115 - closed by finish
+    def __init__(self, temporary: str, width: int, voter: str, epsilon: str, packed: str | None = None) -> None:
+        import pyarrow as pa
+
+        self._file = pa.output_stream(temporary, compression=packed)
         self._width, self._voter, self._epsilon = width, voter, epsilon
         self._rows = 0
 

@@ -20,7 +20,7 @@ from rankdp.data.frames import (
     RankingsReader,
     declared_items,
     long_reader,
-    wide_batches,
+    row_batches,
     wide_columns,
     wide_schema,
 )
@@ -35,23 +35,28 @@ def open_parquet(path: str, options: Options) -> RankingsReader:
     """Open a Parquet file with wide or long columns; a wide file is streamed, a long one loaded at once."""
     with open_checked(path) as file:
         columns = recognise(
-            file.schema_arrow.names, path, options.voter_column, options.epsilon_column, options.offset_column
+            file.schema_arrow.names,
+            path,
+            options.voter_column,
+            options.epsilon_column,
+            options.offset_column,
+            options.columns,
         )
         # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
-        known = Known.start(options.items, declared_items(file.metadata))
+        known = Known.start(options.items, columns.items or declared_items(file.metadata))
         check_flat(path, file, columns.used)
         rows = file.metadata.num_rows
     if not rows:
         raise InputError(f"{path}: there are no rows")
     where = partial(_row, path)
-    coded = open_checked(path, columns.ranks if columns.layout == "wide" else columns.ranks[:1])
-    batch_rows = options.batch_rows if columns.layout == "wide" else _GROUP_ROWS
+    coded = open_checked(path, {"wide": columns.ranks, "long": columns.ranks[:1]}.get(columns.layout, ()))
+    batch_rows = _GROUP_ROWS if columns.layout == "long" else options.batch_rows
     groups = range(coded.num_row_groups)
     stream = (batch for group in groups for batch in read_group(path, coded, group, columns.used, batch_rows))
     if columns.layout == "long":
         with coded:
             return long_reader(path, "parquet", stream, columns, known, options.ties, where)
-    batches = wide_batches(stream, columns, known, path, where)
+    batches = row_batches(stream, columns, known, path, where, options.ties)
     return RankingsReader(path, "parquet", columns, known, rows, len(columns.ranks), batches, coded.close)
 
 

@@ -3,7 +3,8 @@
 A modern file has a header of `# KEY: value` lines, among them `# ALTERNATIVE NAME 1: …`, and then one line
 per distinct order, `count: 1,2,{3,4}`. The counts are checked against the header, and each order becomes
 `count` rows. The list of items is the header's, in the header's order. (Older files without such a header are
-refused: their numbers cannot be checked. PrefLib's own site and preflibtools give the modern form.)
+refused: their numbers cannot be checked. PrefLib's own site and preflibtools give the modern form.) Orders counted 0
+times are skipped and control characters in names are replaced; `notes` of the reader say so.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import Columns
+from rankdp.data.formats.blt import BltFile, Groups
+from rankdp.data.formats.texts import not_utf8, whole
 from rankdp.data.frames import Options, RankingsReader
 from rankdp.data.orders import Ties, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
@@ -31,26 +34,26 @@ _HEADER = re.compile(
 _ORDER = re.compile(rf"({_NUMBER})\s*:\s*((?:{_TIED}|{_NUMBER})(?:\s*,\s*(?:{_TIED}|{_NUMBER}))*)\s*,?\s*")
 _GROUP = re.compile(rf"{_TIED}|{_NUMBER}")
 _MOST_VOTERS = 2**31 - 1
-
-Groups = list[list[int]]
-"""An order as PrefLib writes it: groups of tied items, best first."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class _File:
     """A PrefLib file, parsed and checked against its own header."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, content: bytes) -> None:
         self.path = path
         self.names: dict[int, str] = {}
         self.numbers: dict[str, int] = {}
         self.orders: list[tuple[int, int, Groups]] = []
         """(line, count, groups of indices)"""
         self._places: dict[int, int] = {}
-        for number, raw in enumerate(Path(path).read_bytes().splitlines(), 1):
+        self.notes: list[str] = []
+        self._uncast = 0
+        for number, raw in enumerate(content.splitlines(), 1):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
             except UnicodeDecodeError:
-                raise self.problem(number, "the text is not valid UTF-8") from None
+                raise not_utf8(path, number, raw) from None
             if line.startswith("#"):
                 self._header(number, line)
             elif line:
@@ -73,6 +76,10 @@ class _File:
             self.numbers[word.removeprefix("NUMBER ")] = self._whole(number, word, value)
 
     def _name(self, number: int, key: int, name: str) -> None:
+        clean = " ".join(_CONTROL.sub(" ", name).split()) if _CONTROL.search(name) else name
+        if clean != name:
+            self.notes.append(f"line {number}: control characters in a name were removed, which leaves {clean!r}")
+            name = clean
         check_item(name, lambda: f"{self.path}, line {number}: the alternative's name")
         if key in self.names or name in self.names.values():
             raise self.problem(number, f"alternative {key} ({name!r}) is named twice")
@@ -95,8 +102,6 @@ class _File:
         if match is None:
             raise self.problem(number, f"an order must look like '3: 1,2,{{4,5}}', got {line[:60]!r}")
         count = int(match[1])
-        if not count:
-            raise self.problem(number, "the count of an order must be 1 or more, got 0")
         groups: Groups = []
         seen: set[int] = set()
         for group in _GROUP.findall(match[2]):
@@ -112,7 +117,10 @@ class _File:
                 groups.append([self._places[key] for key in keys])
         if not groups:
             raise self.problem(number, "no item is listed; a ranking lists at least one")
-        self.orders.append((number, count, groups))
+        if count:
+            self.orders.append((number, count, groups))
+        else:
+            self._uncast += 1
 
     def _check_counts(self) -> None:
         if not self.names:
@@ -124,8 +132,11 @@ class _File:
             "VOTERS": sum(count for _, count, _ in self.orders),
             "UNIQUE ORDERS": len(self.orders),
         }
+        if self._uncast:
+            self.notes.append(f"orders that nobody cast (counted 0 times) are skipped, {self._uncast:,} of them")
         for key, number in found.items():
-            if self.numbers.get(key, number) != number:
+            uncast = self._uncast if key == "UNIQUE ORDERS" else 0
+            if self.numbers.get(key, number) not in (number, number + uncast):
                 raise InputError(
                     f"{self.path}: the header says NUMBER {key}: {self.numbers[key]}, but the file has {number}"
                 )
@@ -135,10 +146,12 @@ class _File:
 
 def counted_orders(
     path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False
-) -> tuple[Known, list[tuple[int, Groups]]]:
-    """The items of a PrefLib file, and its distinct orders with their counts, by the places of items in that list."""
+) -> tuple[Known, list[tuple[int, Groups]], list[str]]:
+    """The items of a PrefLib or BLT file, its distinct orders with their counts, by the places of items in that list,
+    and what was skipped or cleaned.
+    """
     try:
-        file = _File(path)
+        file = (BltFile if kind == "blt" else _File)(path, whole(path))
     except OSError as error:
         raise system_problem(path, error, "read") from None
     names = tuple(file.names.values())
@@ -154,20 +167,21 @@ def counted_orders(
             raise refuse_tie(f"{path}, line {line}", [names[item] for item in group], rank)
         if kind in ("soc", "toc") and sum(map(len, groups)) != len(names):
             raise file.problem(line, f"a .{kind} file lists every alternative in every order")
-    return known, [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
+    counted = [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
+    return known, counted, [f"{path}: {note}" for note in file.notes]
 
 
 def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
-    for option in ("voter_column", "epsilon_column", "offset_column"):
+    for option in ("voter_column", "epsilon_column", "offset_column", "columns"):
         if (value := getattr(options, option)) is not None:
-            raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a PrefLib file has no columns")
-    known, moved = counted_orders(path, kind, options.items, refuse_ties=options.ties == "refuse")
+            raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a .{kind} file has no columns")
+    known, moved, notes = counted_orders(path, kind, options.items, refuse_ties=options.ties == "refuse")
     width = max(sum(map(len, groups)) for _, groups in moved)
     rows = sum(count for count, _ in moved)
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
     batches = _batches(moved, known, width, rows, options.ties, options.batch_rows)
-    return RankingsReader(path, kind, columns, known, rows, width, batches)
+    return RankingsReader(path, kind, columns, known, rows, width, batches, notes=tuple(notes))
 
 
 def _ranked(groups: Groups) -> Iterator[tuple[int, list[int]]]:

@@ -1,0 +1,119 @@
+"""BLT, the ballot files of Hill, Wichmann and Woodall that counting programs for single transferable votes share.
+
+    4 2             candidates and seats
+    -2              candidate 2 has withdrawn (there may be none of these lines, and several numbers on one)
+    3 1 3 4 0       3 ballots that rank candidates 1, 3 and 4
+    2 4 1=2 0       a tie; - stands for a place that was left out
+    0               the ballots end
+    "Ann" "Bob" "Cid" "Dan"
+    "Title"
+
+Lines do not matter, and # begins a comment. Withdrawn candidates are taken off every ballot, places that were left out
+are passed over, and ballots that rank nobody are skipped: `BltFile.notes` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rankdp.data.formats.texts import not_utf8
+from rankdp.data.tables import check_item
+from rankdp.errors import InputError
+
+Groups = list[list[int]]
+"""An order as groups of tied items, best first."""
+
+_TOKEN = re.compile(r'"(?:[^"]*)"|#[^\n]*|\S+')
+_MOST_CANDIDATES = 10_000
+
+
+class BltFile:
+    """A BLT file, parsed and checked: `names` of the candidates who stand, and `orders` as (line, count, groups)."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._tokens = self._read(content)
+        count, _ = self._number("the number of candidates", 1, _MOST_CANDIDATES), self._number("the number of seats")
+        withdrawn: set[int] = set()
+        ballots: list[tuple[int, int, Groups]] = []
+        token = self._next("a ballot")
+        while token[1].startswith("-") and not ballots:
+            withdrawn.add(self._candidate(token[0], token[1][1:], count))
+            token = self._next("a ballot")
+        while token[1] != "0":
+            ballots.append(self._ballot(*token, count))
+            token = self._next("a ballot, or 0 after the last one,")
+        names = [self._name(number) for number in range(1, count + 1)]
+        for number in withdrawn:
+            self.notes.append(f"{names[number - 1]!r} has withdrawn and is taken off every ballot")
+        standing = [number for number in range(1, count + 1) if number not in withdrawn]
+        place = {number: at for at, number in enumerate(standing)}
+        self.names = {number: names[number - 1] for number in standing}
+        if len(set(self.names.values())) < len(self.names):
+            raise InputError(f"{path}: two candidates have one name")
+        kept = (
+            (line, many, [[place[one] for one in group if one in place] for group in groups])
+            for line, many, groups in ballots
+        )
+        self.orders = [(line, many, [group for group in groups if group]) for line, many, groups in kept]
+        silent = sum(many for _, many, groups in self.orders if not groups)
+        if silent:
+            self.notes.append(f"{silent:,} ballots that rank nobody are skipped")
+        self.orders = [order for order in self.orders if order[1] and order[2]]
+        if not self.orders:
+            raise InputError(f"{path}: there is no ballot that ranks somebody")
+
+    def _read(self, content: bytes) -> Iterator[tuple[int, str]]:
+        for number, raw in enumerate(content.splitlines(), 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise not_utf8(self.path, number, raw) from None
+            for token in _TOKEN.findall(line):
+                if not token.startswith("#"):
+                    yield number, token
+
+    def problem(self, line: int, sentence: str) -> InputError:
+        """A refusal that names the line."""
+        return InputError(f"{self.path}, line {line}: {sentence}")
+
+    def _next(self, what: str) -> tuple[int, str]:
+        token = next(self._tokens, None)
+        if token is None:
+            raise InputError(f"{self.path}: the file ends where {what} should stand")
+        return token
+
+    def _number(self, what: str, least: int = 0, most: int = 10**18) -> int:
+        line, token = self._next(what)
+        if not re.fullmatch(r"[0-9]{1,18}", token) or not least <= int(token) <= most:
+            raise self.problem(line, f"{what} must be a whole number from {least:,} to {most:,}, got {token[:60]!r}")
+        return int(token)
+
+    def _candidate(self, line: int, token: str, count: int) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", token) or not 1 <= int(token) <= count:
+            raise self.problem(line, f"a candidate must be a number from 1 to {count}, got {token[:60]!r}")
+        return int(token)
+
+    def _ballot(self, line: int, token: str, count: int) -> tuple[int, int, Groups]:
+        if token.startswith("("):
+            raise self.problem(line, "ballots with names of their own, in brackets, are not read")
+        if not re.fullmatch(r"[0-9]{1,18}", token):
+            raise self.problem(line, f"a ballot must begin with how often it was cast, got {token[:60]!r}")
+        groups: Groups = []
+        while (preference := self._next("the 0 that ends a ballot"))[1] != "0":
+            if preference[1] != "-":
+                groups.append([self._candidate(preference[0], one, count) for one in preference[1].split("=")])
+        listed = [one for group in groups for one in group]
+        if len(set(listed)) < len(listed):
+            raise self.problem(line, "a candidate is listed twice; a ballot lists each one once")
+        return line, int(token), groups
+
+    def _name(self, number: int) -> str:
+        line, token = self._next(f"the name of candidate {number}")
+        name = token[1:-1].strip() if token.startswith('"') and token.endswith('"') and len(token) > 1 else ""
+        if not name:
+            raise self.problem(line, f"the name of candidate {number} must stand in quotes, got {token[:60]!r}")
+        check_item(name, lambda: f"{self.path}, line {line}: the candidate's name")
+        return name

@@ -1,0 +1,133 @@
+"""JSON Lines: an object per line, as dumps of arenas and logs have them; what is nested is left alone.
+
+The first objects tell the columns and what each holds. Arrow parses the columns that are used, block by block, and
+skips the rest; Python's own parser finds the line of a mistake once there is one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, broken, not_utf8, opened
+from rankdp.data.tables import Kind, first_line
+from rankdp.errors import InputError
+
+_LOOKED_AT = 1000
+
+
+def read_keys(path: str) -> TextHeader:
+    """The columns of a file, from its first objects."""
+    kinds: dict[str, set[type]] = {}
+    longest = 0
+    for number, (line, value) in enumerate(_objects(path)):
+        if number == _LOOKED_AT:
+            break
+        longest = max(longest, line[1])
+        for key, cell in value.items():
+            kinds.setdefault(key, set()).update(() if cell is None else {type(cell)})
+    if not kinds:
+        raise InputError(f"{path}: there is no object with a key; JSON Lines have an object on each line")
+    told = {key: _kind(types) for key, types in kinds.items()}
+    return TextHeader(path, list(told), told, longest, lambda coded, plain: JsonText(path, told, [*coded, *plain]))
+
+
+def _kind(types: set[type]) -> Kind:
+    if types <= {str}:
+        return "text"
+    if types == {int}:
+        return "whole"
+    return "number" if types <= {int, float} or types == {bool} else "other"
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    with opened(path) as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE:
+                raise InputError(f"{path}, line {number}: the line is longer than {LONGEST_LINE >> 20} MB")
+            if line.strip():
+                yield number, line
+
+
+def _objects(path: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+    """(The line and its size, and its object) of every line that is not blank."""
+    for number, line in _lines(path):
+        try:
+            value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError:
+            raise not_utf8(path, number, line) from None
+        except (ValueError, RecursionError):
+            array = line.lstrip().startswith(b"[")
+            hint = "; a JSON array becomes JSON Lines with: jq -c '.[]'" if array else ""
+            raise InputError(f"{path}, line {number}: this is not a JSON object on one line{hint}") from None
+        if not isinstance(value, dict):
+            hint = "; a JSON array becomes JSON Lines with: jq -c '.[]'" if isinstance(value, list) else ""
+            raise InputError(f"{path}, line {number}: each line must be a JSON object{hint}")
+        yield (number, len(line)), value
+
+
+class JsonText:
+    """Some columns of a JSON Lines file."""
+
+    def __init__(self, path: str, kinds: Mapping[str, Kind], columns: Sequence[str]) -> None:
+        self.path, self.kinds, self.columns = path, kinds, list(columns)
+
+    def batches(self, block: int) -> Generator[Any, None, None]:
+        """Record batches of the columns, from blocks of so many bytes; every object gives one row."""
+        import pyarrow as pa
+        import pyarrow.json as pj
+
+        types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "other": pa.string()}
+        schema = pa.schema([(name, types[self.kinds[name]]) for name in self.columns])
+        parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        try:
+            for text in self._blocks(block):
+                table = pj.read_json(
+                    pa.BufferReader(text), pj.ReadOptions(block_size=len(text) + 1, use_threads=False), parsing
+                )
+                yield from table.combine_chunks().to_batches()
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise self._diagnosed(error) from None
+        except OSError as error:
+            raise broken(self.path, error) from None
+
+    def _blocks(self, block: int) -> Iterator[bytes]:
+        """Whole lines, as many as fit a block; blank ones only at the end are left out."""
+        rest = b""
+        with opened(self.path) as file:
+            while fresh := file.read(block):
+                lines, newline, rest_of = (rest + fresh).rpartition(b"\n")
+                rest = rest_of
+                if len(rest) > LONGEST_LINE:
+                    raise InputError(f"{self.path}: a line is longer than {LONGEST_LINE >> 20} MB")
+                if lines.strip():
+                    yield lines + newline
+        if rest.strip():
+            yield rest
+
+    def line(self, row: int) -> str:
+        """Where a row stands: the file and its line."""
+        for number, (line, _) in enumerate(_lines(self.path)):
+            if number == row:
+                return f"{self.path}, line {line}"
+        return f"{self.path}, line {row + 1}"
+
+    def _diagnosed(self, error: Exception) -> InputError:
+        """Find the line that Arrow stumbled over."""
+        allowed = {"text": (str,), "whole": (int,), "number": (int, float, bool), "other": ()}
+        try:
+            for (line, _), value in _objects(self.path):
+                for name in self.columns:
+                    cell = value.get(name)
+                    if cell is not None and type(cell) not in allowed[self.kinds[name]]:
+                        held = {"text": "texts", "whole": "whole numbers"}.get(self.kinds[name], "numbers")
+                        return InputError(
+                            f"{self.path}, line {line}: {name!r} must hold {held} as in the lines before, "
+                            f"got {str(cell)[:60]!r}"
+                        )
+        except InputError as found:
+            return found
+        return InputError(f"{self.path}: the file could not be read as JSON Lines ({first_line(error)})")

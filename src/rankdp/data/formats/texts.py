@@ -1,0 +1,91 @@
+"""Text files as tables: CSV and JSON Lines, plain or compressed (`.gz`, `.zst`, `.bz2`), read in batches by Arrow.
+
+`text_header` says what the columns are; `TextHeader.open` reads some of them. Input is untrusted: memory is taken by
+blocks, and a line that is longer than any block is refused.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from rankdp.data.tables import Kind
+from rankdp.errors import InputError
+
+COMPRESSED = (".gz", ".zst", ".bz2")
+LONGEST_LINE = 1 << 26
+_ARROW_NAMES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+
+class Text(Protocol):
+    """Some columns of a text file."""
+
+    def batches(self, block: int) -> Iterator[Any]:
+        """Record batches, from blocks of so many bytes."""
+
+    def line(self, row: int) -> str:
+        """Where a row stands: the file and its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextHeader:
+    """The columns of a text file."""
+
+    path: str
+    names: list[str]
+    kinds: dict[str, Kind]
+    size: int
+    """Bytes to read at once are at least some times this."""
+    open: Callable[[Sequence[str], Sequence[str]], Text]
+    """Opens some columns as dictionaries of texts, where the format has them, and some as they are."""
+    separator: str = ","
+
+
+def bare_suffix(path: str) -> str:
+    """The ending that says the format, without that of the compression."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
+
+
+def codec(path: str) -> str | None:
+    """How a file is compressed, by its ending."""
+    return _ARROW_NAMES.get(Path(path).suffix.lower())
+
+
+def opened(path: str) -> IO[bytes]:
+    """A file's bytes, decompressed."""
+    if codec(path) is None:
+        return Path(path).open("rb")
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), codec(path)))
+
+
+def whole(path: str) -> bytes:
+    """All bytes of a file that is loaded at once, decompressed; what Arrow cannot decompress is refused."""
+    with opened(path) as file:
+        try:
+            return file.read()
+        except OSError as error:
+            raise broken(path, error) from None
+
+
+def broken(path: str, error: OSError) -> OSError | InputError:
+    """A failure to decompress as a sentence; a failure of the system stays what it is."""
+    if codec(path) is None or error.errno:
+        return error
+    return InputError(f"{path}: the file could not be decompressed as {codec(path)} (damaged or cut short?)")
+
+
+def not_utf8(path: str, line: int, raw: bytes) -> InputError:
+    """The refusal of a line that is not UTF-8, with what it would say in the usual other encoding."""
+    bad = next(at for at in range(len(raw)) if raw[at] > 127)
+    start = max(raw.rfind(b",", 0, bad) + 1, bad - 15)
+    guess = raw[start : bad + 15].split(b",")[0].strip().decode("cp1252", "replace")
+    return InputError(
+        f"{path}, line {line}: the text is not valid UTF-8; in Latin-1 (Windows-1252) it would say {guess!r}: if "
+        "that is right, save the file as UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)"
+    )

@@ -1,0 +1,333 @@
+"""Files as people have them: exports of survey tools, dumps of arenas, ballots of elections, compressed or not."""
+
+import bz2
+import gzip
+import json
+
+import pyarrow as pa
+import pytest
+
+from rankdp.data.ballots import Ballots
+from rankdp.data.columns import RANKED, WIDE, recognise
+from rankdp.data.comparisons import Comparisons
+from rankdp.data.files import open_rankings
+from rankdp.data.rankings import Rankings
+from rankdp.data.score_files import read_scores
+from rankdp.errors import InputError
+
+ORDERS = [("tea", "milk", "water"), ("water", "tea", "milk")]
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    content = text if isinstance(text, bytes) else text.encode()
+    packed = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": lambda raw: pa.compress(raw, "zstd", asbytes=True)}
+    path.write_bytes(packed.get(path.suffix, bytes)(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "voter,rank_1,rank_2,rank_3",
+        "voter,Choice 1,Choice 2,Choice 3",
+        "voter,1st,2nd,3rd",
+        "voter,1,2,3",
+        "voter,First choice,Second choice,Third choice",
+        "voter,1st preference,2nd preference,3rd preference",
+        "voter,Rank these [1st choice],Rank these [2nd choice],Rank these [3rd choice]",
+        "id,G01Q02[1],G01Q02[2],G01Q02[3]",
+        "Response ID,Drinks? [Rank 1],Drinks? [Rank 2],Drinks? [Rank 3]",
+    ],
+)
+def test_a_column_for_every_place(tmp_path, header):
+    rankings = Rankings.read(write(tmp_path, "poll.csv", f"{header}\nann,tea,milk,water\nbob,water,tea,milk\n"))
+    assert list(rankings) == ORDERS
+    assert list(rankings.voters) == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("header", "cells"),
+    [
+        ("rank of tea,rank of milk,rank of water", ("1,2,3", "2,3,1")),
+        ("Rank these [tea],Rank these [milk],Rank these [water]", ("1st choice,2nd choice,3rd choice", "2,3,first")),
+        ("rank_tea,rank_milk,rank_water", ("1.0,2.0,3.0", "2,3,1")),
+        ("tea_rank,milk_rank,water_rank", ("Rank 1,Rank 2,Rank 3", "#2,#3,#1")),
+    ],
+)
+def test_a_column_for_every_item(tmp_path, header, cells):
+    text = "voter," + header + "\n" + "".join(f"v{row},{cell}\n" for row, cell in enumerate(cells))
+    path = write(tmp_path, "poll.csv", text)
+    rankings = Rankings.read(path)
+    assert (list(rankings), rankings.items) == (ORDERS, ("tea", "milk", "water"))
+    ballots = Ballots.read(path)
+    assert sorted(ballots.items) == ["milk", "tea", "water"]
+    assert ballots.count == 2
+
+
+def test_qualtrics_names_its_items_in_the_second_line(tmp_path):
+    text = (
+        "StartDate,ResponseId,Q2_1,Q2_2,Q2_3\n"
+        'Start Date,Response ID,"Rank these, please - tea",Rank these - milk,Rank these - water\n'
+        '"{""ImportId"":""startDate""}","{""ImportId"":""_recordId""}","{""ImportId"":""QID2_1""}",'
+        '"{""ImportId"":""QID2_2""}","{""ImportId"":""QID2_3""}"\n'
+        "2026-01-01,R_1,1,2,3\n2026-01-02,R_2,2,3,1\n"
+    )
+    rankings = Rankings.read(write(tmp_path, "export.csv", text))
+    assert (list(rankings), list(rankings.voters)) == (ORDERS, ["R_1", "R_2"])
+    with pytest.raises(InputError, match=r"line 5: 'Q2 \[water\]' must be a rank such as 1, 2nd or blank, got 'best'"):
+        Rankings.read(write(tmp_path, "bad.csv", text.replace("2,3,1\n", "2,3,best\n")))
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        ("1,1,2", "line 2: 'tea' and 'milk' are tied at rank 1"),
+        ("1,,3", "line 2: rank 2 is missing but 'water' has rank 3"),
+        (",,", "line 2: no item is ranked"),
+        ("1,x,2", "line 2: 'rank of milk' must be a rank such as 1, 2nd or blank, got 'x'"),
+    ],
+)
+def test_bad_ranks(tmp_path, cells, sentence):
+    path = write(tmp_path, "poll.csv", f"rank of tea,rank of milk,rank of water\n{cells}\n1,2,3\n")
+    with pytest.raises(InputError, match=sentence):
+        Rankings.read(path)
+
+
+def test_ties_of_a_column_per_item(tmp_path):
+    path = write(tmp_path, "poll.csv", "rank of tea,rank of milk,rank of water\n2,1,1\n")
+    assert list(Rankings.read(path, ties="listed")) == [("milk", "water", "tea")]
+    assert Ballots.read(path).tied.tolist() == [[False, True, False]]
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "csv.zst", "csv.bz2", "tsv.gz"])
+def test_compressed_tables(tmp_path, ending):
+    mark = "\t" if ending.startswith("tsv") else ","
+    lines = [mark.join(("voter", "rank_1", "rank_2", "rank_3")), *(mark.join(("v", *order)) for order in ORDERS)]
+    path = write(tmp_path, f"poll.{ending}", "\n".join(lines).replace("\nv", "\nu", 1) + "\n")
+    rankings = Rankings.read(path)
+    assert list(rankings) == ORDERS
+    if not ending.startswith("tsv"):
+        rankings.write(tmp_path / f"out.{ending}")
+        assert list(Rankings.read(tmp_path / f"out.{ending}")) == ORDERS
+    broken = tmp_path / f"broken.{ending}"
+    broken.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError) as refusal:
+        Rankings.read(broken)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_line_of_a_mistake_in_a_compressed_file(tmp_path):
+    path = write(tmp_path, "poll.csv.gz", "rank_1,rank_2\na,b\na,a\n")
+    with pytest.raises(InputError, match=r"poll.csv.gz, line 3: 'a' is listed twice"):
+        Rankings.read(path)
+
+
+def test_latin_1_gets_a_hint(tmp_path):
+    path = write(tmp_path, "poll.csv", "rank_1,rank_2\nMüller,Schmidt\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"line 2: the text is not valid UTF-8; in Latin-1 .* 'Müller'"):
+        Rankings.read(path)
+    with pytest.raises(InputError, match=r"line 1: .* 'Größe'"):
+        Rankings.read(write(tmp_path, "head.csv", "Größe,rank_1\n1,a\n".encode("latin-1")))
+
+
+ARENA = [
+    {"model_a": "x", "model_b": "y", "winner": "model_a", "judge": "u1", "conversation": [{"role": "user", "n": 1}]},
+    {"model_a": "y", "model_b": "x", "winner": "tie", "judge": "u2", "conversation": [{"role": None, "n": "two"}]},
+    {"model_a": "y", "model_b": "z", "winner": "tie (bothbad)", "judge": "u2", "meta": {"deep": [[1], [2]]}},
+]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz", "json", "jsonl.zst"])
+def test_json_lines_of_votes_with_nested_extras(tmp_path, ending):
+    path = write(tmp_path, f"votes.{ending}", "".join(json.dumps(row) + "\n\n" for row in ARENA))
+    votes = Comparisons.read(path, items_from_data=True, voter_column="judge")
+    assert dict(zip(votes.items, votes.half_wins().tolist(), strict=True)) == {"x": 3, "y": 2, "z": 1}
+    assert votes.bound(1).count().half_wins.sum() == 4
+    assert "conversation" in votes.recognised
+
+
+def test_json_lines_of_rankings_and_scores(tmp_path):
+    rows = [{"voter": n, "rank_1": a, "rank_2": b, "rank_3": c} for n, (a, b, c) in enumerate(ORDERS)]
+    path = write(tmp_path, "poll.jsonl", "\n".join(json.dumps(row) for row in rows))
+    assert list(Rankings.read(path)) == ORDERS
+    scores = write(tmp_path, "scores.jsonl", '{"item": "a", "score": 1}\n{"item": "b", "score": 2.5}\n')
+    assert read_scores(scores).scores.tolist() == [1, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"left": "a", "right": "b", "winner": "left"}\n{"left": 1', "line 2: this is not a JSON object on one line"),
+        ('[{"left": "a"}]', "line 1: each line must be a JSON object; a JSON array becomes JSON Lines with: jq"),
+        (
+            '[\n{"left": "a"}]',
+            "line 1: this is not a JSON object on one line; a JSON array becomes JSON Lines with: jq",
+        ),
+        ('{"left": ["a"], "right": "b", "winner": "left"}\n', "the column 'left' must hold texts or numbers"),
+        ('{"a": 1}\n', "comparisons need the columns"),
+        ("\n\n", "there is no object with a key"),
+    ],
+)
+def test_bad_json_lines(tmp_path, text, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Comparisons.read(write(tmp_path, "votes.jsonl", text), items_from_data=True).count()
+
+
+def test_json_that_changes_its_kind_is_refused(tmp_path):
+    rows = ['{"left": "a", "right": "b", "winner": "left"}'] * 1001 + ['{"left": 5, "right": "b", "winner": "left"}']
+    path = write(tmp_path, "votes.jsonl", "\n".join(rows))
+    with pytest.raises(InputError, match="line 1002: 'left' must hold texts as in the lines before, got '5'"):
+        Comparisons.read(path, items=["a", "b"]).count()
+
+
+@pytest.mark.parametrize("engine", ["process", "duckdb"])
+def test_one_column_marks_the_winner(engine):
+    frame = pa.table(
+        {
+            "model_a": ["x", "y", "z", "x"],
+            "model_b": ["y", "z", "x", "z"],
+            "winner_model_a": [1, 0, 0, 0],
+            "winner_model_b": [0, 1, 0, 0],
+            "winner_tie": [0, 0, 1, None],
+        }
+    )
+    votes = Comparisons.from_frame(frame.slice(0, 3), items=["x", "y", "z"], engine=engine)
+    assert votes.half_wins().tolist() == [3, 0, 3]
+    with pytest.raises(InputError, match="winner_model_a and winner_model_b and winner_tie is blank"):
+        Comparisons.from_frame(frame, items=["x", "y", "z"], engine=engine).count()
+    both = frame.set_column(3, "winner_model_b", pa.array([1, 1, 0, 0]))
+    with pytest.raises(InputError, match="one of winner_model_a, winner_model_b, winner_tie must be 1"):
+        Comparisons.from_frame(both, items=["x", "y", "z"], engine=engine).count()
+
+
+@pytest.mark.parametrize("header", ["player1,player2,score", "Player 1,Player 2,result", "white,black,result"])
+@pytest.mark.parametrize("engine", ["process", "duckdb"])
+def test_players_and_scores(tmp_path, header, engine):
+    path = write(tmp_path, "games.csv", f"{header}\nann,bob,1\nbob,ann,0.5\ncid,ann,0-1\nbob,cid,1/2-1/2\n")
+    votes = Comparisons.read(path, items=["ann", "bob", "cid"], engine=engine)
+    assert votes.half_wins().tolist() == [5, 2, 1]
+
+
+def test_columns_mapped_by_hand(tmp_path):
+    path = write(tmp_path, "odd.csv", "Who,A,B,Who won,n\nann,x,y,left,2\n")
+    columns = {"voter": "Who", "left": "A", "right": "B", "winner": "Who won", "weight": "n"}
+    votes = Comparisons.read(path, items=["x", "y"], columns=columns)
+    assert votes.half_wins().tolist() == [4, 0]
+    assert votes.columns.voter == "Who"
+    poll = write(tmp_path, "poll.csv", "Who,Best,Next,Q9\nann,x,y,7\n")
+    assert list(Rankings.read(poll, columns={"voter": "Who", "rank_1": "Best", "rank_2": "Next"})) == [("x", "y")]
+    ranked = write(tmp_path, "ranked.csv", "Q9_1,Q9_2\n2,1\n")
+    assert list(Rankings.read(ranked, columns={"rank of x": "Q9_1", "rank of y": "Q9_2"})) == [("y", "x")]
+    with pytest.raises(InputError, match="columns calls 'Bast' rank_1, but the columns are Who, Best, Next, Q9"):
+        Rankings.read(poll, columns={"rank_1": "Bast"})
+
+
+def test_the_wrong_kind_of_table_points_to_the_right_verb(tmp_path):
+    poll = write(tmp_path, "poll.csv", "voter,rank_1,rank_2\nann,x,y\n")
+    with pytest.raises(InputError, match=r"these are rankings, not votes between two items: elect .* privatize"):
+        Comparisons.read(poll, items=["x", "y"])
+    votes = write(tmp_path, "votes.csv", "left,right,winner\nx,y,left\n")
+    with pytest.raises(InputError, match="these are votes between two items, not rankings: rank makes a leaderboard"):
+        Rankings.read(votes)
+
+
+BLT = """4 1  # an election
+-2
+3 1 3 4 0
+2 4 1=2 0
+1 2 0
+5 - 3 0
+0
+"Ann" "Bob"
+"Cid the
+Third" "Dan"
+"Title"
+""".replace("Cid the\nThird", "Cid")
+
+
+def test_blt(tmp_path):
+    path = write(tmp_path, "election.blt", BLT)
+    ballots = Ballots.read(path)
+    assert ballots.items == ("Ann", "Cid", "Dan")
+    assert ballots.count == 10
+    assert dict(zip(ballots.items, (ballots.first_preferences() // 720_720).tolist(), strict=True)) == {
+        "Ann": 3,
+        "Cid": 5,
+        "Dan": 2,
+    }
+    assert any("'Bob' has withdrawn" in note for note in ballots.notes)
+    assert any("1 ballots that rank nobody" in note for note in ballots.notes)
+    with open_rankings(path) as reader:
+        assert (reader.format, reader.rows) == ("blt", 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "the file is empty"),
+        ("2", "the file ends where the number of seats"),
+        ("2 1\n1 1 2", "the file ends where the 0 that ends a ballot"),
+        ("2 1\n1 3 0\n0\n", "line 2: a candidate must be a number from 1 to 2, got '3'"),
+        ("2 1\n1 1 1 0\n0\n", "line 2: a candidate is listed twice"),
+        ('2 1\n1 1 0\n0\n"a"\n', "the file ends where the name of candidate 2"),
+        ('2 1\n1 1 0\n0\n"a" "a"\n', "two candidates have one name"),
+        ("2 1\nx 1 0\n0\n", "line 2: a ballot must begin with how often it was cast, got 'x'"),
+        ("99999999999 1\n", "line 1: the number of candidates must be a whole number from 1 to 10,000"),
+        ('2 1\n0\n"a" "b"\n', "there is no ballot that ranks somebody"),
+    ],
+)
+def test_bad_blt(tmp_path, text, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Rankings.read(write(tmp_path, "x.blt", text))
+
+
+CVR = """Cast Vote Record,Precinct,DEM Mayor Choice 1 of 3 Citywide (01),DEM Mayor Choice 2 of 3 Citywide (01),DEM Mayor Choice 3 of 3 Citywide (01)
+1,P1,Ann,undervote,Bob
+2,P1,undervote,Cid,Cid
+3,P2,Ann,overvote,Bob
+4,P2,undervote,undervote,undervote
+5,P2,,Bob,Ann
+"""  # noqa: E501
+
+
+def test_cast_vote_records(tmp_path):
+    ballots = Ballots.read(write(tmp_path, "cvr.csv", CVR))
+    cast = {
+        tuple(ballots.items[item] for item in order if item >= 0): int(many)
+        for order, many in zip(ballots.orders, ballots.weights, strict=True)
+    }
+    assert cast == {("Ann", "Bob"): 1, ("Cid",): 1, ("Ann",): 1, ("Bob", "Ann"): 1}
+    assert "an overvote ends the ballot" in ballots.notes[0]
+    text = "Precinct,1st Choice Mayor M,2nd Choice Mayor M,Count\nP1,Ann,Bob,3\nP2,Bob,undervote,2\n"
+    assert Ballots.read(write(tmp_path, "minneapolis.csv", text)).count == 5
+
+
+def test_several_contests_are_refused(tmp_path):
+    text = "Mayor Choice 1 of 2,Mayor Choice 2 of 2,Judge Choice 1 of 2,Judge Choice 2 of 2\na,b,c,d\n"
+    with pytest.raises(InputError, match=r"several contests \(Mayor Choice 1 of 2; Judge Choice 1 of 2\)"):
+        Ballots.read(write(tmp_path, "cvr.csv", text))
+
+
+def test_the_whole_of_preflib(tmp_path):
+    head = "# NUMBER ALTERNATIVES: 2\n# NUMBER VOTERS: 3\n# NUMBER UNIQUE ORDERS: {}\n"
+    names = "# ALTERNATIVE NAME 1: a\x0bb\x85\n# ALTERNATIVE NAME 2: c\n"
+    for unique in (1, 2):
+        path = write(tmp_path, f"x{unique}.soi", head.format(unique) + names + "3: 1,2\n0: 2\n")
+        with open_rankings(path) as reader:
+            assert reader.rows == 3
+            assert len(reader.notes) == 2
+            assert "leaves 'a b'" in reader.notes[0]
+            assert "(counted 0 times) are skipped, 1 of them" in reader.notes[1]
+        assert len(Ballots.read(path).notes) == 2
+    assert len(Rankings.read(write(tmp_path, "y.soi.gz", path.read_bytes()))) == 3
+
+
+def test_the_patterns_recognise_their_own_examples():
+    for example in WIDE:
+        names = [name.split(" (")[0].split(" or ")[0].strip() for name in example.replace("…", "").split(",")][:2]
+        names = [name.partition(" (")[0] for name in names if name]
+        if len(names) == 2 and "Citywide" not in example:
+            assert recognise(names, "x").layout == "wide", names
+    for example in RANKED:
+        assert recognise(example.replace("…", "").split(", ")[:2], "x").layout == "ranked"
