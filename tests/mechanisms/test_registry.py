@@ -143,7 +143,8 @@ def test_items(name, items):
     mechanism(name, 2, 1)  # what was built before must not excuse what is asked now
     with pytest.raises(InputError) as refusal:
         mechanism(name, items, 1)
-    assert str(refusal.value) == f"items must be an integer of at least 2, got {items!r}"
+    told = "nothing" if items is None else repr(items)
+    assert str(refusal.value) == f"items must be an integer of at least 2, got {told}"
 
 
 def test_items_may_be_a_numpy_integer():
