@@ -109,6 +109,16 @@ def test_make_commands_in_the_documents_exist(document):
         assert {"demo", "test"} <= named
 
 
+def test_the_architecture_names_what_exists():
+    text = read("docs/architecture.md")
+    dotted = {
+        name.replace(".", "/") for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", text) if name != "pyproject.toml"
+    }
+    for name in dotted | set(re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", text)):
+        path = ROOT / "src" / "rankdp" / name
+        assert any(place.exists() for place in (path, path.with_suffix(".py"), path.parent.with_suffix(".py"))), name
+
+
 def test_no_file_names_a_registry_or_a_machine():
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True
