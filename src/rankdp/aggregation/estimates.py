@@ -97,7 +97,7 @@ class Aggregate:
     @property
     def mechanisms(self) -> tuple[RankingMechanism, ...]:
         """What the rankings went through, one for each length and epsilon."""
-        return tuple(tally.mechanism for tally in self._tallies.groups)
+        return tuple(dict.fromkeys(tally.made_by for tally in self._tallies.groups))
 
     @cached_property
     def item_voters(self) -> Longs:

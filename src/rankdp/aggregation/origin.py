@@ -27,7 +27,7 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Provenance, Release
 from rankdp.types import Longs
 
-_MOST_GROUPS = 1000
+_MOST_GROUPS = 10_000
 _OWN = "each voter's own"
 
 
@@ -191,9 +191,9 @@ def groups_of(
 
 
 def check_groups(count: int) -> None:
-    """Refuse so many lengths, epsilons and offsets that undoing the noise of each would take too long."""
+    """Refuse so many lengths and epsilons that undoing the noise of each would take too long."""
     if count > _MOST_GROUPS:
         raise Unsupported(
-            f"voters must share at most {_MOST_GROUPS:,} different lengths, epsilons and offsets, got more: "
+            f"voters must share at most {_MOST_GROUPS:,} different lengths and epsilons, got more: "
             "let them choose from a few"
         )

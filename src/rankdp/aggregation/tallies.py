@@ -26,10 +26,13 @@ Kind = tuple[int, Fraction, int, int | None]
 
 
 class Tally:
-    """The voters of one mechanism, which knows their length and epsilon; those who are alike differ in the offset."""
+    """The voters of one mechanism, which knows their length and epsilon; those who are alike differ in the offset.
 
-    def __init__(self, mechanism: RankingMechanism, kind: Kind) -> None:
-        self.mechanism, self.alike = mechanism, kind[:3]
+    ``mechanism`` is what made their rankings given their offset, and ``made_by`` whatever the offset.
+    """
+
+    def __init__(self, mechanism: RankingMechanism, made_by: RankingMechanism, kind: Kind) -> None:
+        self.mechanism, self.made_by, self.alike = mechanism, made_by, kind[:3]
         self.voters = 0
         self.landed: Longs = np.zeros((0, mechanism.items), dtype=np.int64)
         """Item x position: how many voters have it there."""
@@ -59,14 +62,17 @@ class Tallies:
         self.single = 0
         """How many list only one item."""
         groups: dict[Kind, Tally] = {}
+        seen: set[tuple[int, Fraction, int]] = set()
         names: tuple[str, ...] = ()
         for batch, codes in batches():
             names = batch.items
             for kind, orders in self._split(batch, codes):
                 if kind not in groups:
-                    check_groups(len(groups) + 1)
+                    seen.add(kind[:3])
+                    check_groups(len(seen))
                     length, epsilon, code, offset = kind
-                    groups[kind] = Tally(origins[code].part(length, epsilon, offset), kind)
+                    origin = origins[code]
+                    groups[kind] = Tally(origin.part(length, epsilon, offset), origin.choose(length, epsilon), kind)
                 groups[kind].add(orders, len(names))
         order = list(range(len(names))) if sort is None else list(sort(names))
         self.items = tuple(names[item] for item in order)

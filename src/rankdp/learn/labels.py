@@ -113,7 +113,7 @@ def labels_of(
         known = [_as_it_stands(length) for length, *_ in kinds]
     else:
         kinds, groups = groups_of(table, origin.epsilon)
-        check_groups(len(kinds))
+        check_groups(len({kind[:3] for kind in kinds}))
         known = _undone_groups(kinds, np.bincount(groups, minlength=len(kinds)), origin, users, pairs)
     lengths = np.array([length for length, *_ in kinds])
     width = int(lengths.max())
