@@ -394,7 +394,6 @@ def test_required_voters_follow_their_formula():
     assert required_voters(5, 1, 0.05) < required_voters(5, 1, 0.05, "kendall") / 6  # ulam's best
     assert required_voters(5, 1, 0.05, every=True) > required_voters(5, 1, 0.05)
     assert required_voters(5, 1, 0.025) == pytest.approx(4 * required_voters(5, 1, 0.05), rel=1e-3)
-    assert required_voters(7, 1, 0.1, "kendall", bias=0.02) < required_voters(7, 1, 0.1, "kendall")
 
 
 def test_required_voters_are_enough(request):
@@ -422,5 +421,3 @@ def test_required_voters_refuse(arguments, sentence):
     with pytest.raises(InputError) as refusal:
         required_voters(*arguments)
     assert sentence in str(refusal.value)
-    with pytest.raises(InputError, match="half_width must be above the bias that is left"):
-        required_voters(7, 1, 0.01, "kendall", bias=0.02)

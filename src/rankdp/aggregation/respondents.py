@@ -15,7 +15,7 @@ import math
 from statistics import NormalDist
 
 from rankdp.checks import share
-from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
@@ -58,7 +58,6 @@ def required_voters(
     level: float = 0.95,
     *,
     every: bool = False,
-    bias: float = 0.0,
 ) -> int:
     """The respondents that make the interval of every win rate as short as asked, in the worst case.
 
@@ -76,21 +75,15 @@ def required_voters(
         The confidence of each interval.
     every
         Whether the confidence is that of all intervals together.
-    bias
-        The bias that a win rate may have; it is taken off the half width.
     """
     share("half_width", half_width)
     z = quantile(level)
     built = build(mechanism, items, positive(epsilon), objective="aggregate")
     assert isinstance(built, RankingMechanism)
-    estimator = pair_estimator(built, bias)
-    if estimator.bias >= half_width:
-        raise InputError(
-            Setting("half_width"), f" must be above the bias that is left, {estimator.bias:g}, got {half_width!r}"
-        )
+    estimator = pair_estimator(built)
     if every:
         z = quantile(1 - (1 - level) / math.comb(built.items, 2))
-    return math.ceil(z**2 * (estimator.largest_variance + 0.25) / (half_width - estimator.bias) ** 2)
+    return math.ceil(z**2 * (estimator.largest_variance + 0.25) / half_width**2)
 
 
 def compare_report(items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False) -> Report:

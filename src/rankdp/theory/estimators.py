@@ -5,15 +5,14 @@ law P. So the mean of a function h of synthetic positions is linear in the origi
 
     sum over b of P[(a1, a2), b] h(b) = 1 if a1 < a2, else 0        (pairs)
     sum over b of M[a, b] h(b) = a + 1                              (ranks)
-    sum over b of M[a, b] h(b, p) = 1 if a = p, else 0              (shares)
 
 (where a mechanism releases public offsets, b is a cell: an offset and a tier)
 
-averages over voters to the true win rate, mean rank or share. As h(b1, b2) + h(b2, b1) = 1, pairs need only the
+averages over voters to the true win rate or mean rank. As h(b1, b2) + h(b2, b1) = 1, pairs need only the
 operator on functions that change sign, m(m-1)/2 wide. Every pair of positions is hit by one pair, so the mean variance
 over original pairs is the mean of (h - 1/2)^2, less 1/4, and the h of least norm has the least mean variance.
 
-Where the operator is too close to singular for floating point, or where the caller allows some bias, h is the one to
+Where the operator is too close to singular for floating point, h is the one to
 
     minimise ``||A h - target||^2 + ridge ||h||^2``    with the largest ridge that keeps every bias within the limit.
 
@@ -30,7 +29,6 @@ from typing import Protocol
 
 import numpy as np
 
-from rankdp.checks import number
 from rankdp.errors import Unsupported
 from rankdp.theory.pair_laws import Moments, PairLaw, mirrored, pairs
 from rankdp.theory.quadrature import boundary
@@ -53,6 +51,10 @@ class PublicLaw(Protocol):
     @property
     def name(self) -> str:
         """For messages."""
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether a row is released with a public offset."""
 
     @property
     def position_law_up_to(self) -> int | None:
@@ -87,7 +89,7 @@ class Estimator:
     values: Floats
     """h, by synthetic position(s); by cell where the mechanism has offsets."""
     variances: Floats
-    """The variance of one voter's h, by original position (ranks, shares) or pair of them (a list, a1 < a2)."""
+    """The variance of one voter's h, by original position (ranks) or pair of them (a list, a1 < a2)."""
     bias: float
     """The largest bias over all original positions; rounding apart, 0 where the linear system could be solved."""
     condition: float
@@ -105,12 +107,9 @@ class Estimator:
 
 
 @lru_cache(maxsize=256)
-def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
-    """h(b1, b2) for "the first is preferred to the second", as an m x m table (1/2 on the diagonal).
-
-    ``bias`` is the largest bias that is allowed, in exchange for variance; a closed form has none.
-    """
-    m, bias = mechanism.items, number("bias", bias, 0, 0.5)
+def pair_estimator(mechanism: PublicLaw) -> Estimator:
+    """h(b1, b2) for "the first is preferred to the second", as an m x m table (1/2 on the diagonal)."""
+    m = mechanism.items
     if m > _PAIRS_UP_TO:
         raise Unsupported(f"win rates are estimated for up to {_PAIRS_UP_TO} items, got {m}")
     first, second = pairs(m)
@@ -121,7 +120,7 @@ def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     law = mechanism.pair_law()
     signed = law.signed()
     basis = symmetric_basis(signed, mirrored(m), 1)
-    score, bias, condition = _solve(signed, np.full(len(first), 0.5), bias, mechanism, basis)
+    score, bias, condition = _solve(signed, np.full(len(first), 0.5), mechanism, basis)
     values = np.full((m, m), 0.5)
     values[first, second] += score
     values[second, first] -= score
@@ -129,9 +128,9 @@ def pair_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
 
 
 @lru_cache(maxsize=256)
-def rank_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
-    """h(b) for the rank, 1 for the best; ``bias`` is a share of the ranks' range m - 1."""
-    m, bias = mechanism.items, number("bias", bias, 0, 0.5)
+def rank_estimator(mechanism: PublicLaw) -> Estimator:
+    """h(b) for the rank, 1 for the best."""
+    m = mechanism.items
     with np.errstate(all="ignore"):
         closed = mechanism.unbiased_ranks()
     if closed is not None:
@@ -140,19 +139,12 @@ def rank_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
     size = np.sqrt(m * law.mean(axis=0))
     basis = symmetric_basis((law / size**2) @ law.T, np.arange(m)[::-1], -1)
     target = (np.arange(m) - middle) / (m - 1)
-    share, bias, condition = _solve(law / size, target, bias, mechanism, basis, most=_MOST_RANK_BIAS / (m - 1))
+    least = _MOST_RANK_BIAS / (m - 1)
+    share, bias, condition = _solve(
+        law / size, target, mechanism, basis, cells=mechanism.has_offsets, most=least if mechanism.has_offsets else 0.0
+    )
     score = share / size * (m - 1)
     return Estimator(1 + middle + score, _variances(law, score, law @ score), bias * (m - 1), condition)
-
-
-@lru_cache(maxsize=64)
-def share_estimator(mechanism: PublicLaw, bias: float = 0.0) -> Estimator:
-    """h(b, p) for "stands at position p", one column each: the inverse of the position matrix, if it has one."""
-    law, bias = _cell_law(mechanism), number("bias", bias, 0, 0.5)
-    whole, size = np.eye(mechanism.items), np.sqrt(mechanism.items * law.mean(axis=0))
-    share, least, condition = _solve(law / size, whole, bias, mechanism, whole, exact=bias == 0)
-    values = share / size[:, None]
-    return Estimator(values, _variances(law, values, law @ values), least, condition)
 
 
 def _cell_law(mechanism: PublicLaw) -> Floats:
@@ -195,38 +187,27 @@ def symmetric_basis(matrix: Floats, mirror: Longs, sign: int) -> Floats:
 
 
 def _solve(
-    matrix: Floats,
-    target: Floats,
-    bias: float,
-    mechanism: PublicLaw,
-    basis: Floats,
-    *,
-    exact: bool = False,
-    most: float = 0.0,
+    matrix: Floats, target: Floats, mechanism: PublicLaw, basis: Floats, *, cells: bool = False, most: float = 0.0
 ) -> tuple[Floats, float, float]:
     """The smallest solution whose every bias is within the limit, its largest bias, and the condition.
 
-    ``basis`` spans what the target may be. Where no bias below 1e-8 of the target is possible, ``most`` is allowed.
+    ``basis`` spans what the target may be and, unless the columns are ``cells``, what the solution may be. Where no
+    bias below 1e-8 of the target is possible, ``most`` is allowed.
     """
-    left, sizes, right = np.linalg.svd(basis.T @ matrix, full_matrices=False)
+    within = np.eye(matrix.shape[1]) if cells else basis
+    left, sizes, right = np.linalg.svd(basis.T @ matrix @ within, full_matrices=False)
     condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0 and len(sizes) == basis.shape[1] else math.inf
-    if exact and condition > _EXACT_CONDITION:
-        raise Unsupported(
-            f"shares of positions cannot be told from {mechanism.name} rankings of {mechanism.items} items at epsilon "
-            f"{float(mechanism.epsilon):g}: the condition number of their law is {condition:.0e}, above "
-            f"{_EXACT_CONDITION:.0e}; allow some bias, or use mean ranks"
-        )
     parts = left.T @ (basis.T @ target)
 
     def ridged(ridge: float) -> Floats:
-        return np.asarray(right.T @ (parts.T * (sizes / (sizes**2 + ridge))).T)
+        return np.asarray(within @ (right.T @ (parts.T * (sizes / (sizes**2 + ridge))).T))
 
     def worst(ridge: float) -> float:
         return float(np.abs(matrix @ ridged(ridge) - target).max())
 
     ridge = 0.0
-    if bias > 0 or condition > _EXACT_CONDITION:
-        scale, limit = float(sizes[0]) ** 2, max(bias, _NO_BIAS * float(np.abs(target).max()))
+    if condition > _EXACT_CONDITION:
+        scale, limit = float(sizes[0]) ** 2, _NO_BIAS * float(np.abs(target).max())
         ridges = scale * _RIDGES if scale >= _SMALLEST_SCALE else np.empty(0)
         found = [worst(low) for low in ridges]  # below, rounding errors outweigh what a smaller ridge gains
         least = min(found, default=math.inf)
