@@ -1,7 +1,9 @@
 """Leaderboards as files: what each format holds, that the guarantee stands in all of them, and all or nothing."""
 
+import base64
 import csv
 import errno
+import hashlib
 import io
 import json
 import math
@@ -102,13 +104,25 @@ def test_json_schema(release):
     assert all(row["low"] <= row["score"] <= row["high"] for row in others)
 
 
-def test_html_loads_nothing_and_runs_nothing(release):
+def test_html_loads_nothing_and_runs_only_its_own_script(release):
     text = board_report(release, "Best <b>& brightest</b>").html()
     page = Page(text)
-    assert not re.search(r"https?:|//|url\(|@import", text)
-    assert not {"script", "link", "img", "iframe", "object", "b"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
+    assert not re.search(r"https?:|url\(|@import", text)
+    assert not {"link", "img", "iframe", "object", "b"} & set(page.tags)
+    assert page.tags.count("script") == 1
+    ((_, policy),) = [(name, value) for name, value in page.attributes if name == "content" and "-src" in value]
+    script = text.partition('<script type="module">')[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "src"]
     assert "Best <b>& brightest</b>" in page.words
+
+
+def test_html_holds_the_csv_and_the_json(release):
+    report = board_report(release)
+    links = [value for name, value in Page(report.html()).attributes if name == "href"]
+    saved = [base64.b64decode(link.partition("base64,")[2]).decode() for link in links]
+    assert saved == [report.csv(), report.json()]
 
 
 def test_html_shows_every_item_as_it_is_called(release):
@@ -122,8 +136,9 @@ def test_html_shows_every_item_as_it_is_called(release):
 
 def test_html_has_a_plot_with_a_dot_for_each_item(release):
     page = Page(board_report(release, "Board").html())
-    assert page.tags.count("svg") == 1
+    assert page.tags.count("svg") == 2  # who was compared with whom is public: with a map of win rates
     assert page.tags.count("circle") == len(NASTY)
+    assert page.tags.count("rect") == len(NASTY) * (len(NASTY) - 1)
     numbers = [value for name, value in page.attributes if name in ("x1", "x2", "cx")]
     assert all(math.isfinite(float(number)) for number in numbers)
 
@@ -157,7 +172,8 @@ def test_the_guarantee_stands_with_every_format(release, rehearsal, ending, rehe
     words = "REHEARSAL, NOT PRIVATE" if rehearsed else "Protects one comparison's outcome"
     assert words in shown
     if ending == ".html":
-        assert (shown.index(words) < shown.index("<table>")) == rehearsed  # a rehearsal is called one at the top
+        assert shown.index(words) < shown.index("<table>")
+        assert ("<div class=warning><p>REHEARSAL" in shown) == rehearsed
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -246,7 +246,7 @@ def test_nothing_but_the_copy_crosses(chromium, database):
             assert [post[:2] + post[3:] for post in posts] == [
                 ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))]
             ]
-            static = {f"{server}/static/{name}" for name in ("style.css", "icon.svg", *MODULES)}
+            static = {f"{server}/static/{name}" for name in ("page/style.css", "icon.svg", *MODULES)}
             assert {request[1] for request in crossed if request[0] == "GET"} <= static | {address}
             for _, url, headers, _ in crossed:
                 assert token not in url

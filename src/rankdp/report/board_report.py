@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import asdict
 from os import PathLike
 
+from rankdp.privacy.guarantee import OUTCOME
 from rankdp.privacy.release import Release
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.report.document import Report, Table
-from rankdp.report.plots import Intervals
+from rankdp.report.plots import Intervals, win_rate_map
 
 
 def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> Report:
@@ -36,9 +38,10 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
             **({"effects": [asdict(effect) for effect in board.effects]} if board.effects else {}),
         },
         tables=[_table(board), *([_effects(board)] if board.effects else [])],
+        words=_meaning(board),
         warnings=board.warnings,
         figure=lambda: plot.figure(title),
-        drawing=plot.svg(),
+        drawing=plot.svg() + (win_rate_map(board.items, board.scores.tolist()) if _public_design(release) else ""),
         release=release,
     )
 
@@ -57,23 +60,45 @@ def write_board(release: Release[Leaderboard], path: str | PathLike[str], title:
 
 
 def _table(board: Leaderboard) -> Table:
-    heads = ["", "item", board.score_name, f"{board.level:.0%} interval", "rank", "rank interval"]
+    heads = ["rank", "item", board.score_name, f"{board.level:.0%} interval", "rank interval"]
     if board.top is not None:
         heads.append(f"in the top {board.top}")
-    rows = []
-    for place, record in enumerate(board.rows(), 1):
+    rows, sharing = [], Counter(board.ranks.tolist())
+    for record in board.rows():
         row = [
-            str(place),
+            f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
             record["item"],
             _number(record[board.score_name]),
             f"{_number(record['low'])} … {_number(record['high'])}",
-            str(record["rank"]),
-            f"{record['rank_low']} – {record['rank_high']}",
+            _span(record["rank_low"], record["rank_high"]),
         ]
         if board.top is not None:
             row.append(f"{'yes' if record['in_top'] else 'no'} ({record['top_probability']:.0%})")
         rows.append(row)
     return Table(heads, rows, texts=2)
+
+
+def _public_design(release: Release[Leaderboard]) -> bool:
+    promised = release.guarantee  # a rehearsal has none
+    return release.value.score_name == "score" and promised is not None and promised.protects == OUTCOME
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} – {high}"
+
+
+def _meaning(board: Leaderboard) -> list[str]:
+    """What a score and what an interval says, a line each."""
+    scores = {
+        "score": "A score is a log-strength: an item with 1 more than another wins 73% of their comparisons.",
+        "elo": "A score is on the chess players' scale: 400 more than another wins 91% of their comparisons.",
+    }
+    counted = f"A score is the item's {board.score_name}, with noise."
+    return [
+        scores.get(board.score_name, counted),
+        f"An interval holds the true score in {board.level:.0%} of such releases. Items that cannot be told apart "
+        "share a rank (=); the rank interval says which ranks an item may have.",
+    ]
 
 
 def _effects(board: Leaderboard) -> Table:

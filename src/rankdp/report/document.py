@@ -1,17 +1,20 @@
 """One report behind every command: records for CSV, facts for JSON, a page for HTML, a figure for pictures.
 
 A result is described once, as a `Report`, and written in the format that a file's ending says. What is promised stands
-with it in every format: in the JSON, at the foot of the page, below the picture, and beside a CSV in PATH.release.json.
+with it in every format: in the JSON, in a box of the page, below the picture, and beside a CSV in PATH.release.json.
 A rehearsal is called one in all of them.
 
-A page is self-contained HTML that loads nothing. A spreadsheet runs text cells that begin like a formula. In a CSV such
+A page is self-contained HTML that loads nothing, with the stylesheet that all pages share; its tables can be sorted
+and filtered, and CSV and JSON be saved from it. A spreadsheet runs text cells that begin like a formula. In a CSV such
 a cell gets an apostrophe in front, and so does one that begins with an apostrophe, so that taking one away gives the
 text back. Numbers stay numbers.
 """
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import html
 import io
 import json
@@ -21,6 +24,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankdp.data.atomic import NewFile, known_ending
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from rankdp.privacy.release import Release
 
 PICTURES = (".png", ".svg", ".pdf")
+PAGE_FILES = Path(__file__).parent / "page"
+"""The stylesheet of all pages, and what sorts and filters tables."""
 FORMATS = (".csv", ".json", ".html", *PICTURES)
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
@@ -69,7 +75,7 @@ class Table:
         body = "\n".join(line("td", row) for row in self.rows)
         caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
         table = f"<table>{caption}<thead>{line('th', self.heads)}</thead><tbody>\n{body}\n</tbody></table>"
-        return f"<div class=wide>{table}</div>"
+        return _scrolling(table, self.title or "Table")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +99,7 @@ class Report:
     warnings
         Paragraphs that must not be missed.
     footer
-        Paragraphs at the foot of a page, before what is promised.
+        Paragraphs at the foot of a page.
     figure
         Draws the picture; None where there is nothing to draw.
     drawing
@@ -172,15 +178,38 @@ class Report:
 
     def html(self) -> str:
         """A page of its own that loads nothing."""
-        warnings = [*([self.release.explain()] if self.release and self.release.rehearsal else []), *self.warnings]
         return page(
             self.title,
             *(paragraph(words) for words in self.words),
-            *(paragraph(words, "warning") for words in warnings),
-            f"<div class=wide>{self.drawing or self._drawn()}</div>",
+            *(paragraph(words, "warning") for words in self.warnings),
+            self._promised(),
+            _scrolling(self.drawing, f"Picture: {self.title}") if self.drawing else self._drawn(),
             *(table.html() for table in self.tables),
-            footer=[*self.footer, *self._promises()],
+            self._downloads(),
+            footer=self.footer,
         )
+
+    def _promised(self) -> str:
+        """What is promised, in a box; that of a rehearsal is a warning."""
+        if self.release is None:
+            return ""
+        origin, words = self.release.provenance, paragraph(self.release.explain())
+        made = paragraph(f"rankdp {origin.version}, {origin.mechanism}, {origin.when}", "small")
+        if self.release.rehearsal:
+            return f"<div class=warning>{words}{made}</div>"
+        return f"<section class=promise><h2>What is promised</h2>{words}{made}</section>"
+
+    def _downloads(self) -> str:
+        """The records and the facts inside the page, to be saved from it."""
+        if not self.records:
+            return ""
+        name = "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split()) or "report"
+        links = []
+        for ending, kind, text in (("csv", "text/csv", self.csv()), ("json", "application/json", self.json())):
+            coded = base64.b64encode(text.encode()).decode()
+            address = f"data:{kind};charset=utf-8;base64,{coded}"
+            links.append(f'<a download="{name}.{ending}" href="{address}">{ending.upper()}</a>')
+        return f"<p>Download: {' · '.join(links)}</p>"
 
     def picture(self, kind: str = "png") -> bytes:
         """The figure with the words and what is promised below it.
@@ -203,23 +232,26 @@ class Report:
             drawn = picture(self.figure(), "svg").decode()
         except Unsupported as refusal:
             return paragraph(f"No picture: {refusal}.")
-        return drawn[drawn.index("<svg") :]
-
-    def _promises(self) -> list[str]:
-        if self.release is None:
-            return []
-        origin = self.release.provenance
-        return [
-            ("" if self.release.rehearsal else "What is promised: ") + self.release.explain(),
-            f"rankdp {origin.version}, {origin.mechanism}, {origin.when}",
-        ]
+        return _scrolling(f"<div class=drawn>{drawn[drawn.index('<svg') :]}</div>", f"Picture: {self.title}")
 
 
 def page(title: str, *sections: str, footer: Iterable[str] = ()) -> str:
     """A page of finished HTML sections; ``title`` and the paragraphs of the footer are plain text."""
-    last = "".join(f"<p>{html.escape(words)}</p>" for words in footer)
-    body = "\n".join(sections)
-    return _PAGE.format(title=html.escape(title), body=body, footer=f"<footer>{last}</footer>" if last else "")
+    last = "".join(f"<p class=small>{html.escape(words)}</p>" for words in footer)
+    style, script = ((PAGE_FILES / name).read_text("utf-8") for name in ("style.css", "tables.js"))
+    return _PAGE.format(
+        title=html.escape(title),
+        style=style,
+        body="\n".join(section for section in sections if section),
+        footer=f"<footer>{last}</footer>" if last else "",
+        script=script,
+        hash=base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
+    )
+
+
+def _scrolling(content: str, label: str) -> str:
+    """Something that may be wider than a phone, which then scrolls by itself, by keys too."""
+    return f'<div class=wide role=region tabindex=0 aria-label="{html.escape(label, quote=True)}">{content}</div>'
 
 
 def paragraph(words: str, kind: str = "") -> str:
@@ -264,25 +296,18 @@ def plain(value: Any) -> Any:
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{hash}'">
 <title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; }}
-table {{ border-collapse: collapse; width: 100%; margin: 1.5rem 0; }}
-th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e3e6ea; }}
-th {{ border-bottom: 2px solid #1b1f24; }}
-caption {{ text-align: left; font-weight: bold; padding: .3rem .6rem; }}
-th, td {{ white-space: nowrap; }}
-th.text, td.text {{ text-align: left; white-space: normal; overflow-wrap: break-word; }}
-.wide {{ overflow-x: auto; }} .wide svg {{ min-width: 32rem; }}
-svg {{ width: 100%; height: auto; }} img {{ max-width: 100%; }}
-.grid {{ stroke: #e3e6ea; }} .bar {{ stroke: #56B4E9; stroke-width: 5; }} circle {{ fill: #0072B2; }}
-.other {{ fill: none; stroke: #D55E00; stroke-width: 1.5; }}
-.name {{ text-anchor: end; font-size: 13px; }} .tick {{ text-anchor: middle; font-size: 12px; fill: #57606a; }}
-.warning {{ background: #fff8e1; padding: .5rem .8rem; border-left: 4px solid #E69F00; }}
-footer {{ color: #57606a; border-top: 1px solid #e3e6ea; padding-top: 1rem; }}
-</style></head><body>
+{style}
+</style></head><body><main class=report>
 <h1>{title}</h1>
 {body}
 {footer}
+</main>
+<script type="module">
+{script}
+</script>
 </body></html>
 """

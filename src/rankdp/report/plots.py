@@ -151,24 +151,55 @@ class Intervals:
         def x(value: float) -> float:
             return _LEFT + _WIDTH * (min(max(value, least), most) - least) / span
 
-        bottom = _STEP * shown + 12
-        parts = []
+        top, bottom = 44, _STEP * shown + 56
+        label = html.escape(self._axis, quote=True)
+        words = label if self.others is None else f"{label}; filled: {self.legend[0]}, hollow: {self.legend[1]}"
+        parts = [f"<text x='{_LEFT + _WIDTH / 2}' y='14' class='tick'>{words}</text>"]
         for tick in _ticks(least, most):
-            parts.append(f"<line x1='{x(tick):.1f}' x2='{x(tick):.1f}' y1='8' y2='{bottom}' class='grid'/>")
-            parts.append(f"<text x='{x(tick):.1f}' y='{bottom + 16}' class='tick'>{tick:,.10g}</text>")
+            parts.append(f"<line x1='{x(tick):.1f}' x2='{x(tick):.1f}' y1='{top}' y2='{bottom}' class='grid'/>")
+            number = f"class='tick'>{tick:,.10g}</text>"
+            parts += [f"<text x='{x(tick):.1f}' y='{y}' {number}" for y in (top - 8, bottom + 16)]
         for row in range(shown):
-            y, name = _STEP * row + 20, html.escape(_cut(self.names[row]))
-            left, right = x(self.low[row]), x(self.high[row])
-            parts.append(f"<text x='{_LEFT - 12}' y='{y + 4}' class='name'>{name}</text>")
+            y, full = top + _STEP * row + 12, html.escape(self.names[row])
+            name, left, right = html.escape(_cut(self.names[row])), x(self.low[row]), x(self.high[row])
+            parts.append(f"<text x='{_LEFT - 12}' y='{y + 4}' class='name'>{name}<title>{full}</title></text>")
             parts.append(f"<line x1='{left:.1f}' x2='{right:.1f}' y1='{y}' y2='{y}' class='bar'/>")
             if self.others is not None:
                 parts.append(f"<circle cx='{x(self.others[row]):.1f}' cy='{y}' r='4' class='other'/>")
             parts.append(f"<circle cx='{x(self.values[row]):.1f}' cy='{y}' r='4'/>")
-        label = html.escape(self._axis, quote=True)
-        words = label if self.others is None else f"{label}; filled: {self.legend[0]}, hollow: {self.legend[1]}"
-        parts.append(f"<text x='{_LEFT + _WIDTH / 2}' y='{bottom + 36}' class='tick'>{words}</text>")
-        box = f"0 0 {_LEFT + _WIDTH + 30} {bottom + 46}"
+        box = f"0 0 {_LEFT + _WIDTH + 30} {bottom + 24}"
         return f"<svg viewBox='{box}' role='img' aria-label='{label}'>{''.join(parts)}</svg>"
+
+
+def win_rate_map(names: Sequence[str], scores: Sequence[float]) -> str:
+    """A heat map, as an SVG element, of how often each item beats each other one if these log-strengths are right.
+
+    Parameters
+    ----------
+    names, scores
+        The items and their log-strengths, best first; the first 25 are shown.
+    """
+    shown, step, top = min(len(names), 25), 26, 50
+    title = "how often the row beats the column, in percent, by the scores" + (
+        f" (the first {shown} of {len(names)})" if shown < len(names) else ""
+    )
+    parts = [f"<text x='{_LEFT}' y='14' class='heat-axis'>{title}</text>"]
+    widest = 1 / (1 + math.exp(scores[shown - 1] - scores[0])) - 0.5
+    for row in range(shown):
+        y, full = top + step * row, html.escape(names[row])
+        name = f"{html.escape(_cut(names[row]))}<title>{full}</title>"
+        parts.append(f"<text x='{_LEFT - 12}' y='{y + 17}' class='name'>{row + 1}. {name}</text>")
+        parts.append(f"<text x='{_LEFT + step * (row + 0.5)}' y='{top - 6}' class='tick'>{row + 1}</text>")
+        for column in range(shown):
+            if row != column:
+                rate = 1 / (1 + math.exp(scores[column] - scores[row]))
+                x, shade = _LEFT + step * column, 0.4 + 0.35 * (rate - 0.5) / max(widest, 1e-9)
+                words = f"<title>{full} beats {html.escape(names[column])} in {rate:.0%}</title>"
+                square = f"x='{x}' y='{y}' width='{step - 1}' height='{step - 1}' fill-opacity='{shade:.2f}'"
+                parts.append(f"<rect class='heat' {square}>{words}</rect>")
+                parts.append(f"<text x='{x + step / 2}' y='{y + 17}' class='rate'>{100 * rate:.0f}</text>")
+    box = f"0 0 {max(_LEFT + _WIDTH + 30, _LEFT + step * shown + 4)} {top + step * shown + 4}"
+    return f"<svg viewBox='{box}' role='img' aria-label='{title}'>{''.join(parts)}</svg>"
 
 
 def _cut(name: str) -> str:

@@ -20,6 +20,8 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rankdp.report.document import PAGE_FILES
+
 _HERE = Path(__file__).parent
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -86,8 +88,9 @@ def show(request: Request, template: str, status: int = 200, **values: Any) -> R
 
 
 def static_files() -> BaseRoute:
-    """The modules, the stylesheet and the icon."""
-    return Mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
+    """The modules and the icon, and what these pages share with reports."""
+    shared, own = (StaticFiles(directory=directory) for directory in (PAGE_FILES, _HERE / "static"))
+    return Mount("/static", routes=[Mount("/page", shared), Mount("/", own)], name="static")
 
 
 class Guarded:
