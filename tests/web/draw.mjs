@@ -27,8 +27,8 @@ const counts = new Map();
 const rankings = [];
 for (let i = 0; i < asked.count; i += 1) {
   const words = asked.seed === undefined ? secure : streamed(BigInt(asked.seed) + (BigInt(i) << 32n), pool);
-  const drawn = draw(asked.tables, asked.ranking, words);
-  if (asked.tally) counts.set(drawn.join(), (counts.get(drawn.join()) ?? 0) + 1);
-  else rankings.push(drawn.join());
+  const { ranking, offset } = draw(asked.tables, asked.ranking, words);
+  if (asked.tally) counts.set(ranking.join(), (counts.get(ranking.join()) ?? 0) + 1);
+  else rankings.push([...ranking, offset]);
 }
 process.stdout.write(JSON.stringify(asked.tally ? Object.fromEntries(counts) : rankings));

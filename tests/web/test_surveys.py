@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import rankdp
 from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
-from rankdp.errors import BudgetExceeded
+from rankdp.errors import BudgetExceeded, InputError
 from rankdp.mechanisms import mechanism
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION
@@ -23,7 +23,7 @@ from rankdp.privacy.ledger import Ledger
 from rankdp.theory.estimators import rank_estimator
 from rankdp.web.browser_tables import NAMES, browser_tables, survey_mechanism
 from rankdp.web.survey_database import SurveyDatabase
-from rankdp.web.surveys import collected, create_survey, promised, shift_by_liars
+from rankdp.web.surveys import collected, create_survey, mechanism_of, promised, read_answer, shift_by_liars
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice", "Milk", "Soda")
 
@@ -162,6 +162,7 @@ def test_auto_takes_the_most_precise_that_a_browser_can_draw(items, epsilon):
     chosen = survey_mechanism("auto", items, epsilon)
     browser_tables(chosen)
     others = [mechanism(name, items, epsilon) for name in NAMES if name != "optimal" or items <= 5]
+    assert items < 12 or chosen.has_offsets
     for other in others:
         try:
             needed = rank_estimator(other).mean_variance
@@ -179,23 +180,58 @@ def test_the_odds_sentence_is_that_of_epsilon(tmp_path):
 # -- liars -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "items", "epsilon"), [("optimal", 5, 2), ("reinsertion", 5, 1), ("reinsertion", 20, 2)]
-)
-def test_liars_shift_a_result_as_far_as_stated(name, items, epsilon):
-    """20 of 400: the item that all others rank somewhere in the middle is put where it moves the mean most."""
-    made = mechanism(name, items, epsilon)
-    honest = made.sample(np.tile(np.arange(items, dtype=np.int32), (380, 1)), SeededBits(1))
-    best, worst = (pick(rank_estimator(made).values) for pick in (np.argmin, np.argmax))
+def test_answers_with_offsets_go_all_the_way(run, tmp_path):
+    names = [f"item {number}" for number in range(20)]
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    survey = create_survey(database, "Long", names, 2)
+    made = mechanism_of(survey)
+    assert made.has_offsets
+    drawn, offsets = made.sample_with_offsets(np.tile(np.arange(20, dtype=np.int32), (400, 1)), SeededBits(2))
+    pairs = list(zip(drawn.tolist(), offsets.tolist(), strict=True))
+    sent = [{"token": str(row), "ranking": order, "offset": offset} for row, (order, offset) in enumerate(pairs)]
+    database.store(survey, [read_answer(survey, content) for content in sent])
+    value = collected(database, survey).value
+    assert sorted(map(list, zip(value.orders.tolist(), value.offsets.tolist(), strict=True))) == sorted(
+        map(list, pairs)
+    )
+    for offset in (made.offsets, -1, 1.0, True, None):
+        with pytest.raises(InputError, match=f"offset must be a whole number from 0 to {made.offsets - 1}"):
+            read_answer(survey, {**sent[0], "offset": offset})
+    with pytest.raises(InputError, match="token, ranking, offset and nothing else"):
+        read_answer(survey, {"token": "x", "ranking": drawn[0].tolist()})
+    database.close()
+    for name in ("out.csv", "out.parquet"):
+        run("survey", "export", "survey.db", name)
+        board = json.loads(run("aggregate", name, "--json").stdout)
+        first = min(board["items"], key=lambda record: record["mean_rank"])
+        assert names.index(first["item"]) < 4
+    assert "1,200 more answers" in run("survey", "results", "survey.db").output
 
-    def estimated(place):
-        lying = np.delete(np.arange(items, dtype=np.int32), 2)
-        lies = np.tile(np.insert(lying, place, 2), (20, 1))
-        table = rankdp.Rankings.from_orders(np.concatenate([honest, lies]), [str(item) for item in range(items)])
+
+LIES = [("optimal", 5, 2), ("reinsertion", 5, 1), ("reinsertion", 20, 2), ("offset-tiers", 12, 2)]
+
+
+@pytest.mark.parametrize(("name", "items", "epsilon"), LIES)
+def test_liars_shift_a_result_as_far_as_stated(name, items, epsilon):
+    """20 of 400: the item that all others rank third is put wherever it can be, with any offset."""
+    made = mechanism(name, items, epsilon)
+    honest, offsets = made.sample_with_offsets(np.tile(np.arange(items, dtype=np.int32), (380, 1)), SeededBits(1))
+
+    def estimated(cell):
+        offset, place = np.argwhere(made.cells == cell)[0]
+        lie = np.insert(np.delete(np.arange(items, dtype=np.int32), 2), place, 2)
+        table = rankdp.Rankings.from_orders(
+            np.concatenate([honest, np.tile(lie, (20, 1))]),
+            [str(item) for item in range(items)],
+            offsets=np.append(offsets, [offset] * 20) if made.has_offsets else None,
+        )
         return rankdp.aggregate(table, name, epsilon, estimator="unbiased").mean_ranks.values[2]
 
-    shift = estimated(worst) - estimated(best)
-    assert shift == pytest.approx(shift_by_liars(made, 20, 400), rel=1e-9)
+    shift, stated = np.ptp([estimated(cell) for cell in np.unique(made.cells)]), shift_by_liars(made, 20, 400)
+    if made.has_offsets:  # an aggregate averages over each offset first, which bounds what one of them can do
+        assert shift <= stated
+    else:
+        assert shift == pytest.approx(stated, rel=1e-9)
     assert shift > 20 / 400 * (items - 1)  # further than liars about a true ranking could
 
 

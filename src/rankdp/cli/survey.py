@@ -78,8 +78,8 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
     "--mechanism",
     default="auto",
     metavar="NAME",
-    help="How browsers draw the noise: optimal (up to 5 items), reinsertion or tiers; auto takes what needs the fewest "
-    "respondents.",
+    help="How browsers draw the noise: optimal (up to 5 items), reinsertion, tiers or offset-tiers; auto takes what "
+    "gives the most precise results.",
 )
 @click.option(
     "--tiers", callback=sizes_of_tiers, metavar="SIZES", help="With tiers: items in each tier, such as 10,90."

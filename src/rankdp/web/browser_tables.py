@@ -4,7 +4,8 @@ A *law* on the integers first, first+1, … is
 
     cuts     floor(2^64 F(k)), as ``rankdp.privacy.cut_tables`` has them: they decide all but one draw in 2^57
     weights  the whole numbers that F is made of, or
-    ratios   pairs (top, bottom) with w(k+1)/w(k) = top/bottom, from k = 0 on: they decide the rest, exactly
+    ratios   pairs (top, bottom) with w(k+1)/w(k) = top/bottom, from k = 0 on, or
+    poisson  the pair (top, bottom) with w(k+1)/w(k) = top / (bottom (k + 1)), up to the size: they decide the rest
 
 All of it is public: epsilon, the mechanism and the number of items determine it. Numbers are decimal text, since
 JavaScript's own numbers have 53 bits. ``static/sampler.js`` reads the tables; no other code of the page draws noise.
@@ -34,7 +35,7 @@ from rankdp.privacy.exact import Real
 from rankdp.theory.estimators import rank_estimator
 
 MOST_ITEMS = 100
-NAMES = ("optimal", "reinsertion", "tiers")
+NAMES = ("optimal", "reinsertion", "tiers", "offset-tiers")
 
 
 def browser_tables(made: RankingMechanism) -> dict[str, Any]:
@@ -74,15 +75,14 @@ def _tier_tables(made: Tiers) -> dict[str, Any]:
 
 def _shape(part: KeptTables, weight: Fraction) -> dict[str, Any]:
     mean = part.accepting.mean
-    left = mean / weight
-    poisson = {size: _ratios(size, lambda r: (left.numerator, left.denominator * (r + 1))) for size in part.left}
+    left = _texts((mean / weight).as_integer_ratio())
     sure, unsure = part.accepting.cuts
+    assert (unsure - sure <= 1).all()
     return {
         "sizes": list(part.sizes),
-        "left": [{"size": size, **_cuts(table), "ratios": poisson[size]} for size, table in part.left.items()],
+        "left": [{"size": size, **_cuts(table), "poisson": left} for size, table in part.left.items()],
         "accept": {
             "sure": _texts(sure.tolist()),
-            "unsure": _texts(unsure.tolist()),
             "mean": _texts(mean.as_integer_ratio()),
             "mode": min(sum(part.sizes), math.floor(mean)),
         },
@@ -107,8 +107,6 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     made = mechanism(name, items, epsilon)
     assert isinstance(made, RankingMechanism)
     browser_tables(made)
-    if made.offsets > 1:
-        raise Unsupported(f"mechanism must be one of {', '.join(NAMES)} in a survey: its answers hold no offsets")
     return made
 
 

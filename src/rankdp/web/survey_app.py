@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -149,7 +150,7 @@ def survey_app(database: SurveyDatabase) -> Starlette:
             Route("/s/{survey}/results/part", _ending(results, "part")),
             static_files(),
         ],
-        middleware=[Middleware(Guarded)],
+        middleware=[Middleware(Guarded), Middleware(GZipMiddleware, minimum_size=2000, compresslevel=5)],
         exception_handlers={
             404: start,
             Busy: _busy,

@@ -226,12 +226,11 @@ class SurveyDatabase:
 
     def answers(self, survey_id: str) -> list[bytes]:
         """All answers in the order of their random keys."""
-        each = [
-            sql.select(table.c.id, table.c.answer).where(table.c.survey == survey_id) for table in (_ANSWERS, _INBOX)
-        ]
+        both = sql.union_all(
+            *(sql.select(table).where(table.c.survey == survey_id) for table in (_ANSWERS, _INBOX))
+        ).subquery()
         with self._reading() as connection:
-            rows = connection.execute(sql.union_all(*each)).all()
-        return [row.answer for row in sorted(rows)]
+            return list(connection.execute(sql.select(both.c.answer).order_by(both.c.id)).scalars())
 
     def _move(self, survey_id: str, sources: Sequence[sql.Table], least: int) -> None:
         """Move answers to ``answers`` in random order, under new keys, if there are enough to be mixed."""

@@ -24,6 +24,7 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.files import open_writer
+from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import check_items
 from rankdp.errors import InputError, Unsupported
@@ -71,7 +72,8 @@ def create_survey(
     question
         A sentence or two below the title.
     mechanism
-        "optimal" (up to five items), "reinsertion" or "tiers"; "auto" takes the one whose results are most precise.
+        "optimal" (up to five items), "reinsertion", "tiers" or "offset-tiers"; "auto" takes the one whose results are
+        most precise.
     tiers
         The sizes of tiers.
     invited
@@ -175,10 +177,18 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
     survey
         What was asked.
     content
-        What came: {"token": text, "ranking": the numbers of the items, the first choice first}.
+        What came: {"token": text, "ranking": the numbers of the items, the first choice first}, and the public
+        "offset" of the ranking where the mechanism has them.
+
+    Returns
+    -------
+    tuple
+        The token, and what is stored: a byte for each item, and one for the offset.
     """
-    if not isinstance(content, dict) or set(content) != {"token", "ranking"}:
-        raise InputError("an answer must be an object with token and ranking and nothing else")
+    made = mechanism_of(survey)
+    parts = ["token", "ranking", *(["offset"] if made.has_offsets else [])]
+    if not isinstance(content, dict) or set(content) != set(parts):
+        raise InputError(f"an answer must be an object with {', '.join(parts)} and nothing else")
     token, ranking, items = content["token"], content["ranking"], len(survey.items)
     if not isinstance(token, str) or not 0 < len(token) <= 64 or not token.isascii():
         raise InputError("token must be a text of 1 to 64 characters")
@@ -186,7 +196,11 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
         raise InputError("ranking must be a list of whole numbers")
     if sorted(ranking) != list(range(items)):
         raise InputError(f"ranking must have each of the numbers 0 to {items - 1} once")
-    return token, bytes(ranking)
+    if not made.has_offsets:
+        return token, bytes(ranking)
+    if type(content["offset"]) is not int or not 0 <= content["offset"] < made.offsets:
+        raise InputError(f"offset must be a whole number from 0 to {made.offsets - 1}")
+    return token, bytes([*ranking, content["offset"]])
 
 
 # -- what answers say together --------------------------------------------------------------------------------------
@@ -213,6 +227,7 @@ def parameters(survey: Survey) -> dict[str, Any]:
         "choices": [{"mechanism": made.name, **made.parameters}],
         "survey": survey.id,
         "drawn_by": "the respondents' browsers",
+        **({"offset_column": OFFSET} if made.has_offsets else {}),
     }
 
 
@@ -226,12 +241,12 @@ def collected(database: SurveyDatabase, survey: Survey) -> Release[Rankings]:
     survey
         Which they answer.
     """
-    answers = b"".join(database.answers(survey.id))
-    orders = np.frombuffer(answers, dtype=np.uint8).reshape(-1, len(survey.items)).astype(np.int32)
-    if not len(orders):
+    made, items = mechanism_of(survey), len(survey.items)
+    answers = np.frombuffer(b"".join(database.answers(survey.id)), dtype=np.uint8)
+    rows = answers.reshape(-1, items + made.has_offsets).astype(np.int32)
+    if not len(rows):
         raise InputError(f"survey {survey.id} has no answers yet")
-    made = mechanism_of(survey)
-    rankings = Rankings.from_orders(orders, survey.items)
+    rankings = Rankings.from_orders(rows[:, :items], survey.items, offsets=rows[:, items] if made.has_offsets else None)
     return released(rankings, made.guarantee, type(made).name, parameters(survey), SecureBits())
 
 

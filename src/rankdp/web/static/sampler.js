@@ -4,8 +4,8 @@
 // are the same for everybody, and the same that rankdp's Python code uses. "words" gives random 64-bit numbers. For the
 // same words this file and rankdp draw the same ranking: tests compare them. The result is exact: nothing is rounded.
 //
-// draw(tables, ranking, words) returns the items of "ranking" in a new, random order. drawWithOffset also returns the
-// public offset that this order must be released with, where the tables have several divisions of the ranking.
+// draw(tables, ranking, words) returns the items of "ranking" in a new, random order, and the public offset that this
+// order is sent with where the tables have several divisions of the ranking.
 
 const WORD = 64n;
 const HALF = 2 ** 32;
@@ -25,10 +25,6 @@ export function secureWords() {
 }
 
 export function draw(tables, ranking, words) {
-  return drawWithOffset(tables, ranking, words).ranking;
-}
-
-export function drawWithOffset(tables, ranking, words) {
   const samplers = { outputs: drawOutput, reinsertion: drawReinsertion, tiers: drawTiers };
   const offset = tables.offsets ? drawMany(tables.offsets, 1, words)[0] : 0;
   return { ranking: samplers[tables.sampler](tables, [...ranking], words, offset), offset };
@@ -77,13 +73,19 @@ function resolve(law, word, words) {
   }
 }
 
-/** Weights w(0), w(1), … as whole numbers; "ratios" lists the tops and bottoms of w(k + 1) / w(k). */
+/** Weights w(0), w(1), … as whole numbers; they may be given by the tops and bottoms of w(k + 1) / w(k). */
 function exactWeights(law) {
   if (law.weights) return law.weights.map(BigInt);
-  const ratios = law.ratios.map((pair) => pair.map(BigInt));
+  const ratios = law.poisson ? poissonRatios(law) : law.ratios.map((pair) => pair.map(BigInt));
   return [...ratios, null].map((_, k) =>
     ratios.reduce((product, [top, bottom], i) => product * (i < k ? top : bottom), 1n),
   );
+}
+
+/** Those of the weights mean^k / k! for k = 0 … size. */
+function poissonRatios({ size, poisson }) {
+  const [top, bottom] = poisson.map(BigInt);
+  return Array.from({ length: size }, (_, k) => [top, bottom * BigInt(k + 1)]);
 }
 
 /** 32-bit halves of random words, the lower one first. */
@@ -192,10 +194,10 @@ function drawKept({ sizes, left, accept }, attempts, words) {
 }
 
 /** Whether a uniform number that begins with "word" is below q^(j - mode) mode! / j!, j being the items kept. */
-function accepts({ sure, unsure, mean, mode }, proposal, word, words) {
+function accepts({ sure, mean, mode }, proposal, word, words) {
   const kept = proposal.reduce((sum, here) => sum + here, 0);
   if (word < BigInt(sure[kept])) return true;
-  if (word > BigInt(unsure[kept])) return false;
+  if (word > BigInt(sure[kept]) + 1n) return false;
   const [top, bottom] = mean.map(BigInt);
   let [chance, whole] = [1n, 1n]; // the chance is chance / whole
   for (let j = mode; j < kept; j += 1) [chance, whole] = [chance * top, whole * bottom * BigInt(j + 1)];

@@ -3,7 +3,7 @@
 // What is secret, the respondent's own ranking, is in "order" here and, while the page is open, in this tab's
 // sessionStorage, so that reloading does not lose it. It is gone as soon as the copy is drawn. The copy is drawn once
 // and kept in localStorage: the same person gives the same answer again. The only thing that is ever sent is
-// {token, ranking}, ranking being the copy; see send().
+// {token, ranking}, ranking being the copy, with its public offset where the survey's noise has one; see send().
 
 import { draw, secureWords, shuffle } from "./sampler.js";
 import { sortable } from "./sortable.js";
@@ -73,7 +73,7 @@ function showRanking() {
   find("done").addEventListener("click", () => {
     const answer = ANSWER.get() ?? {
       token: token(),
-      ranking: draw(known.tables, order, secureWords()),
+      ...draw(known.tables, order, secureWords()),
       sent: false,
     };
     ANSWER.set(answer);
@@ -105,11 +105,12 @@ async function send(answer) {
   button.disabled = true;
   button.textContent = texts.sending;
   notice("");
+  const { token, ranking, offset } = answer;
   try {
     const reply = await fetch(`${known.survey}/answers`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ token: answer.token, ranking: answer.ranking }),
+      body: JSON.stringify(known.tables.offsets ? { token, ranking, offset } : { token, ranking }),
     });
     const { outcome, words } = await reply.json();
     if (reply.ok) {
