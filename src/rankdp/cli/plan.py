@@ -99,6 +99,36 @@ def plan_scores(**options: Any) -> Report:
     return _plan("scores", **options)
 
 
+@plan.command("election")
+@click.option("--items", type=int, required=True, help="Number of candidates.")
+@click.option("--voters", type=int, help="Expected number of ballots; without it, found for --epsilon.")
+@click.option(
+    "--right-winner",
+    type=float,
+    metavar="SHARE",
+    help="Find the epsilon, or the number of voters, for the right winner with this probability.",
+)
+@choice(
+    "--protect",
+    ["ballot", "voter"],
+    help="What is protected: what stands on one ballot; or also whether it was cast.",
+)
+@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
+@_questions
+@reporting
+def plan_election(**options: Any) -> Report:
+    """Plan `rankdp elect`: the result of ranked ballots."""
+    if options["voters"] is not None:
+        return _plan("election", **options)
+    from rankdp.planning.election_plans import voters_report
+
+    asked = {name: options.pop(name) for name in ("items", "epsilon", "right_winner", "protect", "delta")}
+    others = [value for name, value in options.items() if name != "voters"]
+    if asked["epsilon"] is None or asked["right_winner"] is None or any(value is not None for value in others):
+        raise click.UsageError("Without --voters give --epsilon and --right-winner: how many must vote is found then.")
+    return voters_report(**asked)
+
+
 @plan.command("respondents")
 @click.option("--items", type=int, required=True, help="Number of ranked items.")
 @click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Epsilon of every ranking.")

@@ -37,6 +37,7 @@ SITUATIONS: dict[str, Callable[..., Situation]] = {
     "ranking": _loaded("ranking_plans", "OneRanking"),
     "comparisons": _loaded("comparison_plans", "ManyComparisons"),
     "scores": _loaded("score_plans", "ScoreVector"),
+    "election": _loaded("election_plans", "ManyBallots"),
 }
 _CURVE_POINTS = 8
 _WORTH_PUBLISHING = 0.8  # of a top list's members that belong there
@@ -141,6 +142,7 @@ def plan(
     exact: float | None = None,
     overlap: float | None = None,
     half_width: float | None = None,
+    right_winner: float | None = None,
     top: int | None = None,
     level: float = 0.95,
     **public: Any,
@@ -150,7 +152,7 @@ def plan(
     Parameters
     ----------
     situation
-        "ranking", "comparisons" or "scores".
+        "ranking", "comparisons", "scores" or "election".
     epsilon
         The privacy whose accuracy is asked for.
     pairs
@@ -161,6 +163,8 @@ def plan(
         Ask for this share of the true top list among the released one.
     half_width
         Ask for an interval of a score of this half-width.
+    right_winner
+        Ask for the right winner of an election with this probability.
     top
         The length of the top list; 3 if not given.
     level
@@ -168,7 +172,7 @@ def plan(
     **public
         The public numbers of the situation. For a ranking: ``items``. For comparisons: ``items``, ``comparisons`` and
         ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``. For scores: ``items`` and ``bounds``, perhaps
-        ``law`` and ``delta``.
+        ``law`` and ``delta``. For an election: ``items`` and ``voters``, perhaps ``protect`` and ``delta``.
 
     Returns
     -------
@@ -177,6 +181,7 @@ def plan(
     """
     one_of("situation", situation, SITUATIONS)
     targets = {"pairs": pairs, "exact": exact, "overlap": overlap, "half_width": half_width}
+    targets |= {"right_winner": right_winner}
     asked = [name for name, value in targets.items() if value is not None]
     if len(asked) + (epsilon is not None) != 1:
         raise InputError(
@@ -191,7 +196,9 @@ def plan(
         described.options = described.options_for_top(whole("top", top, 1, longest))
     request = Request(min(3, longest) if top is None else top, share("level", level))
     if epsilon is not None:
-        return _what_epsilon_buys(described, request, float(positive(epsilon)), PAIRS if top is None else TOP)
+        return _what_epsilon_buys(
+            described, request, float(positive(epsilon)), described.measures[0] if top is None else TOP
+        )
     measure = MEASURES[asked[0]]
     if measure not in described.measures:
         known = settings(one.name for one in described.measures)

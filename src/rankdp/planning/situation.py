@@ -71,11 +71,12 @@ TOP = Measure("overlap", "top {k} kept", "{value} of the top {k} kept")
 HALF_WIDTH = Measure(
     "half_width", "{level:.0%} interval of a score", "a {level:.0%} interval of {value} for a score", share=False
 )
-MEASURES = {one.name: one for one in (PAIRS, EXACT, TOP, HALF_WIDTH)}
+RIGHT_WINNER = Measure("right_winner", "right winner", "the right winner with a probability of {value}")
+MEASURES = {one.name: one for one in (PAIRS, EXACT, TOP, HALF_WIDTH, RIGHT_WINNER)}
 
 
 class Situation(ABC):
-    """One of the three situations of the README, from public numbers only."""
+    """One of the situations of the README, from public numbers only."""
 
     #: what is released, in words, such as "a ranking of 20 items"
     subject: str

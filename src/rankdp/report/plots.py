@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SHOWN, _LONGEST_NAME = 60, 30  # items of a plot of intervals, and characters of their names
 _LEFT, _WIDTH, _STEP = 245, 535, 20
 _METHODS = {"bradley-terry": "#0072B2", "wins": "#D55E00", "copeland": "#CC79A7"}
+_METHODS |= {"borda": "#0072B2", "pairs": "#D55E00", "plurality": "#009E73", "irv": "#CC79A7"}
 
 
 class _Colours(Mapping[str, str]):

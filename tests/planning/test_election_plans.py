@@ -1,0 +1,89 @@
+"""Plans for elections: the predicted winner against the mechanisms' own noise, the search for voters, refusals."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rankdp
+from rankdp import cli
+from rankdp.data.ballots import SHARES
+from rankdp.errors import InputError
+from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.planning.election_plans import ManyBallots, voters_needed
+from rankdp.planning.situation import PAIRS, RIGHT_WINNER, Request
+from rankdp.privacy.bits import SeededBits
+from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
+
+EPSILON = 0.2
+
+
+def simulated(option, m, voters, count=4000):
+    """How often noise of the mechanism leaves the first of assumed true scores the first."""
+    protection, random = BallotProtection("ballot"), np.random.default_rng(1)
+    public = m, protection, Fraction(EPSILON), Fraction(0)
+    if option == "plurality":
+        noise = vote_noise(*public).noise(count * m, SeededBits(2)).reshape(count, m) / SHARES
+        spread = 0.8 * voters / m
+    elif option == "irv":
+        votes = vote_noise(*public, rounds=m - 1)
+        noise = votes.noise(count * 2, SeededBits(2), m - 2).reshape(count, 2) / SHARES
+        spread, m = 0.4 * voters / np.sqrt(2), 2
+    else:
+        mechanism = borda_noise(*public) if option == "borda" else margin_noise(*public).scores
+        noise = mechanism.noise(count, SeededBits(2))
+        spread = 0.4 * voters * m / np.sqrt(2)
+    true = spread * random.standard_normal((count, m))
+    return np.mean((true + noise).argmax(axis=1) == true.argmax(axis=1))
+
+
+@pytest.mark.parametrize("option", ["borda", "pairs", "plurality", "irv"])
+@pytest.mark.parametrize(("m", "voters"), [(3, 150), (10, 1000)])
+def test_the_predicted_winner_is_that_of_the_noise(option, m, voters):
+    told = ManyBallots(m, voters).accuracy(option, RIGHT_WINNER, EPSILON, Request(1))
+    assert told == pytest.approx(simulated(option, m, voters), abs=0.03)
+
+
+def test_more_epsilon_more_voters_and_more_delta_do_not_hurt():
+    def told(voters=500, epsilon=0.5, measure=RIGHT_WINNER, **public):
+        return ManyBallots(8, voters, **public).accuracy("borda", measure, epsilon, Request(1))
+
+    assert told(epsilon=0.1) < told() < told(epsilon=2)
+    assert told(voters=100) < told() < told(voters=5000)
+    assert told(measure=PAIRS, epsilon=0.1) < told(measure=PAIRS)
+    assert told() < told(protect="voter")
+    assert told(delta="1e-6") >= told()
+
+
+@pytest.mark.parametrize("protect", ["ballot", "voter"])
+def test_the_voters_that_are_needed_are_just_enough(protect):
+    found = voters_needed(10, 1, 0.95, protect=protect)
+    assert list(found.values()) == sorted(found.values())
+    for option, voters in found.items():
+        reached = ManyBallots(10, voters, protect).accuracy(option, RIGHT_WINNER, 1, Request(1))
+        fewer = ManyBallots(10, int(0.98 * voters), protect).accuracy(option, RIGHT_WINNER, 1, Request(1))
+        assert fewer < 0.95 <= reached
+
+
+def test_the_plan_of_the_readme():
+    plan = rankdp.plan("election", voters=5000, items=10, right_winner=0.95)
+    assert plan.recommended.accuracy["right_winner"] == pytest.approx(0.95, abs=0.002)
+    assert 0.05 < plan.epsilon < 0.3
+    assert "the right winner with a probability of 95.0% needs an epsilon of about" in plan.explain()
+
+
+def test_the_command():
+    def run(*arguments):
+        return CliRunner().invoke(cli.cli, ["plan", "election", "--items", "10", *arguments])
+
+    told = json.loads(run("--voters", "5000", "--right-winner", "0.95", "--json").stdout)
+    assert told["measure"] == "right_winner"
+    voters = json.loads(run("--epsilon", "1", "--right-winner", "0.95", "--json").stdout)
+    assert voters["voters"][voters["recommended"]] == min(voters["voters"].values())
+    assert run("--epsilon", "1").exit_code == 2
+    with pytest.raises(InputError, match="right_winner must be"):
+        voters_needed(10, 1, 1.5)
