@@ -36,6 +36,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
@@ -192,6 +193,14 @@ class SmallRemoval(BallotProtection):
     @property
     def moved(self):
         return 1
+
+
+class UnpaidRound(NoisyVotes):
+    """The budget is split over all rounds but the last, which gets noise as if it had been paid for."""
+
+    def __init__(self, candidates, protection, epsilon, *, rounds):
+        super().__init__(candidates, protection, epsilon, rounds=rounds - 1)
+        self.rounds, self.shares = rounds, (*self.shares, self.shares[-1])
 
 
 class SmallRho(PermuteAndFlip):
@@ -443,6 +452,8 @@ MUTANTS = [
     Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),
     Mutant("noisy Borda of four items", elections(NoisyBorda(4, _VOTER, 1), statistical=False), honest=True),
     Mutant("noisy margins as they are", elections(NoisyMargins(3, _VOTER, 1)), honest=True),
+    Mutant("rounds of a runoff as they are", elections(NoisyVotes(3, _VOTER, 1, rounds=2)), honest=True),
+    Mutant("a round not paid for", elections(UnpaidRound(3, _VOTER, 1, rounds=2))),
     Mutant("permute-and-flip as it is", elections(PermuteAndFlip(_BALLOT, 2, 1)), honest=True),
     Mutant("centring forgotten in the sensitivity", elections(NoisyBorda(3, _VOTER, 1), not_centred)),
     Mutant("replacement taken for removal", elections(NoisyBorda(3, SmallRemoval("ballot"), 1))),

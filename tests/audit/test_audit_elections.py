@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit_mutants import SmallRemoval, SmallRho, not_centred
+from audit_mutants import SmallRemoval, SmallRho, UnpaidRound, not_centred
 from support import seeded
 
 from rankdp.audit import audit_election, audit_exact
@@ -13,6 +13,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
@@ -34,6 +35,22 @@ def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
             mechanism, PermuteAndFlip
         )
     assert audit_exact(JointTopK(protection, moved, 1, 2), draws=500, bits=seeded(request)).holds
+
+
+@pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
+@pytest.mark.parametrize(("m", "rounds"), [(3, 2), (4, 3), (3, 1)])
+def test_the_rounds_of_a_runoff_cost_what_they_claim_to_the_last_digit(protection, m, rounds, request):
+    """A ballot that lists all candidates moves every round; exact rationals, so equality."""
+    audit = audit_exact(NoisyVotes(m, protection, "1/2", rounds=rounds), draws=2000, bits=seeded(request))
+    assert audit.holds, audit.explain()
+    assert audit.epsilon_low == audit.epsilon_high == Fraction(1, 2)
+
+
+def test_a_round_that_was_not_paid_for_is_found(request):
+    audit = audit_exact(UnpaidRound(4, BALLOT, 1, rounds=3), draws=0)
+    assert not audit.holds
+    assert audit.epsilon_low == 1 + UnpaidRound(4, BALLOT, 1, rounds=3).shares[-1]
+    assert audit_election(NoisyVotes(3, VOTER, 1, "1e-5", rounds=2), draws=3000, bits=seeded(request)).holds
 
 
 def test_what_is_wrong_is_found(request):

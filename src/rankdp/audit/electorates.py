@@ -9,6 +9,11 @@ over the scale. The upper end of the interval leaves out the random sign, which 
 *Exact*, for selections: the law of every electorate of up to five first places of three items against its neighbours,
 in floating point, and the largest Rényi divergence over its order against the claimed rho of zCDP.
 
+*Exact*, for the rounds of a runoff: given the tallies stated before, a round has Laplace noise on what each ballot adds
+to it, so that its largest log-ratio is the l1 distance of that over the scale. Every ballot of three or four candidates
+against every other, or none, along every way in which candidates can leave one after the other (put out, or of three
+also elected with a third of the worth going on): the sum over the rounds, in rationals.
+
 *Statistical*: releases from six ballots and one more, against its reverse (ballot) or without it (voter).
 """
 
@@ -31,12 +36,14 @@ from rankdp.errors import Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.permutohedron import dilation_of
+from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
+from rankdp.rankers.runoff import Piles
 from rankdp.types import Floats, Longs
 
-BallotMechanism = NoisyBorda | NoisyMargins | PermuteAndFlip | JointTopK
+BallotMechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
 Count = Callable[[Ballots], Longs]
 """What is counted from ballots before the noise: Borda scores, margins or votes."""
 
@@ -52,8 +59,11 @@ def audit_electorates(
     """The exact audit of a mechanism for ballots; ``count`` in the place of the counting that it is made for."""
     if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
         return _audit_selection(mechanism, claimed, draws, bits)
+    if isinstance(mechanism, NoisyVotes) and not mechanism.delta:
+        return _audit_rounds(mechanism, claimed, draws, bits)
     if mechanism.delta:
         raise Unsupported("Gaussian noise on ballots is audited by its samples: there is no exact audit of its delta")
+    assert isinstance(mechanism, (NoisyBorda, NoisyMargins))
     scores = mechanism if isinstance(mechanism, NoisyBorda) else mechanism.scores
     m = whole("items", mechanism.items, 2, 4)
     outputs = _lattice(m, m + 2)
@@ -121,13 +131,15 @@ def audit_election(
         Where draws take their randomness from; secure bits if not given.
     """
     claimed = mechanism.guarantee.epsilon if claimed_epsilon is None else positive(claimed_epsilon, "claimed_epsilon")
-    source, m = bits or SecureBits(), whole("items", getattr(mechanism, "items", 3), 3, 3)
+    source, m = bits or SecureBits(), whole("items", _candidates(mechanism), 3, 3)
 
     def release(ballots: Sequence[str], size: int) -> Any:
+        if isinstance(mechanism, NoisyVotes):
+            return _stated(mechanism, ballots, size, source)
         counted = _counted(mechanism, ballots, m, count)
         if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
             return np.array([mechanism.sample(counted, source) for _ in range(size)])
-        drawn = mechanism.samples(counted, size, source)
+        drawn: Any = mechanism.samples(counted, size, source)
         return drawn[(slice(None), *np.triu_indices(m, 1))] if isinstance(mechanism, NoisyMargins) else drawn
 
     turned = () if mechanism.protection.unit == "voter" else ("cba",)
@@ -143,9 +155,83 @@ def audit_election(
     )
 
 
+def _candidates(mechanism: BallotMechanism) -> int:
+    return mechanism.candidates if isinstance(mechanism, NoisyVotes) else getattr(mechanism, "items", 3)
+
+
+def _stated(mechanism: NoisyVotes, ballots: Sequence[str], size: int, bits: Bits) -> Floats:
+    """What instant runoffs of three candidates state, one a row: their tallies, round after round, in votes."""
+    table, stated = _table(ballots, 3), np.zeros((size, 3 * mechanism.rounds))
+
+    def count(rows: Any, standing: Any, number: int) -> None:
+        if number == mechanism.rounds or not len(rows):
+            return
+        noise = mechanism.noise(3 * len(rows), bits, number).reshape(-1, 3)
+        tallies = Piles(table).count(standing, {}) + noise  # without transfers only who stands matters
+        stated[rows, 3 * number : 3 * number + 3] = np.where(standing, tallies / SHARES, 0)
+        last = 2 - np.where(standing, tallies, np.iinfo(np.int64).max)[:, ::-1].argmin(axis=1)
+        for item in np.flatnonzero(standing):
+            count(rows[last == item], standing & (np.arange(3) != item), number + 1)
+
+    count(np.arange(size), np.ones(3, np.bool_), 0)
+    return stated
+
+
+def _audit_rounds(mechanism: NoisyVotes, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
+    m, rounds = whole("items", mechanism.candidates, 2, 4), mechanism.rounds
+    cast = [(), *_single_ballots(m)]
+    values = (None, Fraction(1, 3)) if m == 3 else (None,)
+    high, worst, cases = Fraction(0), "", 0
+    for order in itertools.permutations(range(m), rounds - 1):
+        for elected in itertools.product(values, repeat=rounds - 1):
+            said = {ballot: _votes_along(ballot, m, order, elected) for ballot in cast}
+            for one, other in itertools.product(said, repeat=2):
+                if () not in (one, other) if mechanism.protection.unit == "voter" else () in (one, other):
+                    continue
+                cases += 1
+                moved = np.abs(said[one] - said[other]).sum(axis=1).tolist()
+                loss = sum((Fraction(units) / mechanism.scale(r) for r, units in enumerate(moved)), Fraction(0))
+                if loss > high:
+                    high, worst = loss, _against(one, other)
+    return ExactAudit(
+        _name(mechanism),
+        claimed,
+        high,
+        high,
+        worst,
+        "the scales of its noise and counted ballots",
+        cases,
+        sampler_p_value=min(_votes_p_value(mechanism, r, draws, bits) for r in range(rounds)) if draws else None,
+    )
+
+
+def _votes_along(ballot: Sequence[str], m: int, order: Sequence[int], elected: Sequence[Fraction | None]) -> Longs:
+    """What a ballot adds to each round, in units, while candidates leave in this order."""
+    piles, standing, transfers = Piles(_table(ballot, m)), np.ones(m, np.bool_), dict[int, Fraction]()
+    rounds = []
+    for item, value in [*zip(order, elected, strict=True), (None, None)]:
+        rounds.append(piles.count(standing.copy(), transfers) if ballot else np.zeros(m, np.int64))
+        if item is not None:
+            standing[item] = False
+            transfers = {} if value is None else {item: value}
+    return np.array(rounds)
+
+
+def _votes_p_value(mechanism: NoisyVotes, number: int, draws: int, bits: Bits) -> float:
+    """Of fresh noise of a round in cells of half a scale; units are too fine for their grid to matter."""
+    edges = np.arange(-8, 9) / 2
+    cells = np.searchsorted(edges, mechanism.noise(draws, bits, number) / float(mechanism.scale(number)))
+    below = np.where(edges < 0, np.exp(-np.abs(edges)) / 2, 1 - np.exp(-np.abs(edges)) / 2)
+    return chi_squared(np.bincount(cells, minlength=len(edges) + 1), np.diff(below, prepend=0, append=1))
+
+
+def _table(ballots: Sequence[str], m: int) -> Ballots:
+    return Ballots.from_orders([list(ballot) for ballot in ballots] or [["a"]], items=list("abcd"[:m]))
+
+
 def _counted(mechanism: BallotMechanism, ballots: Sequence[str], m: int, count: Count | None) -> Longs:
     """By the library's own counting; whole votes for selections, none where there is no ballot."""
-    table = Ballots.from_orders([list(ballot) for ballot in ballots] or [["a"]], items=list("abcd"[:m]))
+    table = _table(ballots, m)
     if count is None and isinstance(mechanism, NoisyMargins):
         counted = table.margins()
     elif count is None and isinstance(mechanism, NoisyBorda):

@@ -67,7 +67,7 @@ class NoisyVotes:
         k: int = 1,
         rounds: int = 1,
     ) -> None:
-        self.candidates, self.protection = candidates, protection
+        self.candidates, self.protection, self.rounds = candidates, protection, rounds
         self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
         if not 0 <= self.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
