@@ -15,6 +15,7 @@ from benchmarks import (
     bits,
     counting,
     covariates,
+    elections,
     files,
     imports,
     kemeny,
@@ -49,6 +50,7 @@ def main() -> None:
         "accuracy": accuracy.table,
         "aggregate": aggregating.table,
         "leaderboards": leaderboards.table,
+        "elections": elections.table,
         "covariates": covariates.table,
         "surveys": surveys.table,
     }

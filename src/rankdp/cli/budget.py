@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rankdp.report.document import Report
 
 _UNIT_HELP = (
-    "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, or the words "
-    "of a guarantee's `protects`."
+    "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, ballot, or the "
+    "words of a guarantee's `protects`."
 )
 
 
@@ -27,13 +27,18 @@ def budget() -> None:
 def _unit(protects: str, max_per_voter: int | None) -> str:
     """A unit by its short name, or in the words of the guarantees."""
     from rankdp.mechanisms.votes.protection import PROTECT, Protection
-    from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING
+    from rankdp.privacy.guarantee import BALLOT, ITEM_POSITION, ONE_SCORE, WHOLE_RANKING
 
     if protects in PROTECT:
         return Protection.of(protects, max_per_voter).protects
     if max_per_voter is not None:
         raise click.UsageError("--max-per-voter goes with --protects voter.")
-    return {"position": ITEM_POSITION, "ranking": WHOLE_RANKING, "score": ONE_SCORE}.get(protects, protects)
+    return {
+        "position": ITEM_POSITION,
+        "ranking": WHOLE_RANKING,
+        "score": ONE_SCORE,
+        "ballot": BALLOT,
+    }.get(protects, protects)
 
 
 @budget.command("create")

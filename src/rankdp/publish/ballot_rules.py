@@ -6,7 +6,7 @@ smaller: by its variance, or for votes by the mean error of all tallies, which `
 *Rule.* ``auto`` publishes an order of all candidates that contradicts the voters little: by Borda scores, which take
 little noise but err where majorities run in cycles, or by pairs, which need more ballots. Let the margins of n ballots
 be y = g + r, g the difference of two Borda scores over m and r the cyclic part, and let them be spread over the pairs
-with the standard deviations 0.4 n and 0.04 n (as in the votes that we have seen). An order by an estimate of y that has
+with the standard deviations 0.4 n and 0.06 n (as in the votes that we have seen). An order by an estimate of y that has
 the correlation c with y loses, of all majorities, the share
 
     E[max(y, 0); placed wrongly]/E[max(y, 0)] = (1 - c)/2
@@ -26,7 +26,7 @@ from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 
-SPREAD_OF_SCORES, SPREAD_OF_CYCLES = 0.4, 0.04
+SPREAD_OF_SCORES, SPREAD_OF_CYCLES = 0.4, 0.06
 """Standard deviations of the two parts of a margin, as shares of the ballots."""
 
 _Noise = TypeVar("_Noise", NoisyBorda, NoisyMargins, NoisyVotes)

@@ -34,7 +34,7 @@ from rankdp.publish.leaderboard import indistinct, plausible_truths
 from rankdp.rankers.condorcet import condorcet_probabilities, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
-from rankdp.types import Flags, Floats
+from rankdp.types import Flags, Floats, Longs
 
 _SEED = 1
 _DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
@@ -179,9 +179,6 @@ def by_pairs(
 ) -> Election:
     """The result of noisy margins.
 
-    The cyclic part is shrunk by how much of it must be noise (its mean square against the variance of the noise,
-    empirical Bayes) before a rule orders the candidates: where there are few ballots this is nearly Borda's order.
-
     Parameters
     ----------
     items, margins
@@ -193,12 +190,10 @@ def by_pairs(
     seats, level
         As for ``by_scores``.
     """
-    m = len(items)
+    m, upper = len(items), np.triu_indices(len(items), 1)
     scores, cycles = _parts(margins)
-    upper = np.triu_indices(m, 1)
-    square = float((cycles[upper] ** 2).mean())
-    kept = max(0.0, 1 - noise.cyclic_variance / square) if m > 2 and square else 0.0
-    order = np.asarray(PAIR_RULES[pairs_by](_joined(scores, kept * cycles)), np.int64)
+    kept, square = _kept(cycles, noise)
+    order = pair_order(margins, noise, pairs_by)
     drawn = noise.noise(_draws(m * m), SeededBits(_SEED))
     score_errors, cycle_errors = _parts(drawn)
     own = np.random.default_rng(_SEED).standard_normal(drawn.shape)
@@ -222,6 +217,28 @@ def by_pairs(
     )
     half = float(np.quantile(np.abs(score_errors), level))
     return _finished(result, scores[order], half, (truths > 0).mean(axis=0))
+
+
+def pair_order(margins: Floats, noise: NoisyMargins, pairs_by: str) -> Longs:
+    """The order of noisy margins, best first.
+
+    The cyclic part is shrunk by how much of it must be noise (its mean square against the variance of the noise,
+    empirical Bayes) before a rule orders the candidates: where there are few ballots this is nearly Borda's order.
+
+    Parameters
+    ----------
+    margins, noise, pairs_by
+        As for ``by_pairs``.
+    """
+    scores, cycles = _parts(margins)
+    order: Longs = np.asarray(PAIR_RULES[pairs_by](_joined(scores, _kept(cycles, noise)[0] * cycles)), np.int64)
+    return order
+
+
+def _kept(cycles: Floats, noise: NoisyMargins) -> tuple[float, float]:
+    """The share of the cyclic part that is not noise, and its mean square."""
+    square = float((cycles[np.triu_indices(len(cycles), 1)] ** 2).mean())
+    return (max(0.0, 1 - noise.cyclic_variance / square) if len(cycles) > 2 and square else 0.0), square
 
 
 def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: str, level: float) -> Election:
