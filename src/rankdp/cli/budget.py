@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rankdp.report.document import Report
 
 _UNIT_HELP = (
-    "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, ballot, or the "
-    "words of a guarantee's `protects`."
+    "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, ballot, or "
+    "the words of a guarantee's `protects`."
 )
 
 

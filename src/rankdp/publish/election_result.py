@@ -39,6 +39,7 @@ from rankdp.types import Flags, Floats, Longs
 _SEED = 1
 _DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
 _SURE = 0.9  # below this probability a result says that its winners are not certain
+TOLD = 0.05  # a floor below this tells nothing
 
 PAIR_RULES: dict[str, Callable[[Floats], Any]] = {
     "kemeny": lambda margins: kemeny(np.maximum(margins, 0)).order,
@@ -348,10 +349,10 @@ def _doubts(result: Election, surely: Flags) -> list[str]:
     seats = len(result.winners)
     if result.winners_probability is not None and result.winners_probability < _SURE:
         least = "at least " if result.probability_is_floor else ""
-        found.append(
-            f"The noise leaves doubt about the winner{'s' * (seats > 1)}: with a probability of {least}"
-            f"{result.winners_probability:.0%} the exact count gives the same."
-        )
+        told = f"with a probability of {least}{result.winners_probability:.0%} the exact count gives the same."
+        if result.probability_is_floor and result.winners_probability < TOLD:
+            told = "how likely the exact count gives the same cannot be told from what was released."
+        found.append(f"The noise leaves doubt about the winner{'s' * (seats > 1)}: {told}")
     return [*found, *indistinct(surely)]
 
 

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from rankdp.privacy.release import Release
-from rankdp.publish.election_result import Election
+from rankdp.publish.election_result import TOLD, Election
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import Intervals
 
@@ -87,7 +87,9 @@ def summary(result: Election) -> str:
     said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners)}."]
     if result.ballots is not None:
         said[0] = said[0][:-1] + f", of {result.ballots:,} ballots."
-    if result.winners_probability is not None:
+    if result.winners_probability is not None and not (
+        result.probability_is_floor and result.winners_probability < TOLD
+    ):
         least = "at least " if result.probability_is_floor and result.winners_probability <= _HIGHEST else ""
         said.append(
             f"The probability that the exact count elects the same {'candidates' if several else 'candidate'} is "
