@@ -102,7 +102,8 @@ class Aggregate:
     @cached_property
     def item_voters(self) -> Longs:
         """How many voters list each item."""
-        return np.asarray(sum(tally.landed.sum(axis=1) for tally in self._tallies.groups))
+        listed = np.asarray(sum(tally.landed.sum(axis=1) for tally in self._tallies.groups))
+        return np.asarray(np.rint(listed).astype(np.int64))
 
     @cached_property
     def pair_voters(self) -> Longs:
@@ -453,7 +454,7 @@ def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | N
     def batches() -> Iterator[tuple[Rankings, None]]:
         nonlocal declared
         own, public = origin.epsilon_column, origin.offset_column
-        with open_rankings(path, items=listed, epsilon_column=own, offset_column=public) as reader:
+        with open_rankings(path, items=listed, ties="keep", epsilon_column=own, offset_column=public) as reader:
             declared = reader.declared_items
             for batch in reader:
                 yield batch, None

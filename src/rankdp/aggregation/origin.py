@@ -8,7 +8,7 @@ agree with it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -20,12 +20,12 @@ from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import may_have_offsets
+from rankdp.mechanisms.registry import check_choice, may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Provenance, Release
-from rankdp.types import Longs
+from rankdp.types import Flags, Longs
 
 _MOST_GROUPS = 10_000
 _OWN = "each voter's own"
@@ -62,7 +62,7 @@ class Origin:
     @classmethod
     def said(cls, mechanism: str, epsilon: Fraction | None, epsilon_column: str | None = None) -> Origin:
         """The origin that a caller states; an unknown mechanism is refused."""
-        build(mechanism, 2, 1)
+        check_choice(mechanism, "balanced")
         offset = OFFSET if may_have_offsets(mechanism) else None
         return cls(mechanism, None, epsilon, epsilon_column, "the caller", offset)
 
@@ -110,6 +110,18 @@ class Origin:
         if chosen.has_offsets and offset is None:
             raise InputError(f"rankings of the {chosen.name} mechanism come with public offsets, and these have none")
         return chosen.at(offset) if chosen.has_offsets and offset is not None else chosen
+
+    def offsets(self, length: int, epsilon: Fraction, tied: Flags) -> Longs:
+        """The offsets of tier lists, which their ties show; ties that are not those of the mechanism are refused."""
+        chosen = self.choose(length, epsilon)
+        found = np.full(len(tied), -1)
+        for offset, ties in enumerate([] if chosen.ties is None else chosen.ties):
+            found[(tied == ties).all(axis=1)] = offset
+        if (found < 0).any():
+            raise InputError(
+                f"the ties of some rankings of {length} items are not those of the {chosen.name} mechanism"
+            )
+        return found
 
     def choose(self, length: int, epsilon: Fraction) -> RankingMechanism:
         """The mechanism that a voter's ranking of ``length`` items went through at their epsilon."""
@@ -162,9 +174,22 @@ def known_origin(rankings: Any, mechanism: Any, epsilon: Any) -> tuple[Rankings,
     if one_each(epsilon):
         if not isinstance(epsilon, np.ndarray):
             epsilon = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
-        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, epsilon, rankings.offsets)
+        rankings = rankings.with_epsilons(epsilon)
         epsilon = None
     return rankings, Origin.said(mechanism, None if epsilon is None else positive(epsilon))
+
+
+def with_offsets(rankings: Rankings, origins: Sequence[Origin], codes: Longs | None = None) -> Rankings:
+    """Tier lists with the offsets that their ties show; other rankings as they are."""
+    if rankings.tied is None or rankings.offsets is not None:
+        return rankings
+    kinds, rows = groups_of(rankings, origins[0].epsilon, codes)
+    offsets = np.zeros(len(rankings), dtype=np.int32)
+    for number, (length, epsilon, code, _) in enumerate(kinds):
+        if length > 1:
+            mine = rows == number
+            offsets[mine] = origins[code].offsets(length, epsilon, rankings.tied[mine, :length])
+    return Rankings._of(rankings.orders, rankings.items, rankings._voters, rankings.epsilons, offsets, rankings.tied)
 
 
 def groups_of(

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from rankdp.aggregation.origin import Origin, check_groups, groups_of
+from rankdp.aggregation.origin import Origin, check_groups, groups_of, with_offsets
 from rankdp.data.rankings import Rankings
 from rankdp.jit import kernel
 from rankdp.mechanisms.rankings.contract import RankingMechanism
@@ -34,8 +35,8 @@ class Tally:
     def __init__(self, mechanism: RankingMechanism, made_by: RankingMechanism, kind: Kind) -> None:
         self.mechanism, self.made_by, self.alike = mechanism, made_by, kind[:3]
         self.voters = 0
-        self.landed: Longs = np.zeros((0, mechanism.items), dtype=np.int64)
-        """Item x position: how many voters have it there."""
+        self.landed: Any = np.zeros((0, mechanism.items), dtype=np.int64)
+        """Item x position: how many voters have it there; a tier of tied items shares its positions."""
 
     def add(self, orders: Ints, items: int) -> None:
         """Count rankings of this group, which list indices below ``items``; a stream may meet new ones."""
@@ -59,6 +60,7 @@ class Tallies:
         self, origins: Sequence[Origin], batches: Batches, sort: Callable[[Sequence[str]], Sequence[int]] | None = None
     ) -> None:
         self._origins, self._batches = origins, batches
+        self._tied = False
         self.single = 0
         """How many list only one item."""
         groups: dict[Kind, Tally] = {}
@@ -74,12 +76,15 @@ class Tallies:
                     origin = origins[code]
                     groups[kind] = Tally(origin.part(length, epsilon, offset), origin.choose(length, epsilon), kind)
                 groups[kind].add(orders, len(names))
+            self._tied = self._tied or batch.tied is not None
         order = list(range(len(names))) if sort is None else list(sort(names))
         self.items = tuple(names[item] for item in order)
         self._places = {name: place for place, name in enumerate(self.items)}
         self._groups = {kind: groups[kind] for kind in sorted(groups)}
         for tally in self.groups:
             tally.reorder(order)
+            if self._tied:
+                tally.landed = tally.landed @ _shared(tally.mechanism)
 
     @property
     def groups(self) -> tuple[Tally, ...]:
@@ -87,6 +92,7 @@ class Tallies:
         return tuple(self._groups.values())
 
     def _split(self, batch: Rankings, codes: Longs | None) -> Iterator[tuple[Kind, Ints]]:
+        batch = with_offsets(batch, self._origins, codes)
         kinds, rows = groups_of(batch, self._origins[0].epsilon, codes)
         for number, kind in enumerate(kinds):
             mine = rows == number
@@ -124,7 +130,29 @@ class Tallies:
         number = {kind: place for place, kind in enumerate(self._groups)}
         for kind, orders in self._again():
             _tally_pairs(orders, scores[number[kind]], levels, cells[number[kind]])
-        return cells
+            if self._tied:  # two tied items are half in this order and half in the other
+                turned = np.ascontiguousarray(orders[:, _turned(self._groups[kind].mechanism)])
+                _tally_pairs(turned, scores[number[kind]], levels, cells[number[kind]])
+        return [part / 2 for part in cells] if self._tied else cells
+
+
+def _tiers(mechanism: RankingMechanism) -> Longs:
+    """By position: the tier, from 0."""
+    assert mechanism.ties is not None
+    return np.cumsum(~mechanism.ties[0]) - 1
+
+
+def _shared(mechanism: RankingMechanism) -> Floats:
+    """Spreads what is counted at a position evenly over its tier."""
+    tier = _tiers(mechanism)
+    alike = tier[:, None] == tier
+    return np.asarray(alike / alike.sum(axis=0))
+
+
+def _turned(mechanism: RankingMechanism) -> Longs:
+    """The positions with every tier turned upside down."""
+    tier = _tiers(mechanism)
+    return np.lexsort((-np.arange(len(tier)), tier))
 
 
 @kernel

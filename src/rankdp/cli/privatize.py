@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     help="Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
 )
 @click.option(
+    "--as-tiers",
+    is_flag=True,
+    help="Write tier lists, item and tier: the order inside a tier is noise. For a --mechanism with tiers.",
+)
+@click.option(
     "--listed-items-public",
     is_flag=True,
     help="Accept partial rankings; the set of items that a voter lists is published as it is.",

@@ -40,7 +40,7 @@ ITEM_NAMES = (
     "object",
     "product",
 )
-RANK_NAMES = ("rank", "ranking", "position", "place")
+RANK_NAMES = ("rank", "ranking", "position", "place", "tier")
 
 SCORED_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")
 SCORE_NAMES = ("score", "value", "rating", "points")

@@ -34,11 +34,11 @@ from typing import Any, Literal, Self, get_args
 from rankdp.checks import one_of, whole
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_text
-from rankdp.data.formats.parquet import ParquetSink, open_parquet
+from rankdp.data.formats.parquet import LongParquetSink, ParquetSink, open_parquet
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import BATCH_ROWS, Options, RankingsReader, from_frame, to_arrow
-from rankdp.data.orders import Ties
+from rankdp.data.orders import ReadTies
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.errors import InputError, system_problem
 
@@ -48,7 +48,7 @@ _FORMATS = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".parquet", "
 _FORMATS |= {f".{kind}": kind for kind in COUNTED} | dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
 
 
-Sink = CsvSink | ParquetSink | PreflibSink
+Sink = CsvSink | ParquetSink | LongParquetSink | PreflibSink
 """What a format does with batches: `write` one, `finish` the file when all is well, else `abandon` it."""
 
 
@@ -66,7 +66,7 @@ def open_rankings(
     path: str | PathLike[str],
     *,
     items: Iterable[Any] | None = None,
-    ties: Ties = "refuse",
+    ties: ReadTies = "refuse",
     voter_column: str | None = None,
     epsilon_column: str | None = None,
     offset_column: str | None = None,
@@ -86,7 +86,8 @@ def open_rankings(
         The public list of items; then any other item is refused. Without it, and without a list in the file,
         `complete` of a batch speaks of the items met so far: a later batch may add some.
     ties
-        What to do with tied items: "refuse" them, keep them as "listed", or draw their order at "random".
+        What to do with tied items: "refuse" them, keep them as "listed", draw their order at "random", or "keep" the
+        ties (`Rankings.tied`).
     voter_column
         The column of the voters' ids, where it does not have one of the usual names.
     epsilon_column
@@ -99,7 +100,7 @@ def open_rankings(
         The most rankings in a batch.
     """
     name = os.fspath(path)
-    one_of("ties", ties, get_args(Ties))
+    one_of("ties", ties, get_args(ReadTies))
     whole("batch_rows", batch_rows, 1)
     if Path(name).is_dir():
         raise InputError(f"{name}: this is a directory, not a file of rankings")
@@ -140,9 +141,9 @@ def _memory() -> int:
 class RankingsWriter:
     """A file of rankings being written; a context manager, so that no half-written file is left behind."""
 
-    def __init__(self, file: NewFile, sink: Sink, width: int) -> None:
+    def __init__(self, file: NewFile, sink: Sink, width: int, tiers: bool = False) -> None:
         self.path = file.path
-        self._file, self._sink, self._width = file, sink, width
+        self._file, self._sink, self._width, self._tiers = file, sink, width, tiers
         self._traits: tuple[bool, ...] | None = None
         self._ended = False
 
@@ -151,9 +152,12 @@ class RankingsWriter:
         width = rankings.orders.shape[1]
         if width > self._width:
             raise InputError(f"{self.path}: the file has {self._width} rank columns, got rankings of width {width}")
-        traits = tuple(part is not None for part in (rankings._voters, rankings.epsilons, rankings.offsets))
+        if (rankings.tied is not None) > self._tiers:
+            raise InputError(f"{self.path}: the rankings have ties, and the file was opened for rankings without")
+        parts = (rankings._voters, rankings.epsilons, rankings.offsets, rankings.tied)
+        traits = tuple(part is not None for part in parts)
         if self._traits not in (None, traits):
-            raise InputError(f"{self.path}: every batch must have voters, epsilons and offsets, or none must")
+            raise InputError(f"{self.path}: every batch must have voters, epsilons, offsets and ties, or none must")
         self._traits = traits
         try:
             for start in range(0, len(rankings), BATCH_ROWS):
@@ -206,6 +210,7 @@ def open_writer(
     like: RankingsReader | Rankings,
     *,
     layout: Literal["wide", "long"] = "wide",
+    tiers: bool = False,
 ) -> RankingsWriter:
     """Open a file of rankings for writing in batches; nothing is in its place before the end.
 
@@ -218,24 +223,28 @@ def open_writer(
         What the batches look like: their width, and the names of the columns. A reader must not read this file.
     layout
         "wide", a row per ranking, or for CSV also "long", a row per listed item.
+    tiers
+        Whether the batches are tier lists, with ties: a row per listed item, or PrefLib `.toc` and `.toi`.
     """
     name = os.fspath(path)
     kind = format_of(name)
     one_of("layout", layout, ("wide", "long"))
-    if layout == "long" and kind != "csv":
+    if layout == "long" and kind != "csv" and not tiers:
         raise InputError(f"{name}: only CSV files are written in the long layout")
-    if kind in ("toc", "toi"):
+    if kind in ("toc", "toi") and not tiers:
         raise InputError(f"{name}: there are no ties to write; use the ending .soc (complete) or .soi (partial)")
     if kind in ("json", "blt") or (codec(name) and kind != "csv"):
         raise InputError(f"{name}: rankings are written as .csv (also .csv.gz, .csv.zst), .parquet, .soc or .soi")
+    if kind in ("soc", "soi") and tiers:
+        raise InputError(f"{name}: a tier list has ties; use the ending .toc (complete) or .toi (partial)")
     file = NewFile(name, source=like.path if isinstance(like, RankingsReader) else None)
     width = like.width if isinstance(like, RankingsReader) else like.orders.shape[1]
     try:
-        sink = _sink(kind, layout, str(file.temporary), file.target.name, width, like)
+        sink = _sink(kind, "long" if tiers else layout, str(file.temporary), file.target.name, width, like)
     except BaseException:
         file.drop()
         raise
-    return RankingsWriter(file, sink, width)
+    return RankingsWriter(file, sink, width, tiers)
 
 
 def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: RankingsReader | Rankings) -> Sink:
@@ -243,12 +252,14 @@ def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: R
     epsilon = (like.epsilon_column if isinstance(like, RankingsReader) else None) or "epsilon"
     if kind == "csv":
         return (CsvSink if layout == "wide" else LongCsvSink)(temporary, width, voter, epsilon, codec(name))
-    return ParquetSink(temporary, width, voter, epsilon) if kind == "parquet" else PreflibSink(temporary, name, kind)
+    if kind == "parquet":
+        return (ParquetSink if layout == "wide" else LongParquetSink)(temporary, width, voter, epsilon)
+    return PreflibSink(temporary, name, kind)
 
 
 def write_rankings(rankings: Rankings, path: str | PathLike[str], layout: Literal["wide", "long"] = "wide") -> None:
     """Write a whole table (see `Rankings.write`)."""
-    with open_writer(path, like=rankings, layout=layout) as writer:
+    with open_writer(path, like=rankings, layout=layout, tiers=rankings.tied is not None) as writer:
         writer.write(rankings)
 
 

@@ -20,13 +20,14 @@ from rankdp.checks import one_of
 from rankdp.data.columns import Columns, rank_of, recognise
 from rankdp.data.orders import (
     LARGE,
-    Ties,
+    ReadTies,
     check_orders,
     first_broken,
     first_broken_compiled,
     gather,
     orders_from_long,
     refuse_row,
+    tied_in_long,
 )
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
@@ -64,7 +65,7 @@ class Options:
     """How a file is to be read: the arguments of `rankdp.data.files.open_rankings`."""
 
     items: Iterable[Any] | None
-    ties: Ties
+    ties: ReadTies
     voter_column: str | None
     epsilon_column: str | None
     offset_column: str | None
@@ -150,14 +151,14 @@ def from_frame(
     frame: Any,
     items: Iterable[Any] | None = None,
     *,
-    ties: Ties = "refuse",
+    ties: ReadTies = "refuse",
     voter_column: str | None = None,
     epsilon_column: str | None = None,
     offset_column: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Rankings:
     """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
-    one_of("ties", ties, get_args(Ties))
+    one_of("ties", ties, get_args(ReadTies))
     frame = arrow_table(frame)
     found = recognise(frame.column_names, "frame", voter_column, epsilon_column, offset_column, columns)
     if not len(frame):
@@ -294,7 +295,7 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, 
 
 
 def long_reader(
-    path: str, kind: str, batches: Iterable[Any], columns: Columns, known: Known, ties: Ties, where: Where
+    path: str, kind: str, batches: Iterable[Any], columns: Columns, known: Known, ties: ReadTies, where: Where
 ) -> RankingsReader:
     """A file with one row per voter and listed item, which is loaded at once."""
     import pyarrow as pa
@@ -348,7 +349,7 @@ def long_entries(table: Any, columns: Columns, known: Known, where: Where) -> Lo
     )
 
 
-def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where: Where) -> Rankings:
+def _long_rankings(table: Any, columns: Columns, known: Known, ties: ReadTies, where: Where) -> Rankings:
     """A long table, grouped: voters in order of first appearance."""
     entries = long_entries(table, columns, known, where)
     orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, ties, entries.where)
@@ -359,7 +360,10 @@ def _long_rankings(table: Any, columns: Columns, known: Known, ties: Ties, where
         epsilons = _one_each(values, entries.codes, "epsilons", where)
     if columns.offset is not None:
         offsets = _one_each(offset_values(table.column(columns.offset), where), entries.codes, "offsets", where)
-    return Rankings._of(orders, known.items, entries.ids, epsilons, offsets)
+    tied = tied_in_long(entries.voters, entries.ranks, orders.shape) if ties == "keep" else None
+    if tied is not None and not tied.any():
+        tied = None
+    return Rankings._of(orders, known.items, entries.ids, epsilons, offsets, tied)
 
 
 def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
@@ -415,6 +419,24 @@ def wide_columns(rankings: Rankings, width: int) -> list[Any]:
     return arrays + [pa.array(part) for part in (rankings.epsilons, rankings.offsets) if part is not None]
 
 
+def long_columns(rankings: Rankings, first: int) -> list[Any]:
+    """The Arrow arrays voter, item, rank (or tier) and, where there are any, epsilon and offset of a long table.
+
+    Voters without ids are numbered from ``first`` on.
+    """
+    import pyarrow as pa
+
+    ids = arrow_voters(rankings)
+    if ids is None:
+        ids = pa.array(np.arange(first, first + len(rankings)))
+    rows, places = np.nonzero(rankings.orders >= 0)
+    numbered = places + 1 if rankings.tied is None else np.cumsum(~rankings.tied, axis=1)[rows, places]
+    codes = pa.array(rankings.orders[rows, places])
+    items = pa.DictionaryArray.from_arrays(codes, pa.array(rankings.items, pa.string()))
+    more = [pa.array(part[rows]) for part in (rankings.epsilons, rankings.offsets) if part is not None]
+    return [ids.take(pa.array(rows)), items, pa.array(numbered), *more]
+
+
 def wide_schema(rankings: Rankings, width: int, voter: str = "voter", epsilon: str = "epsilon") -> Any:
     """The schema of a wide table, with the list of items in its metadata."""
     import pyarrow as pa
@@ -433,5 +455,8 @@ def to_arrow(rankings: Rankings) -> Any:
     """A wide PyArrow table (see `Rankings.to_arrow`)."""
     import pyarrow as pa
 
+    if rankings.tied is not None:
+        names = ["voter", "item", "tier", *(["epsilon"] if rankings.epsilons is not None else [])]
+        return pa.Table.from_arrays(long_columns(rankings, 1), names)
     width = rankings.orders.shape[1]
     return pa.Table.from_arrays(wide_columns(rankings, width), schema=wide_schema(rankings, width))

@@ -14,7 +14,8 @@ every voter.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, get_args
@@ -25,9 +26,10 @@ from rankdp.checks import one_of
 from rankdp.data.tables import Where, check_items, natural, row_number
 from rankdp.errors import InputError, Setting
 from rankdp.jit import kernel
-from rankdp.types import Ints, Longs
+from rankdp.types import Flags, Ints, Longs
 
 Ties = Literal["refuse", "listed", "random"]
+ReadTies = Literal["refuse", "listed", "random", "keep"]
 """Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
 
 LARGE = 1 << 20
@@ -210,7 +212,9 @@ def shuffle(values: list[int]) -> list[int]:
     return values
 
 
-def break_ties(ranks: Sequence[int], items: list[int], names: Sequence[str], ties: Ties, at: str) -> list[int]:
+def break_ties(
+    ranks: Sequence[int], items: list[int], names: Sequence[str], ties: ReadTies, at: Callable[[], str]
+) -> list[int]:
     """One voter's items (sorted by rank, tied ones as listed) in their final order, or a sentence.
 
     After k items tied at rank r the next rank is r + 1 (dense ranks) or r + k (competition ranks).
@@ -220,10 +224,10 @@ def break_ties(ranks: Sequence[int], items: list[int], names: Sequence[str], tie
     for rank, entries in groupby(zip(ranks, items, strict=True), itemgetter(0)):
         group = [item for _, item in entries]
         if rank not in allowed:
-            raise InputError(f"{at}: rank {min(allowed)} is missing but {names[group[0]]!r} has rank {rank}")
+            raise InputError(f"{at()}: rank {min(allowed)} is missing but {names[group[0]]!r} has rank {rank}")
         if len(group) > 1:
             if ties == "refuse":
-                raise refuse_tie(at, [names[item] for item in group], rank)
+                raise refuse_tie(at(), [names[item] for item in group], rank)
             group = shuffle(group) if ties == "random" else group
         result += group
         allowed = {rank + 1, rank + len(group)}
@@ -245,7 +249,9 @@ def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tu
     orders[listed == 0] = -1
     for row in np.flatnonzero(~strict.all(axis=1)).tolist():
         length = int(np.count_nonzero(listed[row]))
-        order = break_ties(listed[row, :length].tolist(), orders[row, :length].tolist(), names, ties, row_number(row))
+        order = break_ties(
+            listed[row, :length].tolist(), orders[row, :length].tolist(), names, ties, partial(row_number, row)
+        )
         orders[row, :length] = order
     return orders, names
 
@@ -274,7 +280,9 @@ def _rank_table(ranks: Any) -> Longs:
     return table
 
 
-def orders_from_long(voters: Longs, items: Longs, ranks: Longs, names: Sequence[str], ties: Ties, where: Where) -> Ints:
+def orders_from_long(
+    voters: Longs, items: Longs, ranks: Longs, names: Sequence[str], ties: ReadTies, where: Where
+) -> Ints:
     """Orders from entries (voter, item, rank); voters and items count from 0, `where` tells an entry."""
     _refuse_repeats(voters, items, names, where)
     sorting = np.lexsort((ranks, voters))  # stable: tied items stay as listed
@@ -290,8 +298,21 @@ def orders_from_long(voters: Longs, items: Longs, ranks: Longs, names: Sequence[
         entries = slice(start, start + length)
         first = start + int(wrong[entries].argmax())
         listed = orders[row, :length].tolist()
-        orders[row, :length] = break_ties(rank[entries].tolist(), listed, names, ties, where(int(sorting[first])))
+        orders[row, :length] = break_ties(
+            rank[entries].tolist(), listed, names, ties, partial(where, int(sorting[first]))
+        )
     return orders
+
+
+def tied_in_long(voters: Longs, ranks: Longs, shape: tuple[int, ...]) -> Flags:
+    """By voter and place: whether the item has the rank of the one before it."""
+    sorting = np.lexsort((ranks, voters))
+    voter, rank = voters[sorting], ranks[sorting]
+    again = np.append(False, (voter[1:] == voter[:-1]) & (rank[1:] == rank[:-1]))
+    lengths = np.bincount(voter)
+    tied = np.zeros(shape, np.bool_)
+    tied[voter, np.arange(len(voter)) - (np.cumsum(lengths) - lengths)[voter]] = again
+    return tied
 
 
 def _refuse_repeats(voters: Longs, items: Longs, names: Sequence[str], where: Where) -> None:

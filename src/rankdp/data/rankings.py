@@ -15,10 +15,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rankdp.data.orders import Ties, check_orders, index_array, orders_array, orders_from_ranks
+from rankdp.data.orders import ReadTies, Ties, check_orders, index_array, orders_array, orders_from_ranks
 from rankdp.data.tables import check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.errors import InputError
-from rankdp.types import Floats, Ints
+from rankdp.types import Flags, Floats, Ints
 
 FORMATS: dict[str, Callable[..., Any]] = {}
 """How rankings come from frames and files and go there: `from_frame`, `to_arrow`, `read`, `write`.
@@ -44,6 +44,8 @@ class Rankings:
     _voters: Any
     offsets: Ints | None
     """The public offset that each synthetic row was released with, or None (see ``offset-tiers``)."""
+    tied: Flags | None
+    """In a tier list, n x width: whether a place is tied with the one before it; None where nothing is tied."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise TypeError(
@@ -59,13 +61,14 @@ class Rankings:
         voters: Any,
         epsilons: Floats | None,
         offsets: Ints | None = None,
+        tied: Flags | None = None,
     ) -> Self:
         """Assemble parts that are already checked."""
         self = object.__new__(cls)
-        for array in (orders, epsilons, offsets):
+        for array in (orders, epsilons, offsets, tied):
             if array is not None:
                 array.flags.writeable = False
-        for name, value in zip(cls.__slots__, (orders, items, epsilons, voters, offsets), strict=True):
+        for name, value in zip(cls.__slots__, (orders, items, epsilons, voters, offsets, tied), strict=True):
             object.__setattr__(self, name, value)
         return self
 
@@ -131,7 +134,7 @@ class Rankings:
         frame: Any,
         items: Iterable[Any] | None = None,
         *,
-        ties: Ties = "refuse",
+        ties: ReadTies = "refuse",
         voter_column: str | None = None,
         epsilon_column: str | None = None,
         offset_column: str | None = None,
@@ -147,7 +150,7 @@ class Rankings:
         items
             The public list of items; then any other item is refused.
         ties
-            "refuse" tied items, keep them as "listed", or draw their order at "random".
+            "refuse" tied items, keep them as "listed", draw their order at "random", or "keep" the ties: a tier list.
         voter_column
             The column of the voters' ids, where it does not have one of the usual names.
         epsilon_column
@@ -167,7 +170,7 @@ class Rankings:
         path: str | PathLike[str],
         items: Iterable[Any] | None = None,
         *,
-        ties: Ties = "refuse",
+        ties: ReadTies = "refuse",
         voter_column: str | None = None,
         epsilon_column: str | None = None,
         offset_column: str | None = None,
@@ -215,7 +218,11 @@ class Rankings:
         epsilons = np.concatenate(own) if len(own) == len(parts) else None
         public = [part.offsets for part in parts if part.offsets is not None]
         offsets = np.concatenate(public) if len(public) == len(parts) else None
-        return cls._of(orders, items, voters, epsilons, offsets)
+        tied = None
+        if any(part.tied is not None for part in parts):
+            flags = [np.zeros(part.orders.shape, np.bool_) if part.tied is None else part.tied for part in parts]
+            tied = flags[0] if len(flags) == 1 else _stack([part.astype(np.int32) for part in flags]) > 0
+        return cls._of(orders, items, voters, epsilons, offsets, tied)
 
     @classmethod
     def _checked(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Any, offsets: Any = None) -> Self:
@@ -240,6 +247,17 @@ class Rankings:
         check_orders(array, self.items)
         public = None if offsets is None else check_offsets(offsets, len(array))
         return self._of(array, self.items, self._voters, self.epsilons, public)
+
+    def with_epsilons(self, epsilons: Any) -> Self:
+        """The same rankings, each with an epsilon of its own.
+
+        Parameters
+        ----------
+        epsilons
+            One finite number above 0 for each row.
+        """
+        own = check_epsilons(epsilons, len(self))
+        return self._of(self.orders, self.items, self._voters, own, self.offsets, self.tied)
 
     @property
     def voters(self) -> Any:
@@ -267,17 +285,25 @@ class Rankings:
         return listed
 
     def ranks(self) -> Ints:
-        """The papers' phi: n x m, column i holding the rank of item i: 1 for the best, 0 if not listed."""
+        """The papers' phi: n x m, column i holding the rank of item i: 1 for the best, 0 if not listed.
+
+        In a tier list it is the number of the tier.
+        """
         width = self.orders.shape[1]
         # one spare column swallows the padding: index -1 points at it
         ranks = np.zeros((len(self), len(self.items) + 1), np.int32)
-        places = np.broadcast_to(np.arange(1, width + 1, dtype=np.int32), self.orders.shape)
+        places: Ints = np.broadcast_to(np.arange(1, width + 1, dtype=np.int32), self.orders.shape)
+        if self.tied is not None:
+            places = np.cumsum(~self.tied, axis=1, dtype=np.int32)
         np.put_along_axis(ranks, self.orders.astype(np.intp), places, axis=1)
         listed: Ints = np.ascontiguousarray(ranks[:, :-1])
         return listed
 
     def to_arrow(self) -> Any:
-        """A wide PyArrow table: voter, rank_1, rank_2, …, epsilon when the voters have their own, and offset."""
+        """A wide PyArrow table: voter, rank_1, rank_2, …, epsilon when the voters have their own, and offset.
+
+        A tier list is a long one: voter, item, tier.
+        """
         return FORMATS["to_arrow"](self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
@@ -308,7 +334,8 @@ class Rankings:
             raise InputError(f"no row lies in {rows}; at least one row is needed")
         voters = None if self._voters is None else self._voters[rows]
         epsilons = None if self.epsilons is None else self.epsilons[rows]
-        return self._of(orders, self.items, voters, epsilons, None if self.offsets is None else self.offsets[rows])
+        offsets = None if self.offsets is None else self.offsets[rows]
+        return self._of(orders, self.items, voters, epsilons, offsets, None if self.tied is None else self.tied[rows])
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         """Each ranking as a tuple of item names, best first."""
@@ -323,13 +350,14 @@ class Rankings:
             and np.array_equal(self.orders, other.orders)
             and np.array_equal(self.epsilons, other.epsilons)  # type: ignore[arg-type]
             and np.array_equal(self.offsets, other.offsets)  # type: ignore[arg-type]
+            and np.array_equal(self.tied, other.tied)  # type: ignore[arg-type]
             and np.array_equal(self.voters, other.voters)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Rankings._of, (self.orders, self.items, self._voters, self.epsilons, self.offsets)
+        return Rankings._of, (self.orders, self.items, self._voters, self.epsilons, self.offsets, self.tied)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
@@ -338,6 +366,7 @@ class Rankings:
         extras = "" if self._voters is None else ", voter ids"
         extras += "" if self.epsilons is None else ", own epsilons"
         extras += "" if self.offsets is None else ", offsets"
+        extras += "" if self.tied is None else ", in tiers"
         return f"Rankings({len(self):,} of {len(self.items)} items: {shown}{partial}{extras})"
 
 

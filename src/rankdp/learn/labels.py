@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from rankdp.aggregation.origin import Origin, check_groups, groups_of, known_origin
+from rankdp.aggregation.origin import Origin, check_groups, groups_of, known_origin, with_offsets
 from rankdp.checks import one_of
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
@@ -39,7 +39,7 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.release import Release
 from rankdp.theory.pair_laws import pairs as triangle
 from rankdp.theory.shrinkage import FULL, Family, Undone, pair_family, rank_family
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Flags, Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
 Debias = bool | Literal["always"]
@@ -109,9 +109,13 @@ def labels_of(
     if table.lengths.max() < 2:
         raise InputError("rankings must list two items or more in some row: there is no pair to learn from")
     if origin is None or not debias:
-        kinds, groups = groups_of(table, Fraction(1))
-        known = [_as_it_stands(length) for length, *_ in kinds]
+        patterns, codes = (None, None) if table.tied is None else np.unique(table.tied, axis=0, return_inverse=True)
+        kinds, groups = groups_of(table, Fraction(1), codes)
+        known = [
+            _as_it_stands(length, None if patterns is None else patterns[code, :length]) for length, _, code, _ in kinds
+        ]
     else:
+        table = with_offsets(table, [origin])
         kinds, groups = groups_of(table, origin.epsilon)
         check_groups(len({kind[:3] for kind in kinds}))
         known = _undone_groups(kinds, np.bincount(groups, minlength=len(kinds)), origin, users, pairs)
@@ -132,9 +136,11 @@ def labels_of(
     return Labels(orders, groups.astype(np.int32), lengths, weights, wins, tables, _note(known))
 
 
-def _as_it_stands(length: int) -> _Group:
-    table = np.triu(np.ones((length, length)), 1) + 0.5 * np.eye(length)
-    return _Group(np.arange(length - 1.0, -1, -1), table, 0.0)
+def _as_it_stands(length: int, tied: Flags | None = None) -> _Group:
+    """Two tied items are half in either order."""
+    tier = np.arange(length) if tied is None else np.cumsum(~tied)
+    table = (tier[:, None] < tier) + 0.5 * (tier[:, None] == tier)
+    return _Group(table.sum(axis=1) - 0.5, table, 0.0)
 
 
 def _undone_groups(

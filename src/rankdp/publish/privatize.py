@@ -40,6 +40,7 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, may_have_offsets, named
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.answers import AnswerStore, Question
@@ -64,6 +65,7 @@ def privatize(
     objective: Objective = "balanced",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
+    as_tiers: bool = False,
     listed_items_public: bool = False,
     repeated_voters: bool = False,
     ledger: Ledger | None = None,
@@ -91,6 +93,9 @@ def privatize(
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
+    as_tiers
+        Release tier lists, for a mechanism that has tiers: the items of a tier are tied, because their order inside it
+        is noise.
     listed_items_public
         Accept partial rankings; which items they list is then public.
     repeated_voters
@@ -115,9 +120,9 @@ def privatize(
         raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
     if one_each(epsilon):
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
-        rankings = Rankings.from_orders(rankings.orders, rankings.items, rankings.voters, own)
+        rankings = rankings.with_epsilons(own)
         epsilon = None
-    chosen = partial(_Run, named(mechanism, tiers), objective, top)
+    chosen = partial(_Run, named(mechanism, tiers), objective, top, as_tiers)
     run = chosen(cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
     groups = run.look(rankings)
     run.check_voters(lambda row: rankings.voters[row])
@@ -139,6 +144,7 @@ def privatize_file(
     objective: Objective = "balanced",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
+    as_tiers: bool = False,
     epsilon_column: str | None = None,
     listed_items_public: bool = False,
     repeated_voters: bool = False,
@@ -174,6 +180,9 @@ def privatize_file(
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
+    as_tiers
+        Release tier lists, for a mechanism that has tiers: the items of a tier are tied, because their order inside it
+        is noise.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     listed_items_public
@@ -204,12 +213,12 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
-    chosen = partial(_Run, named(mechanism, tiers), objective, top)
+    chosen = partial(_Run, named(mechanism, tiers), objective, top, as_tiers)
     start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
     listed = None if items is None else tuple(items)
     read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column)
     run = start()
-    with read() as reader, open_writer(target, like=reader) as writer:
+    with read() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
         facts = {"epsilon_column": epsilon_column, "columns_left_out": list(reader.ignored_columns)}
         if answers is not None:
             table = Rankings.read(source, items=listed, ties=ties)
@@ -299,7 +308,11 @@ def _permanent(
         f"privatize, answers kept{f', wave {wave}' if wave else ''}",
     )
     orders = np.argsort(position).astype(np.int32)[stored[:, : chosen.items]]
-    table = rankings.with_orders(orders, stored[:, -1] if chosen.has_offsets else None)
+    offsets = stored[:, -1] if chosen.has_offsets else np.zeros(len(orders), dtype=np.int32)
+    if run.as_tiers:
+        table = run._tied(rankings, orders, offsets, [(slice(None), chosen)])
+    else:
+        table = rankings.with_orders(orders, offsets if chosen.has_offsets else None)
     return run.release(table, chosen.items, answers="kept", wave=wave, **facts)
 
 
@@ -311,13 +324,14 @@ class _Run:
         name: str,
         objective: Objective,
         top: int | None,
+        as_tiers: bool,
         epsilon: Real | None,
         listed_items_public: bool,
         repeated_voters: bool,
         bits: Bits | None,
     ) -> None:
         check_choice(name, objective, top)
-        self.name, self.objective, self.top = name, objective, top
+        self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
         self.epsilon = None if epsilon is None else positive(epsilon)
         self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
         self.bits = bits or SecureBits()
@@ -345,8 +359,22 @@ class _Run:
             for rows, chosen in groups:
                 part = chosen.sample_with_offsets(orders[rows, : chosen.items], bits, workers)
                 drawn[rows, : chosen.items], offsets[rows] = part
+        if self.as_tiers:
+            return self._tied(batch, drawn, offsets, groups)
         public = offsets if self.with_offsets(orders.shape[1]) else None
         return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
+
+    def _tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
+        """The tier lists of drawn rows: their ties show the offset, and the items of a tier are listed by index."""
+        tied = np.zeros(drawn.shape, dtype=np.bool_)
+        listed = drawn.copy()
+        for rows, chosen in groups:
+            assert chosen.ties is not None
+            mine = chosen.ties[offsets[rows] if chosen.has_offsets else np.zeros(len(offsets[rows]), dtype=np.int64)]
+            keys = np.cumsum(~mine, axis=1) * len(batch.items) + drawn[rows, : chosen.items]
+            tied[rows, : chosen.items] = mine
+            listed[rows, : chosen.items] = np.sort(keys, axis=1) % len(batch.items)
+        return Rankings._of(listed, batch.items, batch._voters, batch.epsilons, None, tied)
 
     def with_offsets(self, width: int) -> bool:
         """Whether rows are released with offsets: the same for all batches of a table of this width.
@@ -354,6 +382,8 @@ class _Run:
         One mechanism for all rows decides. Where lengths or epsilons differ, later rows may have offsets that the first
         ones do not have.
         """
+        if self.as_tiers:
+            return False
         if self.epsilon is not None and not self.listed_items_public:
             return any(chosen.has_offsets for chosen in self.mechanisms.values())
         return may_have_offsets(self.name, width, self.objective)
@@ -364,6 +394,10 @@ class _Run:
         Rows share a mechanism when they share a length of at least two (one listed item has no order to protect) and
         an epsilon. Batches may come in any order: whether their lists of items agree does not depend on it.
         """
+        if batch.tied is not None:
+            raise InputError(
+                Setting("ties"), " must be broken before rankings are privatized: they are orders without ties"
+            )
         if self.epsilon is None and batch.epsilons is None:
             raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
         complete, items = batch.complete, len(batch.items)
@@ -389,8 +423,13 @@ class _Run:
 
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.mechanisms:
-            chosen = build(self.name, length, epsilon, objective=self.objective, top=self.top)
-            self.mechanisms[length, epsilon] = cast(RankingMechanism, chosen)
+            chosen = cast(RankingMechanism, build(self.name, length, epsilon, objective=self.objective, top=self.top))
+            if self.as_tiers and chosen.ties is None:
+                able = ", ".join(name for name, kind in MECHANISMS.items() if issubclass(kind, Tiered))
+                raise InputError(
+                    Setting("as_tiers", True), f" needs a mechanism with tiers ({able}), got {chosen.name}; name one"
+                )
+            self.mechanisms[length, epsilon] = chosen
         return self.mechanisms[length, epsilon]
 
     def count(self, batch: Rankings) -> None:
@@ -453,6 +492,7 @@ class _Run:
             "asked_for": self.name,
             "objective": self.objective,
             **({"top": self.top} if self.top else {}),
+            **({"as_tiers": True} if self.as_tiers else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
             "choices": [
                 {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())

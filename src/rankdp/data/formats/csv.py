@@ -23,6 +23,7 @@ from rankdp.data.frames import (
     RankingsReader,
     arrow_voters,
     item_columns,
+    long_columns,
     long_reader,
     refuse_nested,
     row_batches,
@@ -301,21 +302,15 @@ class CsvSink:
 
 
 class LongCsvSink(CsvSink):
-    """Writes `voter, item, rank` (and epsilon and offset), a line per listed item; voters without ids are numbered."""
+    """Writes `voter, item, rank` (and epsilon and offset), a line per listed item; voters without ids are numbered.
+
+    A tier list has `tier` instead of `rank`.
+    """
 
     def write(self, rankings: Rankings) -> None:
         """Append one batch."""
-        import pyarrow as pa
-
         if not self._rows:
-            self._header([self._voter, "item", "rank", *self._more(rankings)])
-        ids = arrow_voters(rankings)
-        if ids is None:
-            ids = pa.array(np.arange(self._rows + 1, self._rows + 1 + len(rankings)))
-        rows, places = np.nonzero(rankings.orders >= 0)
-        names = pa.array([_quoted(name) for name in rankings.items], pa.string())
-        columns = [_fields(ids).take(pa.array(rows)), names.take(pa.array(rankings.orders[rows, places]))]
-        columns.append(pa.array(places + 1).cast(pa.string()))
-        columns += [_fields(pa.array(part[rows])) for part in (rankings.epsilons, rankings.offsets) if part is not None]
-        _write_rows(self._file, columns)
+            place = "rank" if rankings.tied is None else "tier"
+            self._header([self._voter, "item", place, *self._more(rankings)])
+        _write_rows(self._file, [_fields(column) for column in long_columns(rankings, self._rows + 1)])
         self._rows += len(rankings)

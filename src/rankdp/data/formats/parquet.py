@@ -19,6 +19,7 @@ from rankdp.data.frames import (
     Options,
     RankingsReader,
     declared_items,
+    long_columns,
     long_reader,
     row_batches,
     wide_columns,
@@ -217,6 +218,37 @@ class ParquetSink:
         """Add the list of items, which may have grown since the first batch, and close the file."""
         if self._pending:
             self._flush()
+        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(self._items, ensure_ascii=False)})
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+class LongParquetSink:
+    """Writes a tier list: `voter, item, tier` (and epsilon), a row per listed item; voters without ids are numbered."""
+
+    def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
+        self._temporary, self._names = temporary, (voter, "item", "tier", epsilon)
+        self._writer: Any = None
+        self._items: tuple[str, ...] = ()
+        self._rows = 0
+
+    def write(self, rankings: Rankings) -> None:
+        """Append one batch."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = long_columns(rankings, self._rows + 1)
+        table = pa.Table.from_arrays(columns, list(self._names[: len(columns)]))
+        self._writer = self._writer or pq.ParquetWriter(self._temporary, table.schema, write_statistics=False)
+        self._writer.write_table(table, _GROUP_ROWS)
+        self._items, self._rows = rankings.items, self._rows + len(rankings)
+
+    def finish(self) -> None:
+        """Add the list of items and close the file."""
         self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(self._items, ensure_ascii=False)})
         self._writer.close()
 

@@ -21,7 +21,7 @@ from rankdp.data.columns import Columns
 from rankdp.data.formats.blt import BltFile, Groups
 from rankdp.data.formats.texts import not_utf8, whole
 from rankdp.data.frames import Options, RankingsReader
-from rankdp.data.orders import Ties, check_orders, refuse_tie, shuffle
+from rankdp.data.orders import ReadTies, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, check_item
 from rankdp.errors import InputError, Setting, system_problem
@@ -192,14 +192,16 @@ def _ranked(groups: Groups) -> Iterator[tuple[int, list[int]]]:
 
 
 def _batches(
-    orders: list[tuple[int, Groups]], known: Known, width: int, rows: int, ties: Ties, batch_rows: int
+    orders: list[tuple[int, Groups]], known: Known, width: int, rows: int, ties: ReadTies, batch_rows: int
 ) -> Iterator[Rankings]:
     counts = np.array([count for count, _ in orders])
     strict = np.full((len(orders), width), -1, np.int32)
+    again = np.zeros(strict.shape, np.bool_)
     tied: dict[int, Groups] = {}
     for row, (_, groups) in enumerate(orders):
         flat = [item for group in groups for item in group]
         strict[row, : len(flat)] = flat
+        again[row, : len(flat)] = [bool(place) for group in groups for place in range(len(group))]
         if ties == "random" and len(flat) != len(groups):
             tied[row] = groups
     ends = np.cumsum(counts)
@@ -210,7 +212,9 @@ def _batches(
             order = [item for group in tied[int(which[row])] for item in shuffle(list(group))]
             batch[row, : len(order)] = order
         check_orders(batch, known.items)
-        yield Rankings._of(batch, known.items, None, None)
+        yield Rankings._of(
+            batch, known.items, None, None, tied=again[which] if ties == "keep" and again.any() else None
+        )
 
 
 class PreflibSink:
@@ -218,22 +222,31 @@ class PreflibSink:
 
     def __init__(self, temporary: str, name: str, kind: str) -> None:
         self._temporary, self._name, self._kind = temporary, name, kind
-        self._counts: Counter[tuple[int, ...]] = Counter()
+        self._counts: Counter[tuple[tuple[int, ...], ...]] = Counter()
         self._items: tuple[str, ...] = ()
 
     def write(self, rankings: Rankings) -> None:
         """Count one batch."""
-        if self._kind == "soc" and not rankings.complete:
-            raise InputError(f"{self._name}: a .soc file holds complete rankings only; use the ending .soi")
+        if self._kind in ("soc", "toc") and not rankings.complete:
+            raise InputError(
+                f"{self._name}: a .{self._kind} file holds complete rankings only; use the ending .{self._kind[0]}oi"
+            )
         if rankings.offsets is not None:
             raise InputError(
                 f"{self._name}: these rankings come with public offsets, which a .{self._kind} file cannot hold and "
-                "without which they cannot be aggregated; write CSV or Parquet"
+                "without which they cannot be aggregated; write CSV or Parquet, or a tier list as .toc"
             )
         self._items = rankings.items
-        distinct, counts = np.unique(rankings.orders, axis=0, return_counts=True)
+        tied = np.zeros(rankings.orders.shape, np.bool_) if rankings.tied is None else rankings.tied
+        distinct, counts = np.unique(2 * rankings.orders + tied, axis=0, return_counts=True)
         for order, count in zip(distinct.tolist(), counts.tolist(), strict=True):
-            self._counts[tuple(item for item in order if item >= 0)] += count
+            groups: Groups = []
+            for item in order:
+                if item >= 0 and item & 1:
+                    groups[-1].append(item >> 1)
+                elif item >= 0:
+                    groups.append([item >> 1])
+            self._counts[tuple(map(tuple, groups))] += count
 
     def finish(self) -> None:
         """Write the header and the counted orders."""
@@ -250,7 +263,9 @@ class PreflibSink:
             *(f"# ALTERNATIVE NAME {number}: {name}" for number, name in enumerate(self._items, 1)),
         ]
         for order, count in sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0])):
-            lines.append(f"{count}: {','.join(str(item + 1) for item in order)}")
+            texts = [",".join(str(item + 1) for item in group) for group in order]
+            groups = [text if len(group) == 1 else f"{{{text}}}" for text, group in zip(texts, order, strict=True)]
+            lines.append(f"{count}: {','.join(groups)}")
         Path(self._temporary).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def abandon(self) -> None:

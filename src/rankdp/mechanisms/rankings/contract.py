@@ -38,7 +38,7 @@ from rankdp.privacy.exact import Real, positive, upwards
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.theory.pair_laws import Moments, PairLaw, of_permutations
 from rankdp.theory.permutations import all_permutations, places
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Flags, Floats, Ints, Longs
 
 Orders = Ints
 #: for every relative order in lexicographic order a lower and an upper bound of its weight
@@ -280,6 +280,11 @@ class RankingMechanism(ABC):
     def cell_law(self) -> Floats:
         """A[a, c] = P(the item at original position a lands in cell c), over the offsets too."""
         return self.position_matrix()
+
+    @property
+    def ties(self) -> Flags | None:
+        """By offset and position: whether it is in the tier of the one before it; None without tiers."""
+        return None
 
     def top_block(self, k: int) -> Floats:
         """The corner of ``position_matrix`` for the first k positions: which of the top k stay there."""

@@ -34,13 +34,13 @@ from numpy.typing import NDArray
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders
-from rankdp.mechanisms.rankings.tiers import LARGEST_CALIBRATED, Tiers, calibrated, whole_sizes
+from rankdp.mechanisms.rankings.tiers import LARGEST_CALIBRATED, Tiers, calibrated, tied_places, whole_sizes
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import CutTable, integer_weights
 from rankdp.privacy.exact import Real
 from rankdp.theory import tier_laws as theory
 from rankdp.theory.estimators import rank_estimator
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Flags, Floats, Ints, Longs
 
 _MOST_OFFSETS = 64
 _COMPARED_UP_TO = 30  # items for which widths are compared; longer rankings take the same share of their length
@@ -101,6 +101,11 @@ class OffsetTiers(Tiers):
     def divisions(self) -> list[tuple[int, ...]]:
         """The sizes of the tiers by offset, without empty ones."""
         return [tuple(size for size in shape if size) for shape in self.shapes]
+
+    @cached_property
+    def ties(self) -> Flags:
+        """From the sizes of the tiers by offset."""
+        return tied_places(self.divisions)
 
     @cached_property
     def weight(self) -> Fraction:

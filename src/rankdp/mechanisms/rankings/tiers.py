@@ -46,7 +46,7 @@ from rankdp.mechanisms.rankings.tier_tables import KeptTables, PackedTables
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, upwards
 from rankdp.theory import tier_laws as theory
-from rankdp.types import Ints, Longs
+from rankdp.types import Flags, Ints, Longs
 
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
@@ -178,6 +178,11 @@ class Tiered(Worded):
             )
         return tuple(int(size) for size in sizes)
 
+    @cached_property
+    def ties(self) -> Flags:
+        """From the sizes of the tiers."""
+        return tied_places([self.sizes])
+
     @abstractmethod
     def _best_sizes(self) -> tuple[int, ...]:
         """The sizes that keep most pairs, from the number of items and epsilon."""
@@ -303,6 +308,12 @@ class Tiers(Tiered, TierSums):
     def top_overlap(self, k: int) -> float:
         """The same for the first k positions alone."""
         return theory.top_overlap(self.sizes, self._law.tier_matrix(first=k), k)
+
+
+def tied_places(divisions: Sequence[Sequence[int]]) -> Flags:
+    """A row for each division: which places are in the tier of the place before."""
+    places = [[bool(place) for size in sizes for place in range(size)] for sizes in divisions]
+    return np.array(places, dtype=np.bool_)
 
 
 def whole_sizes(sizes: Sequence[Any]) -> bool:
