@@ -159,9 +159,13 @@ def test_a_long_table_carries_the_offset_too(poll, tmp_path):
 
 def test_preflib_cannot_hold_offsets(poll, tmp_path):
     poll[:50].write(tmp_path / "poll.csv")
-    with pytest.raises(InputError, match=r"out.soc: these rankings come with public offsets, which a .soc file cannot"):
-        rankdp.privatize_file(tmp_path / "poll.csv", tmp_path / "out.soc", 2)
+    ledger = rankdp.Ledger.create(tmp_path / "ledger", "poll", "one item's position in one ranking", 10)
+    with pytest.raises(InputError, match=r"out.soc: these rankings come with public offsets, which a PrefLib file"):
+        rankdp.privatize_file(tmp_path / "poll.csv", tmp_path / "out.soc", 2, ledger=ledger)
     assert not (tmp_path / "out.soc").exists()
+    assert not ledger.history()
+    with pytest.raises(InputError, match=r"out.soc: these rankings come with public offsets, which a PrefLib file"):
+        rankdp.privatize(poll[:50], 2, mechanism="offset-tiers").value.write(tmp_path / "out.soc")
 
 
 def test_rankings_without_their_offsets_are_refused(poll):

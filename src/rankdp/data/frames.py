@@ -48,7 +48,7 @@ from rankdp.data.tables import (
     understand,
 )
 from rankdp.errors import InputError, system_problem
-from rankdp.types import Ints, Longs
+from rankdp.types import Flags, Ints, Longs
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -179,7 +179,7 @@ def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str]) -> 
 
 
 def row_batches(
-    batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where, ties: Ties
+    batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where, ties: ReadTies
 ) -> Iterator[Rankings]:
     """Rankings from the Arrow record batches of a table with a row per ranking; ``where`` tells a row of it all."""
     if columns.layout == "wide":
@@ -195,8 +195,15 @@ def row_batches(
                 found = orders_from_long(*entries, known.items, ties, lambda entry: at(int(entries[0][entry])))  # noqa: B023
                 orders[:, : found.shape[1]] = found
                 check_orders(orders, known.items)
-                yield Rankings._of(orders, known.items, *_about_voters(batch, columns, at))
+                tied = _tied(entries[0], entries[2], orders.shape, ties)
+                yield Rankings._of(orders, known.items, *_about_voters(batch, columns, at), tied)
             start += batch.num_rows
+
+
+def _tied(voters: Longs, ranks: Longs, shape: tuple[int, ...], ties: ReadTies) -> Flags | None:
+    """Which places are tied with the one before, where that is to be kept and there are any."""
+    tied = tied_in_long(voters, ranks, shape) if ties == "keep" else None
+    return tied if tied is not None and tied.any() else None
 
 
 def ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Longs, Longs, Longs]:
@@ -360,9 +367,7 @@ def _long_rankings(table: Any, columns: Columns, known: Known, ties: ReadTies, w
         epsilons = _one_each(values, entries.codes, "epsilons", where)
     if columns.offset is not None:
         offsets = _one_each(offset_values(table.column(columns.offset), where), entries.codes, "offsets", where)
-    tied = tied_in_long(entries.voters, entries.ranks, orders.shape) if ties == "keep" else None
-    if tied is not None and not tied.any():
-        tied = None
+    tied = _tied(entries.voters, entries.ranks, orders.shape, ties)
     return Rankings._of(orders, known.items, entries.ids, epsilons, offsets, tied)
 
 

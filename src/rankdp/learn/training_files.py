@@ -123,8 +123,9 @@ def learn_files(
         offset_column = origin.offset_column
         origin.check(mechanism, epsilon, epsilon_column)
         made_by, exact, epsilon_column = release.provenance.parameters, None, origin.epsilon_column
-    columns = {"epsilon_column": epsilon_column, "offset_column": offset_column}
-    table = Rankings.read(rankings, items=things.ids, ties="keep", **columns)
+    table = Rankings.read(
+        rankings, items=things.ids, ties="keep", epsilon_column=epsilon_column, offset_column=offset_column
+    )
     rows, unranked = _matched(table, people, os.fspath(users), os.fspath(rankings))
     ranker.fit(people.values[rows], things.values, table, mechanism=made_by, epsilon=exact)
     report = train_report(ranker, _notes(table, people, things, unranked, known=made_by is not None), release)

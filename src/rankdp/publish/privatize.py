@@ -34,7 +34,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.files import open_rankings, open_writer
+from rankdp.data.files import PREFLIB, format_of, open_rankings, open_writer
+from rankdp.data.formats.preflib import no_place_for_offsets
 from rankdp.data.frames import OFFSET, RankingsReader
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
@@ -214,7 +215,7 @@ def privatize_file(
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
     chosen = partial(_Run, named(mechanism, tiers), objective, top, as_tiers)
-    start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
+    start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits(), os.fspath(target))
     listed = None if items is None else tuple(items)
     read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column)
     run = start()
@@ -329,8 +330,10 @@ class _Run:
         listed_items_public: bool,
         repeated_voters: bool,
         bits: Bits | None,
+        target: str | None = None,
     ) -> None:
         check_choice(name, objective, top)
+        self.target = target
         self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
         self.epsilon = None if epsilon is None else positive(epsilon)
         self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
@@ -429,6 +432,13 @@ class _Run:
                 raise InputError(
                     Setting("as_tiers", True), f" needs a mechanism with tiers ({able}), got {chosen.name}; name one"
                 )
+            if (
+                self.target is not None
+                and chosen.has_offsets
+                and not self.as_tiers
+                and format_of(self.target) in PREFLIB
+            ):
+                raise no_place_for_offsets(self.target)
             self.mechanisms[length, epsilon] = chosen
         return self.mechanisms[length, epsilon]
 

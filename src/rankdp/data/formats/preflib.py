@@ -217,6 +217,14 @@ def _batches(
         )
 
 
+def no_place_for_offsets(name: str) -> InputError:
+    """The refusal of a file for rankings that come with public offsets."""
+    return InputError(
+        f"{name}: these rankings come with public offsets, which a PrefLib file cannot hold and without which they "
+        "cannot be aggregated; write CSV or Parquet, or a tier list as .toc, or name another mechanism"
+    )
+
+
 class PreflibSink:
     """Counts equal orders and writes them, the most frequent first, when the last batch is in."""
 
@@ -232,10 +240,7 @@ class PreflibSink:
                 f"{self._name}: a .{self._kind} file holds complete rankings only; use the ending .{self._kind[0]}oi"
             )
         if rankings.offsets is not None:
-            raise InputError(
-                f"{self._name}: these rankings come with public offsets, which a .{self._kind} file cannot hold and "
-                "without which they cannot be aggregated; write CSV or Parquet, or a tier list as .toc"
-            )
+            raise no_place_for_offsets(self._name)
         self._items = rankings.items
         tied = np.zeros(rankings.orders.shape, np.bool_) if rankings.tied is None else rankings.tied
         distinct, counts = np.unique(2 * rankings.orders + tied, axis=0, return_counts=True)

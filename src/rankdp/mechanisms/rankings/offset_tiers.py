@@ -205,7 +205,7 @@ class _AtOffset(Tiers):
 
     def __init__(self, whole: OffsetTiers, offset: int) -> None:
         super().__init__(whole.items, whole.epsilon, whole.divisions[offset])
-        self.weight = whole.weight
+        self.weight, self.name = whole.weight, whole.name
         self._whole, self._offset = whole, offset
 
     @cached_property
