@@ -63,14 +63,14 @@ def deliver(
 
 
 def _show(report: Report) -> None:
+    for warning in report.warnings:
+        say(f"note: {warning}")
     for table in report.tables:
         print_table(table.title or report.title, table.heads, table.rows, table.texts)
     if not report.tables:
         click.echo(report.title)
     for words in report.words:
         click.echo("\n" + textwrap.fill(words, 100))
-    for warning in report.warnings:
-        say(f"note: {warning}")
     for words in report.footer:
         say(words)
     if report.release:

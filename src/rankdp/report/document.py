@@ -212,7 +212,7 @@ class Report:
         return f"<p>Download: {' · '.join(links)}</p>"
 
     def picture(self, kind: str = "png") -> bytes:
-        """The figure with the words and what is promised below it.
+        """The figure with the warnings, the words and what is promised below it.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class Report:
         if self.figure is None:
             raise Unsupported(f"{self.title}: there is nothing to draw; choose .csv, .json or .html")
         promised = [self.release.explain()] if self.release else []
-        return picture(self.figure(), kind, [*self.words, *promised])
+        return picture(self.figure(), kind, [*self.warnings, *self.words, *promised])
 
     def _drawn(self) -> str:
         """The figure as SVG, or why there is none."""
