@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import rankdp
 from rankdp.aggregation.aggregate_report import aggregate_report
-from rankdp.aggregation.boards import METHODS
+from rankdp.aggregation.methods import METHODS
 from rankdp.aggregation.respondents import compare, required_voters
 from rankdp.cli import cli
 from rankdp.rankers.bradley_terry import fit

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.aggregation.boards import Board
 from rankdp.aggregation.estimates import Aggregate
 from rankdp.aggregation.means import Estimate
+from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import Intervals

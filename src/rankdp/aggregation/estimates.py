@@ -21,12 +21,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rankdp.aggregation.boards import Board, board_of, score
-from rankdp.aggregation.means import Estimate, Part, weighted
+from rankdp.aggregation.means import Estimate, Part, estimate, evidence
+from rankdp.aggregation.methods import Board, board_of, score
 from rankdp.aggregation.origin import Origin, known_origin
 from rankdp.aggregation.tallies import Tallies, Tally
 from rankdp.checks import one_of
@@ -40,7 +40,7 @@ from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.release import Release
 from rankdp.theory.pair_laws import pairs
 from rankdp.theory.shrinkage import Agreement, Family, Undone, pair_family, rank_family, share_family
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Floats, Longs
 
 Combine = Literal["precision", "voters"]
 """How groups of voters with different noise are weighed: by how much their rows say, or by their number."""
@@ -49,7 +49,6 @@ How = Literal["auto", "unbiased"]
 """Which estimate is taken: that of least expected squared error, or the unbiased one at any price."""
 
 _Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
-_FEW = 8  # different numbers of voters that are told apart; more of them count as the nearest power of 2
 
 
 class Aggregate:
@@ -127,31 +126,27 @@ class Aggregate:
     @cached_property
     def win_rates(self) -> Estimate:
         """Row i, column j: the share of voters who prefer i to j, among those who list both; 1/2 for i = j."""
-        numbers, levels = _levels(self.pair_voters)
+        numbers, levels = evidence(self.pair_voters)
         undone = self._undone(pair_family, numbers)
         tables = []
-        for tally, chosen in undone:
-            length = tally.mechanism.items
-            table = np.zeros((len(numbers), length, length))
-            table[:, *pairs(length)] = [scores[:, 0] for scores in chosen.scores]
+        for tally, group, choices, _ in undone:
+            table = np.zeros((len(numbers), tally.mechanism.items, tally.mechanism.items))
+            table[:, *pairs(tally.mechanism.items)] = [choice.scores[group][:, 0] for choice in choices]
             tables.append(table)
-        sums = self._tallies.pair_sums(tables, levels)
         parts, ahead = [], np.zeros((len(self.items),) * 2)
-        for (tally, chosen), cells in zip(undone, sums, strict=True):
+        for (tally, group, choices, _), cells in zip(undone, self._tallies.pair_sums(tables, levels), strict=True):
             count, score, square = np.moveaxis(cells, 2, 0)
-            length, weight = tally.mechanism.items, chosen.weights[levels]
-            parts.append(
-                Part(length, weight, count + count.T, score - score.T, square + square.T, chosen.squares[levels])
-            )
+            sums = count + count.T, score - score.T, square + square.T
+            parts.append(Part(tally.mechanism.items, tally.voters, group, choices, 1.0, *sums))
             ahead += count
-        values, errors = weighted(parts)
         with np.errstate(invalid="ignore"):
             naive = ahead / (ahead + ahead.T)
-        for table, itself in ((values, 0.0), (errors, 0.0), (naive, 0.5)):
+        found = estimate(parts, naive, levels, 0.5, (0.0, 1.0))
+        for table, itself in zip(
+            (found.values, found.standard_errors, naive, found.bias), (0.5, 0, 0.5, 0), strict=True
+        ):
             np.fill_diagonal(table, itself)
-        bias = _bias(undone, levels) * (1 - np.eye(len(self.items)))
-        first, second = np.triu_indices(len(self.items), 1)
-        return _estimate(values + 0.5, errors, naive, bias, undone, levels[first, second], (0.0, 1.0))
+        return found
 
     @cached_property
     def mean_ranks(self) -> Estimate:
@@ -239,8 +234,11 @@ class Aggregate:
             voters = sum(tally.voters for tally in alike)
             yield length, alike, tuple(tally.voters / voters for tally in alike)
 
-    def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, _Chosen]]:
-        """For every group what its rows say, by the number of voters that stand behind a value."""
+    def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, int, list[Undone], Floats]]:
+        """For every group its number among those that are undone together, and what its rows say, by level of evidence.
+
+        Last comes what they say as they stand.
+        """
         found = []
         shared = 1 if self.combine == "precision" else 3  # the length; or the epsilon and the origin too
         for _, group in groupby(self._tallies.groups, lambda tally: tally.alike[:shared]):
@@ -252,7 +250,7 @@ class Aggregate:
                 built.choose(number, self.agreement) if self.estimator == "auto" else built.only_unbiased()
                 for number in numbers
             ]
-            found += [(tally, _Chosen.of(chosen, place, built.target)) for place, tally in enumerate(tallies)]
+            found += [(tally, place, chosen, built.target) for place, tally in enumerate(tallies)]
         return found
 
     def _by_position(
@@ -267,98 +265,21 @@ class Aggregate:
 
         ``only`` takes the voters of one length alone.
         """
-        numbers, levels = _levels(self.item_voters)
-        undone = self._undone(family, numbers)
-        if only is not None:
-            undone = [(tally, chosen) for tally, chosen in undone if tally.mechanism.items == only]
-        parts, naive = [], []
-        for tally, chosen in undone:
-            length = tally.mechanism.items
-            times, truth = scale(length), chosen.truth
-            voters = np.repeat(tally.landed.sum(axis=1)[:, None], truth.shape[1], axis=1).astype(float)
-            sums, squares = np.zeros_like(voters), np.zeros_like(voters)
-            for level, scores in enumerate(chosen.scores):
-                mine = levels == level
-                sums[mine] = times * (tally.landed[mine] @ scores)
-                squares[mine] = times**2 * (tally.landed[mine] @ scores**2)
-            weight, expected = chosen.weights[levels][:, None], times**2 * chosen.squares[levels][:, None]
-            parts.append(Part(length, weight, voters, sums, squares, expected))
-            naive.append((voters, times * (tally.landed @ truth)))
-        values, errors = weighted(parts)
+        numbers, levels = evidence(self.item_voters)
+        parts, counted = [], []
+        for tally, group, choices, truth in self._undone(family, numbers):
+            length, times = tally.mechanism.items, scale(tally.mechanism.items)
+            if only in (None, length):
+                voters = np.repeat(tally.landed.sum(axis=1)[:, None], truth.shape[1], axis=1).astype(float)
+                sums, squares = np.zeros_like(voters), np.zeros_like(voters)
+                for level, choice in enumerate(choices):
+                    mine, scores = levels == level, times * choice.scores[group]
+                    sums[mine], squares[mine] = tally.landed[mine] @ scores, tally.landed[mine] @ scores**2
+                parts.append(Part(length, tally.voters, group, choices, times, voters, sums, squares))
+                counted.append(times * (tally.landed @ truth))
         with np.errstate(invalid="ignore"):
-            counted = np.sum([sums for _, sums in naive], axis=0) / np.sum([voters for voters, _ in naive], axis=0)
-        bias = np.broadcast_to(_bias(undone, levels, scale)[:, None], values.shape)
-        tables = (middle + values, errors, middle + counted, bias)
-        if values.shape[1] == 1:
-            tables = (tables[0][:, 0], tables[1][:, 0], tables[2][:, 0], tables[3][:, 0])
-        return _estimate(*tables, undone, levels, limits, scale)
-
-
-class _Chosen(NamedTuple):
-    """What the rows of one group say, by level of evidence."""
-
-    scores: list[Floats]
-    weights: Floats
-    squares: Floats
-    choices: list[Undone]
-    truth: Floats
-
-    @classmethod
-    def of(cls, choices: list[Undone], group: int, truth: Floats) -> _Chosen:
-        return cls(
-            [choice.scores[group] for choice in choices],
-            np.array([choice.weights[group] for choice in choices]),
-            np.array([float((choice.scores[group] ** 2).mean()) for choice in choices]),
-            choices,
-            truth,
-        )
-
-
-def _levels(voters: Longs) -> tuple[list[float], Ints]:
-    """The numbers of voters that are told apart, and which of them each cell has."""
-    seen = np.unique(voters[voters > 0])
-    if len(seen) <= _FEW:
-        return seen.astype(float).tolist(), np.searchsorted(seen, voters).clip(0, len(seen) - 1).astype(np.int32)
-    powers = np.rint(np.log2(np.maximum(voters, 1))).astype(np.int32)
-    return [2.0**power for power in range(int(powers.max()) + 1)], powers
-
-
-def _bias(
-    undone: Sequence[tuple[Tally, _Chosen]], levels: Ints, scale: Callable[[int], float] = lambda _: 1.0
-) -> Floats:
-    """By cell: the largest bias over the groups."""
-    by_level = [
-        [abs(scale(tally.mechanism.items)) * choice.bias for choice in chosen.choices] for tally, chosen in undone
-    ]
-    worst = np.array(by_level, dtype=np.float64).max(axis=0)
-    return np.asarray(worst[levels])
-
-
-def _estimate(
-    values: Floats,
-    errors: Floats,
-    naive: Floats,
-    bias: Floats,
-    undone: Sequence[tuple[Tally, _Chosen]],
-    levels: Ints,
-    limits: tuple[float, float],
-    scale: Callable[[int], float] = lambda _: 1.0,
-) -> Estimate:
-    """Put together, with what is expected of it: means over cells and voters."""
-    cells = np.bincount(levels.ravel(), minlength=len(undone[0][1].choices))
-    used = [(tally, scale(tally.mechanism.items), chosen.choices) for tally, chosen in undone]
-    voters = sum(tally.voters for tally, *_ in used)
-    squares = np.zeros(2)
-    for tally, times, choices in used:
-        both = np.array([[choice.error, choice.spread] for choice in choices])
-        squares += tally.voters / voters * times**2 * (cells @ both**2) / cells.sum()
-    unbiased = all(
-        choice.unbiased for *_, choices in used for choice, count in zip(choices, cells, strict=True) if count
-    )
-    error, spread = np.sqrt(squares).tolist()
-    if not unbiased:
-        values = np.clip(values, *limits)
-    return Estimate(values, errors, naive, bias, unbiased, error, spread, limits)
+            naive = middle + np.sum(counted, axis=0) / np.sum([part.voters for part in parts], axis=0)
+        return estimate(parts, naive, levels[:, None], middle, limits)
 
 
 def aggregate(

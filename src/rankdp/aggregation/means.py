@@ -18,9 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rankdp.aggregation.respondents import quantile
-from rankdp.types import Floats
+from rankdp.theory.shrinkage import Undone
+from rankdp.types import Flags, Floats, Ints, Longs
 
 _FEW = 30  # voters
+_TOLD_APART = 8  # different numbers of voters; more of them count as the nearest power of 2
 _FAINT = 0.5  # of the squared spread of true values: an expected squared error above it is called noise
 
 
@@ -61,38 +63,81 @@ class Estimate:
 
 
 class Part(NamedTuple):
-    """One group: its length and, cell by cell, its weight, its voters, the sum of h and the sum of its squares."""
+    """One group of voters: what their rows say, and its sums by cell (an item, a pair, an item and a position)."""
 
     length: int
-    weight: Floats
+    total: int
+    """Its voters."""
+    group: int
+    """Its number in the choices."""
+    choices: Sequence[Undone]
+    """What its rows say, by level of evidence."""
+    times: float
+    """What h is multiplied by."""
     voters: Floats
     sums: Floats
+    """Of h, less its middle."""
     squares: Floats
-    expected: Floats
-    """The mean square of h, less its middle, for voters who order the items at random."""
+
+    def by_level(self, levels: Ints) -> tuple[Floats, Floats]:
+        """By cell: the weight, and the mean square of h for voters who order the items at random."""
+        weights = np.array([choice.weights[self.group] for choice in self.choices])
+        squares = np.array([self.times**2 * float((choice.scores[self.group] ** 2).mean()) for choice in self.choices])
+        return weights[levels], squares[levels]
 
 
-def weighted(parts: Sequence[Part]) -> tuple[Floats, Floats]:
-    """The weighted mean of h, less its middle, and the standard error, cell by cell; NaN without a voter."""
+def evidence(voters: Longs) -> tuple[list[float], Ints]:
+    """The numbers of voters that are told apart, the levels of evidence; and which of them each cell has."""
+    seen = np.unique(voters[voters > 0])
+    if len(seen) <= _TOLD_APART:
+        return seen.astype(float).tolist(), np.searchsorted(seen, voters).clip(0, len(seen) - 1).astype(np.int32)
+    powers = np.rint(np.log2(np.maximum(voters, 1))).astype(np.int32)
+    return [2.0**power for power in range(int(powers.max()) + 1)], powers
+
+
+def estimate(
+    parts: Sequence[Part], naive: Floats, levels: Ints, middle: float, limits: tuple[float, float]
+) -> Estimate:
+    """The weighted means over all groups, with their errors, biases, and what is expected of them."""
+    values, errors, known = weighted(parts, levels)
+    cells = np.bincount(np.broadcast_to(levels, known.shape)[known], minlength=len(parts[0].choices))
+    total, squares = sum(part.total for part in parts), np.zeros(2)
+    for part in parts:
+        both = np.array([[choice.error, choice.spread] for choice in part.choices])
+        squares += part.total / total * part.times**2 * (cells @ both**2) / cells.sum()
+    worst = np.max([[abs(part.times) * choice.bias for choice in part.choices] for part in parts], axis=0)
+    unbiased = all(part.choices[level].unbiased for part in parts for level in np.flatnonzero(cells))
+    values = middle + values if unbiased else np.clip(middle + values, *limits)
+    bias = np.broadcast_to(worst[levels], values.shape).copy()
+    if values.shape[1] == 1:
+        values, errors, naive, bias = values[:, 0], errors[:, 0], naive[:, 0], bias[:, 0]
+    error, spread = np.sqrt(squares).tolist()
+    return Estimate(values, errors, naive, bias, unbiased, error, spread, limits)
+
+
+def weighted(parts: Sequence[Part], levels: Ints) -> tuple[Floats, Floats, Flags]:
+    """By cell: the weighted mean of h, less its middle, the standard error, and whether there is a voter."""
     whole = np.zeros(parts[0].sums.shape)
     mean, total, squared, spread, public = (whole.copy() for _ in range(5))
+    told = [part.by_level(levels) for part in parts]
     present = {part.length: whole.copy() for part in parts}
     weighed = {part.length: whole.copy() for part in parts}
-    for part in parts:
+    for part, (weight, _) in zip(parts, told, strict=True):
         present[part.length] += part.voters
-        weighed[part.length] += part.weight * part.voters
+        weighed[part.length] += weight * part.voters
     with np.errstate(invalid="ignore", divide="ignore"):
         weights = [
-            np.where(part.voters > 0, part.weight * present[part.length] / weighed[part.length], 0.0) for part in parts
+            np.where(part.voters > 0, weight * present[part.length] / weighed[part.length], 0.0)
+            for part, (weight, _) in zip(parts, told, strict=True)
         ]
-        for weight, part in zip(weights, parts, strict=True):
+        for weight, part, (_, expected) in zip(weights, parts, told, strict=True):
             mean += weight * part.sums
             total += weight * part.voters
             squared += weight**2 * part.voters
-            public += weight**2 * part.voters * part.expected
+            public += weight**2 * part.voters * expected
         mean /= total
         for weight, part in zip(weights, parts, strict=True):
             spread += weight**2 * (part.squares - 2 * mean * part.sums + part.voters * mean**2)
         error = np.nan_to_num(np.maximum(spread, 0) / (total**2 - squared), nan=0.0, posinf=0.0)
         error = np.sqrt(np.where(total**2 < _FEW * squared, np.maximum(error, public / total**2), error))
-    return mean, np.where(total > 0, error, np.nan)
+    return mean, np.where(total > 0, error, np.nan), total > 0
