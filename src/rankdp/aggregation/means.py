@@ -106,7 +106,7 @@ def estimate(
         both = np.array([[choice.error, choice.spread] for choice in part.choices])
         squares += part.total / total * part.times**2 * (cells @ both**2) / cells.sum()
     worst = np.max([[abs(part.times) * choice.bias for choice in part.choices] for part in parts], axis=0)
-    unbiased = all(part.choices[level].unbiased for part in parts for level in np.flatnonzero(cells))
+    unbiased = all(part.choices[level].unbiased for part in parts for level in np.flatnonzero(cells).tolist())
     values = middle + values if unbiased else np.clip(middle + values, *limits)
     bias = np.broadcast_to(worst[levels], values.shape).copy()
     if values.shape[1] == 1:
