@@ -314,7 +314,10 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: aggregate([[0, 1]], "kendall", 1), "rankings must be a rankdp.Rankings or a release of one, got list"),
+        (
+            lambda: aggregate([[0, 1]], "kendall", 1),
+            "rankings must be a rankdp.Rankings, a path or a table",
+        ),
         (lambda: aggregate(TABLE), "mechanism must be given: rankings alone do not say what they went through"),
         (lambda: aggregate(TABLE, "kendal", 1), "mechanism must be auto or one of kendall, laplace"),
         (lambda: aggregate(TABLE, "kendall"), "epsilon must be given: the rankings hold no epsilon of their own"),

@@ -185,7 +185,7 @@ def test_several_data_sets_and_units_in_one_file(path):
     Ledger.create(path, "other", COMPARISON, 1)
     with pytest.raises(InputError, match="has a budget for 'one comparison' already"):
         Ledger.create(path, "poll", COMPARISON, 5)
-    with pytest.raises(InputError, match=r"must be one of those with a budget here \('other', 'poll'\), got None"):
+    with pytest.raises(InputError, match=r"must be one of those with a budget here \('other', 'poll'\), got nothing"):
         Ledger.open(path)
     ledger = Ledger.open(path, "poll")
     with pytest.raises(InputError, match="must not pay for a release that protects 'one comparison', unless converted"):

@@ -161,8 +161,7 @@ def known_origin(rankings: Any, mechanism: Any, epsilon: Any) -> tuple[Rankings,
         rankings, mechanism = rankings.value, rankings.provenance.parameters
         if not isinstance(rankings, Rankings):
             raise InputError(f"the release must hold a rankdp.Rankings, got {type(rankings).__name__}")
-    if not isinstance(rankings, Rankings):
-        raise InputError(f"rankings must be a rankdp.Rankings or a release of one, got {type(rankings).__name__}")
+    rankings = Rankings.of(rankings)
     if isinstance(mechanism, Mapping):
         if epsilon is not None:
             raise InputError("the parameters of a release know its epsilon: give none")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import MECHANISM, PATH, choice, items_file_option
+from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("synthetic", metavar="SYNTHETIC", type=PATH)
+@click.argument("synthetic", metavar="SYNTHETIC", callback=standard_input, type=PATH)
 @click.option("--mechanism", type=MECHANISM, help="Without a sidecar: the mechanism that made the rankings.")
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Without a sidecar: the epsilon of every ranking.")
 @click.option("--epsilon-column", metavar="NAME", help="Without a sidecar: the column with each voter's own epsilon.")

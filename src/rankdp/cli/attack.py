@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_file_option
+from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
 
 
 @attack.command("signature")
-@click.argument("ballots", metavar="BALLOTS", type=PATH)
+@click.argument("ballots", metavar="BALLOTS", callback=standard_input, type=PATH)
 @click.option(
     "--demand", "demanded", multiple=True, metavar="NAME", help="Candidate whom a coercer demands in the next place."
 )

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, charged, choice, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import (
+    PATH,
+    charged,
+    choice,
+    columns_option,
+    items_file_option,
+    open_ledger,
+    rehearse,
+    voter_column_option,
+)
+from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import deliver, output_options, say
 
 if TYPE_CHECKING:
@@ -15,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("ballots", metavar="BALLOTS")
+@click.argument("ballots", metavar="BALLOTS", callback=standard_input)
 @click.option(
     "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of the result: smaller is more private."
 )
@@ -47,7 +57,8 @@ if TYPE_CHECKING:
 )
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
 @items_file_option
-@click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
+@voter_column_option
+@columns_option
 @click.option("--weight-column", metavar="NAME", help="Column with the number of equal ballots that a row stands for.")
 @click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
 @click.option(
@@ -90,7 +101,10 @@ def elect(
 
     ledger = open_ledger(ledger_file, dataset, convert)
     check_outputs(outputs)
-    reading = {"items": items_file, **{name: options.pop(name) for name in ("voter_column", "weight_column", "table")}}
+    reading = {
+        "items": items_file,
+        **{name: options.pop(name) for name in ("voter_column", "weight_column", "columns", "table")},
+    }
     request = ElectionRequest.of(epsilon, **options)
     if synthetic is not None:
         _check_synthetic(outputs)
@@ -109,7 +123,10 @@ def elect(
         say(f"{synthetic}: a table of {len(release.value):,} synthetic ballots")
         say(release.explain())
         return
-    counted = request.count(Ballots.read(ballots, **reading))
+    table = Ballots.read(ballots, **reading)
+    for note in table.notes:
+        say(f"note: {note}")
+    counted = request.count(table)
     bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         result = counted.draw(bits)

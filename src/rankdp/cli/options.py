@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.errors import RankdpError
+from rankdp.errors import RankdpError, Setting
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
@@ -28,6 +28,18 @@ def spellings(command: click.Command) -> dict[str, str]:
         for name in (parameter.name, long.lstrip("-").replace("-", "_")):
             words[name or ""] = word
     return words
+
+
+def noted(notes: list[str]) -> Callable[..., None]:
+    """A function that takes the parts of a sentence, spells its settings as the command does, and notes it once."""
+    spelling = spellings(click.get_current_context().command)
+
+    def told(*parts: Any) -> None:
+        words = "".join(part.spelled(spelling) if isinstance(part, Setting) else part for part in parts)
+        if words not in notes:
+            notes.append(words)
+
+    return told
 
 
 class _Speaking(click.Context):
@@ -108,6 +120,29 @@ def seeded(help: str) -> Decorator:
 items_file_option = click.option(
     "--items", "items_file", type=PATH, metavar="FILE", help="Text file with the public item names, one a line."
 )
+
+
+def mapped(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    """``rank_1=Q7`` as a mapping; commas may stand between several, where each has its sign."""
+    found: dict[str, str] = {}
+    for value in values:
+        parts = value.split(",")
+        for part in parts if all("=" in part for part in parts) else [value]:
+            name, sign, column = part.partition("=")
+            if not sign or not name.strip() or not column:
+                raise click.BadParameter(f"must be NAME=COLUMN, such as rank_1=Q7, got {value!r}")
+            found[name.strip()] = column
+    return found or None
+
+
+columns_option = click.option(
+    "--columns",
+    multiple=True,
+    callback=mapped,
+    metavar="NAME=COLUMN",
+    help="Call a column by a name that is recognised, such as rank_1=Q7 or left=home; may be repeated.",
+)
+voter_column_option = click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
 rehearse = seeded("Repeatable draw for tests: NOT private.")
 
 

@@ -14,11 +14,15 @@ from rankdp.cli.options import (
     PATH,
     charged,
     choice,
+    columns_option,
     items_file_option,
+    noted,
     open_ledger,
     rehearse,
     sizes_of_tiers,
+    voter_column_option,
 )
+from rankdp.cli.standard import DASH, standard_input, standard_output
 from rankdp.cli.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=PATH)
+@click.argument("source", metavar="IN", type=PATH, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
 @click.option(
@@ -71,6 +75,10 @@ if TYPE_CHECKING:
     ["refuse", "listed", "random"],
     help="Tied items: refuse the file, keep the order of the file, or break ties at random.",
 )
+@click.option("--drop-voters", is_flag=True, help="Leave the voters' ids out of OUT; they are published otherwise.")
+@click.option("--shuffle", is_flag=True, help="Write the rows of OUT in random order, not in that of IN.")
+@voter_column_option
+@columns_option
 @items_file_option
 @click.option(
     "--answers",
@@ -102,8 +110,8 @@ def privatize(
 ) -> None:
     """Replace every ranking by a private synthetic one.
 
-    Reads the rankings in IN and writes OUT. Both are CSV, Parquet or PrefLib files; the ending of the name decides.
-    OUT.release.json states the guarantee.
+    Reads the rankings in IN (CSV, JSON Lines, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
+    PrefLib); the ending of the name decides, and - is standard input or output. OUT.release.json states the guarantee.
 
     Example: rankdp privatize poll.csv private.csv --epsilon 2
     """
@@ -113,15 +121,18 @@ def privatize(
 
     if (options["epsilon"] is None) == (options["epsilon_column"] is None):
         raise click.UsageError("Give either --epsilon or --epsilon-column.")
-    started = time.perf_counter()
-    with progress_bar("privatizing") as progress:
+    started, notes = time.perf_counter(), list[str]()
+    if as_json and target == DASH:
+        raise click.UsageError("--json and OUT cannot both go to standard output.")
+    with standard_output(target) as written, progress_bar("privatizing") as progress:
         release = privatize_file(
             source,
-            target,
+            written,
             items=listed_items(items_file) if items_file else None,
             ledger=open_ledger(ledger_file, dataset, convert),
             answers=AnswerStore(answers_file) if answers_file else None,
             progress=progress,
+            told=noted(notes),
             **options,
         )
     seconds = time.perf_counter() - started
@@ -132,6 +143,8 @@ def privatize(
         say(f"{target}: {progress.rows:,} rankings in {seconds:.1f} s, mechanism {release.provenance.mechanism}")
         if left_out := release.provenance.parameters["columns_left_out"]:
             say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
+        for note in notes:
+            say(f"note: {note}")
         _say_choice(release)
         say(release.explain())
 

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, charged, choice, items_file_option, open_ledger, rehearse
+from rankdp.cli.options import (
+    PATH,
+    charged,
+    choice,
+    columns_option,
+    items_file_option,
+    open_ledger,
+    rehearse,
+    voter_column_option,
+)
+from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import deliver, output_options, say
 
 if TYPE_CHECKING:
@@ -15,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("votes", metavar="VOTES", required=False)
+@click.argument("votes", metavar="VOTES", callback=standard_input, required=False)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of the leaderboard: smaller is more private.")
 @click.option(
     "--protect",
@@ -77,7 +87,8 @@ if TYPE_CHECKING:
     help="With --live: how many boards there will be at most; any number if not given.",
 )
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
-@click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
+@voter_column_option
+@columns_option
 @click.option(
     "--weight-column", metavar="NAME", help="Column with the number of equal comparisons that a row stands for."
 )
@@ -105,8 +116,9 @@ def rank(
 ) -> None:
     """Publish a leaderboard from votes, with every vote protected.
 
-    VOTES is a CSV or Parquet file, a pattern such as 'votes/*.parquet', or a DuckDB file. Its columns are left, right,
-    winner; winner, loser; item_1, item_2, outcome; or model_a, model_b, winner.
+    VOTES is a CSV, JSON Lines or Parquet file, a pattern such as 'votes/*.parquet', a DuckDB file, or - for standard
+    input. Its columns are left, right, winner; winner, loser; item_1, item_2, outcome; model_a, model_b, winner; or
+    named by --columns.
 
     Example: rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
 
@@ -125,7 +137,7 @@ def rank(
     check_outputs(outputs)
     reading = {
         name: options.pop(name)
-        for name in ("items_from_data", "voter_column", "weight_column", "both_bad", "on_problem", "table")
+        for name in ("items_from_data", "voter_column", "weight_column", "columns", "both_bad", "on_problem", "table")
     }
     covariates = options.pop("covariates")
     if live is not None:

@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from rankdp.cli.options import NOISE, PATH, charged, choice, open_ledger, rehearse
+from rankdp.cli.standard import standard_input, standard_output
 from rankdp.cli.terminal import say
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=PATH)
+@click.argument("source", metavar="IN", callback=standard_input, type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every score: smaller is more private.")
 @click.option(
@@ -60,7 +61,8 @@ def scores(
     """
     from rankdp.publish.scores import privatize_scores_file
 
-    release = privatize_scores_file(source, target, ledger=open_ledger(ledger_file, dataset, convert), **options)
+    with standard_output(target) as written:
+        release = privatize_scores_file(source, written, ledger=open_ledger(ledger_file, dataset, convert), **options)
     facts = release.provenance.parameters
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from rankdp.checks import one_of, whole
 from rankdp.data.columns import ITEM_NAMES, first_known, listed_names
 from rankdp.data.counts import PairCounts
-from rankdp.data.tables import check_item, check_items, natural
+from rankdp.data.tables import check_item, check_items, folded, natural
 from rankdp.data.vote_columns import (
     BothBad,
     Diagnostics,
@@ -364,6 +364,14 @@ def _from_data(engine: InProcess | OnEngine, columns: VoteColumns) -> tuple[str,
         check_item(name, lambda: f"{engine.what}: an item")
     if not names:
         raise InputError(f"{engine.what}: there are no items in the votes")
+    first: dict[str, str] = {}
+    for name in names:
+        if (other := first.setdefault(folded(name), name)) != name:
+            raise InputError(
+                f"{engine.what}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
+                "items; spell them alike, or list the items by ",
+                Setting("items"),
+            )
     return tuple(names)
 
 

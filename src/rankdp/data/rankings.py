@@ -73,6 +73,31 @@ class Rankings:
         return self
 
     @classmethod
+    def of(cls, source: Any, **options: Any) -> Self:
+        """Rankings from whatever holds them.
+
+        Parameters
+        ----------
+        source
+            Rankings (returned as they are), a path (`read`), or a frame (`from_frame`): PyArrow, pandas, Polars,
+            DuckDB, Ibis or whatever else speaks the Arrow C stream protocol.
+        **options
+            The options of the method that is called.
+        """
+        if isinstance(source, cls):
+            if options:
+                raise InputError(f"these rankings are open already: {', '.join(options)} cannot be given again")
+            return source
+        if isinstance(source, (str, PathLike)):
+            return cls.read(source, **options)
+        if not hasattr(source, "__arrow_c_stream__"):
+            raise InputError(
+                "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Ibis), "
+                f"got {type(source).__name__}"
+            )
+        return cls.from_frame(source, **options)
+
+    @classmethod
     def from_orders(
         cls,
         orders: Any,
@@ -258,6 +283,21 @@ class Rankings:
         """
         own = check_epsilons(epsilons, len(self))
         return self._of(self.orders, self.items, self._voters, own, self.offsets, self.tied)
+
+    def without_voters(self) -> Self:
+        """The same rankings without their voters' ids."""
+        return self._of(self.orders, self.items, None, self.epsilons, self.offsets, self.tied)
+
+    def take(self, rows: Any) -> Self:
+        """The rows with these numbers, in this order.
+
+        Parameters
+        ----------
+        rows
+            An array of row numbers, counted from 0.
+        """
+        parts = (self.voters, self.epsilons, self.offsets, self.tied)
+        return self._of(self.orders[rows], self.items, *(None if part is None else part[rows] for part in parts))
 
     @property
     def voters(self) -> Any:

@@ -26,7 +26,7 @@ from rankdp.data.formats.csv import text_header
 from rankdp.data.formats.parquet import check_flat, open_checked, read_group
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import refuse_nested
-from rankdp.data.tables import Where, row_number
+from rankdp.data.tables import Where, arrow_table, row_number
 from rankdp.errors import InputError, system_problem
 from rankdp.types import Floats
 
@@ -63,6 +63,13 @@ def read_scores(
         return (_read_text if kind == "csv" else _read_parquet)(name, item_column, score_column)
     except OSError as error:
         raise system_problem(name, error, "read") from None
+
+
+def scores_of_frame(frame: Any) -> ScoreTable:
+    """The names and scores of a table in memory, by the rules of files."""
+    table = arrow_table(frame)
+    columns = recognise_scores(table.column_names, "frame")
+    return _table(table.to_batches(), table.column_names, columns, "frame", lambda row: f"frame, {row_number(row)}")
 
 
 def _read_text(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:

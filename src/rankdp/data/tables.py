@@ -9,6 +9,7 @@ first voter's ranking), so new items are added in natural order of their names: 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -415,6 +416,47 @@ def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[lis
         known.meet_blank(spelling, partial(where, row))
     if new and known.closed:
         row, name = min(new)
-        raise InputError(f"{where(row)}: {name!r} is not one of the {len(known.items)} items given")
+        alike = next((item for item in known.items if folded(item) == folded(name)), None)
+        meant = f"; {alike!r} is" if alike else ""
+        raise InputError(f"{where(row)}: {name!r} is not one of the {len(known.items)} items given{meant}")
+    if new and not known.declared:
+        _refuse_alike(columns, names, sorted(new), known, where)
     known.add(name for _, name in new)
     return names
+
+
+def folded(name: str) -> str:
+    """A name without what people do not mean by it: capitals, spaces, ways to write a letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _refuse_alike(
+    columns: Sequence[Coded],
+    names: Sequence[list[str | None]],
+    new: Iterable[tuple[int, str]],
+    known: Known,
+    where: Where,
+) -> None:
+    """Refuse two items whose names differ in capitals or spaces only: one of them is a slip."""
+    first = {folded(item): item for item in known.items}
+    for row, name in new:
+        other = first.setdefault(folded(name), name)
+        if other != name:
+            said = [_stands(columns, names, one, where) for one in (other, name)]
+            raise InputError(
+                f"{where(row)}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
+                f"items: {said[0]}, {said[1]}; spell them alike, or list both by ",
+                Setting("items"),
+            )
+
+
+def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: str, where: Where) -> str:
+    """In how many rows of a batch an item stands, and in which first."""
+    rows: set[int] = set()
+    for column, meanings in zip(columns, names, strict=True):
+        codes = [code for code, meaning in enumerate(meanings) if meaning == name]
+        rows |= set(np.flatnonzero(np.isin(column.codes, codes)).tolist()) if codes else set()
+    if not rows:
+        return f"{name!r} in rows before"
+    some = ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
+    return f"{name!r} in {len(rows):,} row{'s' * (len(rows) > 1)} ({some}{', …' * (len(rows) > 3)})"

@@ -20,8 +20,9 @@ whatever refuses the data does so before the charge, which is then exact.
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -54,12 +55,14 @@ from rankdp.types import Ints, Longs
 
 _BATCHES_AHEAD = 4
 _ROWS_NAMED = 5
+_IDS_LOOKED_AT = 20
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 Group = tuple[NDArray[np.intp] | slice, RankingMechanism]
 
 
 def privatize(
-    rankings: Rankings,
+    rankings: Rankings | Any,
     epsilon: Real | Iterable[Real] | None = None,
     *,
     mechanism: str = "auto",
@@ -79,7 +82,7 @@ def privatize(
     Parameters
     ----------
     rankings
-        The true rankings.
+        The true rankings, or a path or table that ``Rankings.of`` opens.
     epsilon
         The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
         ``rankings.epsilons``.
@@ -117,8 +120,7 @@ def privatize(
     Release[Rankings]
         The synthetic table with its guarantee.
     """
-    if not isinstance(rankings, Rankings):
-        raise InputError(f"rankings must be a rankdp.Rankings, got {type(rankings).__name__}")
+    rankings = Rankings.of(rankings)
     if one_each(epsilon):
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = rankings.with_epsilons(own)
@@ -147,8 +149,12 @@ def privatize_file(
     tiers: Sequence[int] | None = None,
     as_tiers: bool = False,
     epsilon_column: str | None = None,
+    voter_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
     listed_items_public: bool = False,
     repeated_voters: bool = False,
+    drop_voters: bool = False,
+    shuffle: bool = False,
     ties: Ties = "refuse",
     items: Iterable[str] | None = None,
     ledger: Ledger | None = None,
@@ -156,6 +162,7 @@ def privatize_file(
     wave: str = "",
     bits: Bits | None = None,
     progress: Callable[[int, int | None], None] | None = None,
+    told: Callable[..., None] = lambda *parts: None,
 ) -> Release[Path]:
     """Privatize a file of rankings into another; rows keep their order, and a failure leaves nothing behind.
 
@@ -186,10 +193,19 @@ def privatize_file(
         is noise.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
+    voter_column
+        The column of the voters' ids, where it does not have one of the usual names.
+    columns
+        Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
     listed_items_public
         Accept partial rankings; which items they list is then public.
     repeated_voters
         Accept voters who stand in several rows; the guarantee and the charge then count all rows of a voter together.
+    drop_voters
+        Leave the voters' ids out of the target. They are public otherwise, as they are; only their rankings are not.
+    shuffle
+        Write the rows in random order, so that the order of the file does not tell whose they are; the synthetic table
+        is held in memory.
     ties
         Tied items: "refuse" them, keep the order in which the file has them ("listed"), or break them at "random".
     items
@@ -204,6 +220,9 @@ def privatize_file(
         Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     progress
         Called with the rows done and their total, None where only the end of the file tells.
+    told
+        Called with sentences for whoever holds the file, in the parts of a refusal: what was skipped, or that the ids
+        look like addresses.
 
     Returns
     -------
@@ -217,16 +236,26 @@ def privatize_file(
     chosen = partial(_Run, named(mechanism, tiers), objective, top, as_tiers)
     start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits(), os.fspath(target))
     listed = None if items is None else tuple(items)
-    read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column)
+    named_columns: dict[str, Any] = {"voter_column": voter_column, "columns": columns}
+    read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column, **named_columns)
     run = start()
     with read() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
-        facts = {"epsilon_column": epsilon_column, "columns_left_out": list(reader.ignored_columns)}
+        for note in reader.notes:
+            told(note)
+        dropped = [reader.voter_column] if drop_voters and reader.voter_column else []
+        facts: dict[str, Any] = {
+            "epsilon_column": epsilon_column,
+            "columns_left_out": [*reader.ignored_columns, *dropped],
+        }
+        if shuffle:
+            facts["shuffled"] = True
+        published = partial(_published, drop_voters=drop_voters, told=told)
         if answers is not None:
-            table = Rankings.read(source, items=listed, ties=ties)
+            table = Rankings.read(source, items=listed, ties=ties, **named_columns)
             run.look(table)
             run.check_voters(lambda row: table.voters[row])
             kept = _permanent(run, table, answers, wave, ledger, **facts)
-            writer.write(kept.value)
+            writer.write(_in_random_order(published(kept.value), run.bits) if shuffle else published(kept.value))
             writer.promise(kept.to_dict())
             if progress:
                 progress(len(table), len(table))
@@ -237,14 +266,20 @@ def privatize_file(
             spending(ledger, promise, f"privatize {target}", run.bits) as charge,
             closing(_streamed(run, reader)) as batches,
         ):
-            rows = 0
+            rows, held = 0, []
             for batch in batches:
                 run.count(batch)
                 charge.leaves()
-                writer.write(batch)
+                public = published(batch)
+                if shuffle:
+                    held.append(public)
+                else:
+                    writer.write(public)
                 rows += len(batch)
                 if progress:
                     progress(rows, reader.rows)
+            if held:
+                writer.write(_in_random_order(Rankings.concatenate(held), run.bits))
             run.check_voters(partial(_voter_of, read))
             if ledger is not None and run.guarantee() != promise:
                 raise InputError(f"{os.fspath(source)}: the file changed while it was read")
@@ -253,6 +288,25 @@ def privatize_file(
             writer.keep()
             charge.commit(release.provenance)
     return release
+
+
+def _published(batch: Rankings, drop_voters: bool, told: Callable[..., None]) -> Rankings:
+    """A synthetic batch as it is published, with its voters' ids or without them."""
+    if batch._voters is None or drop_voters:
+        return batch.without_voters()
+    some = [str(voter) for voter in batch[:_IDS_LOOKED_AT].voters]
+    if sum(bool(_ADDRESS.fullmatch(voter)) for voter in some) * 2 > len(some):
+        told(
+            "the voters' ids look like e-mail addresses and are published as they are; ",
+            Setting("drop_voters", True),
+            " leaves them out",
+        )
+    return batch
+
+
+def _in_random_order(table: Rankings, bits: Bits) -> Rankings:
+    """The rows in an order drawn from secure bits: sorted by a random word each."""
+    return table.take(np.argsort(bits.words(len(table)), kind="stable"))
 
 
 def _promise(run: _Run, read: Callable[[], RankingsReader]) -> Guarantee:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rankdp.checks import one_of
 from rankdp.data.atomic import NewFile
-from rankdp.data.score_files import check_ending, encoded, read_scores
+from rankdp.data.score_files import check_ending, encoded, read_scores, scores_of_frame
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.scores.grid import ScoreMechanism, check_bounds
@@ -73,6 +73,9 @@ def privatize_scores(
     """
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before any score is looked at
     one_of("outside", outside, ("refuse", "clip"))
+    if hasattr(x, "__arrow_c_stream__") and hasattr(x, "columns"):  # a table; a column alone has no columns
+        table = scores_of_frame(x)
+        x = dict(zip(table.names, table.scores.tolist(), strict=True))
     names = list(x) if isinstance(x, Mapping) else None
     scores = _numbers(list(x.values()) if isinstance(x, Mapping) else x, names)
     job = _job(len(scores), epsilon, bounds, noise, delta, p, gamma)

@@ -36,7 +36,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from rankdp.errors import BudgetExceeded as BudgetExceeded
-from rankdp.errors import InputError, RankdpError, SystemProblem
+from rankdp.errors import InputError, RankdpError, Setting, SystemProblem
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.composition import Account, Accounting, Terms, to_text
 from rankdp.privacy.exact import Real, positive, rational, shown
@@ -220,7 +220,10 @@ class Ledger:
             dataset = names[0]
         if dataset not in names:
             known = ", ".join(map(repr, names)) or "none"
-            raise InputError(f"{path}: dataset must be one of those with a budget here ({known}), got {dataset!r}")
+            got = "nothing" if dataset is None else repr(dataset)
+            raise InputError(
+                f"{path}: ", Setting("dataset"), f" must be one of those with a budget here ({known}), got {got}"
+            )
         assert dataset is not None
         return cls(store, dataset)
 
