@@ -183,7 +183,7 @@ def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
     [
         ("comparison", "up to k times this epsilon"),
         ("outcome", "Who was compared with whom, and how often, is NOT protected"),
-        ("voter", "Of every voter at most 2 comparisons are used"),
+        ("voter", "Every voter counts for at most 2 comparisons"),
     ],
 )
 def test_every_board_says_what_is_not_protected(directory: Path, protect: str, words: str) -> None:

@@ -245,7 +245,7 @@ def test_renyi_curves_add_up_at_common_orders():
         ),
         (
             "one voter with at most 7 comparisons",
-            ["Of every voter at most 7 comparisons are used", "under several names"],
+            ["Every voter counts for at most 7 comparisons", "under several names"],
         ),
         ("one ballot", ["that a person voted at all, is NOT", "several ballots is protected less"]),
         ("one voter's ballot", ["several ballots is protected less"]),

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
 
 
+def _bound(_context: click.Context, _option: click.Parameter, value: str | None) -> int | str | None:
+    """A whole number, or "auto"."""
+    if value is None or value == "auto":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a whole number nor 'auto'.") from None
+
+
 @click.command()
 @click.argument("votes", metavar="VOTES", callback=standard_input, required=False)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of the leaderboard: smaller is more private.")
@@ -33,7 +43,10 @@ if TYPE_CHECKING:
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
 @click.option(
-    "--max-per-voter", type=int, metavar="C", help="With --protect voter: use at most C comparisons of each voter."
+    "--max-per-voter",
+    callback=_bound,
+    metavar="C|auto",
+    help="With --protect voter: use at most C comparisons of each voter; auto chooses C for 5% of epsilon and weighs.",
 )
 @choice(
     "--method",

@@ -43,6 +43,7 @@ from rankdp.data.vote_columns import (
     is_blank,
     recognise_votes,
 )
+from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported, system_problem
 from rankdp.types import Longs
 
@@ -304,6 +305,16 @@ class Comparisons(VoteRules):
     def count(self) -> PairCounts:
         """Half-wins of every pair that was compared."""
         return self.engine.count(self)[0]
+
+    def loads(self, spread: bool = False) -> VoterLoads:
+        """The votes grouped by how much their voters voted, to be weighed instead of left out; bound them first.
+
+        Parameters
+        ----------
+        spread
+            Whether a load says how a voter's comparisons are spread over the items, not only how many there are.
+        """
+        return self.engine.loads(self, spread)
 
     def count_within(self, left: Callable[[list[str]], Longs]) -> tuple[PairCounts, list[str], Longs]:
         """Half-wins of every pair when each voter has a bound of their own; votes in files and frames only.

@@ -49,6 +49,7 @@ from rankdp.data.vote_columns import (
     weight_of,
 )
 from rankdp.data.vote_files import Batch, Table, check_rows, kind_of
+from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError
 from rankdp.jit import kernel
 from rankdp.types import Flags, Ints, Longs, Words
@@ -375,6 +376,27 @@ class InProcess:
         names = ids.cast(pa.string()).to_pylist()
         kept, amounts, used = _kept(voters, ids, contents, weights, np.minimum(left(names), rules.per_voter))
         return _pairs(rules.items, kept, amounts), names, used
+
+    def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
+        """The comparisons grouped by their voters' loads.
+
+        Parameters
+        ----------
+        rules
+            How rows are counted; that they are bounded is not looked at.
+        spread
+            Whether a load says how a voter's comparisons are spread over the items.
+        """
+        rows = _Rows(rules, _Names(rules.items))
+        with in_a_sentence(self.what):
+            held = _held(rows.judged(stream) for stream in self._table.streams(rules.used, 1))
+            self._facts(rules, [rows])
+        if not held.rows:
+            return VoterLoads.of(rules.items, np.empty(0, np.int32), _NONE, _NONE, spread)
+        voters, _, contents, weights = _by_voter(held)
+        return VoterLoads.of(
+            rules.items, voters, contents, weights if len(weights) else np.ones(len(contents), np.int64), spread
+        )
 
     def rows(self, rules: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
         """The comparisons one by one, with their covariates.

@@ -36,6 +36,7 @@ from rankdp.data.vote_columns import (
     VoteRules,
 )
 from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files
+from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
 
 _LIBRARIES = ("ibis", "pyspark", "py4j", "sqlglot")
@@ -227,19 +228,43 @@ class OnEngine:
         groups = {"problem": rows.rd_problem, "first": rows.rd_first, "second": rows.rd_second, "tie": rows.rd_tie}
         return rows.group_by(**groups).aggregate(rows=rows.count(), amount=_total(rows, rules))
 
-    def bounded(self, rules: VoteRules) -> Any:
-        """One row per pair and tie of the comparisons that are kept: how many. An Ibis expression."""
-        ibis = _ibis()
+    def _said(self, rules: VoteRules) -> Any:
+        """One row per voter, pair and tie: how many comparisons."""
         rows = self.rows(rules).filter(lambda rows: rows.rd_problem == 0)
         groups = {"voter": rows.rd_voter, "first": rows.rd_first, "second": rows.rd_second, "tie": rows.rd_tie}
         said = rows.group_by(**groups).aggregate(times=_total(rows, rules))
-        said = said.filter(said.times > 0)
+        return said.filter(said.times > 0)
+
+    def bounded(self, rules: VoteRules) -> Any:
+        """One row per pair and tie of the comparisons that are kept: how many. An Ibis expression."""
+        ibis, said = _ibis(), self._said(rules)
         single = said.select("voter", "first", "second", "tie", occurrence=ibis.range(1, said.times + 1).unnest())
         parts = [single[name].cast("string") for name in ("voter", "first", "second", "tie", "occurrence")]
         hashed = single.mutate(hash=ibis.literal("|").join(parts).hexdigest("md5"))
         placed = hashed.mutate(place=ibis.row_number().over(group_by=hashed.voter, order_by=hashed.hash))
         kept = placed.filter(placed.place < rules.per_voter)
         return kept.group_by("first", "second", "tie").aggregate(amount=kept.count())
+
+    def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
+        """The comparisons grouped by their voters' loads, as `InProcess.loads` does."""
+        self._facts(rules, self.run(self.pairs(rules)))
+        said = self._said(rules)
+
+        def added(numbers: Any) -> Any:
+            return numbers.cast("float64").sum().cast("int64")
+
+        if spread:
+            ends = [said.select("voter", "times", item=said[side]) for side in ("first", "second")]
+            both = ends[0].union(ends[1])
+            each = both.group_by("voter", "item").aggregate(met=added(both.times))
+            loads = each.group_by("voter").aggregate(load=added(each.met * each.met))
+        else:
+            loads = said.group_by("voter").aggregate(load=added(said.times))
+        joined = said.join(loads, "voter")
+        grouped = joined.group_by("load", "first", "second", "tie").aggregate(amount=added(joined.times))
+        load, first, second, tie, amount = _columns(self.run(grouped), "load", "first", "second", "tie", "amount")
+        levels, voters = _columns(self.run(loads.group_by("load").aggregate(voters=loads.count())), "load", "voters")
+        return VoterLoads(rules.items, load, first, second, (2 - tie) * amount, tie * amount, levels, voters, spread)
 
     def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""

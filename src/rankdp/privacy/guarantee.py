@@ -158,9 +158,9 @@ class Guarantee:
             sentences.append("Who was compared with whom, and how often, is NOT protected.")
         if voter := VOTER.fullmatch(self.protects):
             sentences.append(
-                f"Of every voter at most {voter[1]} comparisons are used, chosen by looking at that voter's own only, "
-                "and those that are left out give nothing away; a person who votes under several names is protected "
-                "less."
+                f"Every voter counts for at most {voter[1]} comparisons, chosen or weighed by looking at that voter's "
+                "own only, and what is left out gives nothing away; a person who votes under several names is "
+                "protected less."
             )
         if self.protects == BALLOT:
             sentences.append(

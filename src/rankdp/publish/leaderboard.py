@@ -256,15 +256,17 @@ def information(first: NDArray[Any], second: NDArray[Any], weight: Floats, items
 
 
 def simulated_errors(
-    matrix: Floats, noise: Callable[[int], Floats], random: np.random.Generator
+    matrix: Floats, noise: Callable[[int], Floats], random: np.random.Generator, luck: float = 1.0
 ) -> tuple[Floats, Callable[[Floats], Floats]]:
     """Columns of draws of H^+ (z + w), and the map v -> H^+ v. ``noise(count)`` draws privacy noise on wins.
+
+    ``luck`` is the variance of z as a share of H.
 
     A one-dimensional ``matrix`` stands for its diagonal alone, good enough for long lists. Items outside the largest
     part of a disconnected design have infinite errors; those inside err relative to each other.
     """
     items = len(matrix)
-    sampling = random.standard_normal((items, _DRAWS))
+    sampling = math.sqrt(luck) * random.standard_normal((items, _DRAWS))
     privacy = noise(items * _DRAWS).reshape(items, _DRAWS)
     if matrix.ndim == 1:
         known = matrix > 0

@@ -24,6 +24,7 @@ from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
+from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.leads import NoisyLeads
 from rankdp.mechanisms.votes.objective import CALIBRATIONS
@@ -39,6 +40,7 @@ from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.publish.secret_designs import DESIGNS, SecretDesign
 from rankdp.publish.vote_scores import Drawn, Public, count_cost
+from rankdp.publish.weighed_votes import MOST, SHARE, weigh
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 from rankdp.types import Longs
@@ -54,7 +56,7 @@ def rank(
     *,
     protect: str,
     method: str = "bradley-terry",
-    max_per_voter: int | None = None,
+    max_per_voter: int | str | None = None,
     top: int | None = None,
     scale: str = "log-strength",
     delta: Real = 0,
@@ -84,7 +86,9 @@ def rank(
         than it loses to them.
     max_per_voter
         With ``protect="voter"`` the largest number of comparisons that are used of each voter; which, a hash of the
-        voter's own rows decides. Votes that are bounded already are refused for other units.
+        voter's own rows decides. Votes that are bounded already are refused for other units. "auto" spends 5% of
+        epsilon on how much voters voted, takes the bound of least expected error, at most 256, and weighs the votes of
+        those above it instead of leaving some out.
     top
         Also say which items are in the top so many, and how surely.
     scale
@@ -145,6 +149,8 @@ class BoardRequest:
     calibration: str
     design: str
     level: float
+    weighs: bool = False
+    """Whether voters are bounded by weights, with a bound that is chosen when the noise is drawn."""
 
     @classmethod
     def of(
@@ -152,7 +158,7 @@ class BoardRequest:
         epsilon: Real,
         protect: str,
         method: str,
-        max_per_voter: int | None,
+        max_per_voter: int | str | None,
         top: int | None,
         scale: str,
         delta: Real,
@@ -164,7 +170,9 @@ class BoardRequest:
     ) -> BoardRequest:
         """Check the words of ``rank``, before any vote is read."""
         _check_words(method, scale, calibration, design, ridge, link)
-        protection, exact, loss = Protection.of(protect, max_per_voter), positive(epsilon), rational(delta, "delta")
+        weighs = protect == "voter" and max_per_voter == "auto"
+        protection = Protection.of(protect, MOST if weighs else max_per_voter)
+        exact, loss = positive(epsilon), rational(delta, "delta")
         if exact > _LARGEST_EPSILON:
             raise InputError(
                 f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}"
@@ -172,7 +180,9 @@ class BoardRequest:
         if not 0 <= loss < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
         chosen = None if ridge is None else float(positive(ridge, "ridge"))
-        return cls(exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, design, level)
+        return cls(
+            exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, design, level, weighs
+        )
 
     def secret_design(self, epsilon: Fraction) -> SecretDesign:
         """How scores are had where the design is secret, for what of epsilon is left for them."""
@@ -206,10 +216,34 @@ class BoardRequest:
             level=self.level,
         )
 
+    def _check_weighing(self, items: int) -> None:
+        """Refuse what weighed votes cannot be used for."""
+        if self.method == "bradley-terry":
+            left = self.epsilon - count_cost(self.protection, self.epsilon) - self.epsilon * SHARE
+            if not self.secret_design(left).allows_differences(items):
+                raise Unsupported(
+                    Setting("max_per_voter", "auto"),
+                    " weighs votes, which objective perturbation cannot take: give a number for ",
+                    Setting("design", "any"),
+                    f", for other links than the logistic one, and for more than {leaderboard.DENSE_UP_TO:,} items",
+                )
+
     def count(self, votes: Comparisons) -> CountedVotes:
         """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""
         prepared = _prepared(votes, self.protection)
         request = replace(self, protection=replace(self.protection, drops=prepared.drops))
+        if self.weighs:
+            if votes.per_voter is not None:
+                raise InputError(
+                    Setting("max_per_voter", "auto"),
+                    f" chooses the bound itself, but the votes are bounded to {votes.per_voter} per voter already",
+                )
+            leaderboard.check_request(len(prepared.items), self.level, self.top)
+            self._check_weighing(len(prepared.items))
+            loads = prepared.loads(spread=self.method == "bradley-terry" and bool(self.delta))
+            unweighed = PairCounts.from_pairs([], [], [], items=prepared.items)
+            warnings = _item_warnings(prepared, self.protection)
+            return CountedVotes(request, prepared.items, unweighed.half_wins, unweighed, warnings, loads)
         if self.method == "bradley-terry":
             _check_model(request, len(prepared.items))
         leaderboard.check_request(len(prepared.items), self.level, self.top)
@@ -236,6 +270,7 @@ class CountedVotes:
     half_wins: Longs
     counts: PairCounts | None
     warnings: list[str]
+    loads: VoterLoads | None = None
 
     @property
     def what(self) -> str:
@@ -251,13 +286,24 @@ class CountedVotes:
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
         asked = self.request
+        if self.loads is None:
+            return self._drawn(asked.epsilon, 1.0, self.guarantee, bits)
+        votes = weigh(self.loads, asked.protection, asked.epsilon, asked.delta, bits)
+        request = replace(asked, protection=votes.protection)
+        counted = replace(self, request=request, half_wins=votes.counts.half_wins, counts=votes.counts, loads=None)
+        return counted._drawn(asked.epsilon * (1 - SHARE), votes.sampling, self.guarantee, bits)
+
+    def _drawn(self, epsilon: Fraction, sampling: float, guarantee: Guarantee, bits: Bits) -> Release[Leaderboard]:
+        """The board for what is left of epsilon, under the guarantee of all that is drawn."""
+        asked = self.request
         # every comparison gives two half-wins, whatever its outcome
         public, spent = vote_scores.size(
             self.items, int(self.half_wins.sum()) // 2, asked.protection, asked.epsilon, bits
         )
+        public = replace(public, sampling=sampling)
         if asked.protection.design_public:
             public = replace(public, design=self.counts)
-        drawn = self._scores(public, asked.epsilon - spent, bits)
+        drawn = self._scores(public, epsilon - spent, bits)
         parameters = {
             "protect": asked.protection.unit,
             "max_per_voter": asked.protection.moved if asked.protection.unit == "voter" else None,
@@ -267,7 +313,7 @@ class CountedVotes:
             **({"noisy_comparisons": public.comparisons} if spent else {}),
             **drawn.parameters,
         }
-        return released(self._board(public, drawn), self.guarantee, asked.method, parameters, bits)
+        return released(self._board(public, drawn), guarantee, asked.method, parameters, bits)
 
     def _scores(self, public: Public, epsilon: Fraction, bits: Bits) -> Drawn:
         """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
@@ -380,9 +426,10 @@ def _rho(asked: BoardRequest) -> float | None:
     if not asked.delta:
         return None
     counting = count_cost(asked.protection, asked.epsilon)
-    rho = NoisyWins(asked.protection, asked.epsilon - counting, asked.delta).rho
+    weighing = asked.epsilon * SHARE if asked.weighs else Fraction(0)
+    rho = NoisyWins(asked.protection, asked.epsilon - counting - weighing, asked.delta).rho
     assert rho is not None
-    return math.nextafter(float(rho + counting**2 / 2), math.inf)
+    return math.nextafter(float(rho + counting**2 / 2 + weighing**2 / 2), math.inf)
 
 
 def _item_warnings(votes: Comparisons, protection: Protection) -> list[str]:

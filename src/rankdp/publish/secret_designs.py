@@ -111,7 +111,7 @@ class SecretDesign:
 
     def check(self, items: int) -> None:
         """Refuse what cannot be released: facts about public numbers, whatever the number of comparisons."""
-        if self._possible("differences", items):
+        if self.allows_differences(items):
             return
         if self.delta:
             raise Unsupported(
@@ -125,25 +125,27 @@ class SecretDesign:
             )
         self._objective(items, 1).check()
 
-    def _possible(self, mechanism: str, items: int) -> bool:
-        """Whether a mechanism can give these scores at all."""
-        if mechanism == "differences":
-            fits = self.link is LOGISTIC and self.calibration == "tight" and items <= leaderboard.DENSE_UP_TO
-            return fits and self.design != "any"
-        if self.delta:
+    def allows_differences(self, items: int) -> bool:
+        """Whether differences can give these scores at all."""
+        fits = self.link is LOGISTIC and self.calibration == "tight" and items <= leaderboard.DENSE_UP_TO
+        return fits and self.design != "any"
+
+    def _allows_objective(self, items: int) -> bool:
+        """Whether objective perturbation can: not for weighed votes, Gaussian noise or a ridge that is too small."""
+        if self.delta or self.protection.steps > 1:
             return False
         try:
             self._objective(items, 1).check()
-        except InputError:  # a ridge that is too small for the epsilon
+        except InputError:
             return False
         return True
 
     def mechanism(self, public: Public, degrees: Degrees) -> str:
         """Which of "differences" and "objective" is taken, by public and released numbers."""
         items = len(public.items)
-        if not self._possible("differences", items):
+        if not self.allows_differences(items):
             return "objective"
-        if not self._possible("objective", items):
+        if not self._allows_objective(items):
             return "differences"
         information = degrees.means / 4
         noise = self._differences(items).count_variance / 4
@@ -192,7 +194,7 @@ class SecretDesign:
         if not share:
             return Degrees(np.full(items, max(public.degree, 1e-3)), None)
         degrees = NoisyDegrees(self.protection, self.epsilon, self.delta, share)
-        noisy = degrees.sample(degrees.counted(counts), bits)
+        noisy = degrees.released(degrees.counted(counts), bits)
         grid, chances = likely_degrees(noisy, degrees.count_variance, public.comparisons)
         means = chances @ grid
         scale = max(public.degree, 1e-3) / means.mean()
@@ -217,7 +219,7 @@ class SecretDesign:
         """The expected design, with the number of comparisons that each bucket of gaps seems to have."""
         bucket = buckets_of_gaps(expected, scores, _BUCKETS)
         pairs = NoisyPairs(self.protection, self.epsilon, self.delta, _GAPS)
-        found = pairs.sample(np.bincount(bucket, pairs.counted(counts), _BUCKETS).astype(np.int64), bits)
+        found = pairs.released(np.bincount(bucket, pairs.counted(counts), _BUCKETS).astype(np.int64), bits)
         due = np.bincount(bucket, expected[np.triu_indices(len(scores), 1)], _BUCKETS)
         noise = float(pairs.count_variance + due.mean())
         kept = max(0.0, 1 - noise / float(np.square(found - due).mean() + 1e-9))  # small differences are shrunk away
@@ -230,7 +232,7 @@ class SecretDesign:
         close = NoisyPairs.counted(counts)[bucket == 0].sum(keepdims=True)
         due = float(expected[np.triu_indices(len(scores), 1)][bucket == 0].sum())
         deviation = math.sqrt(due / 2 + check.count_variance)
-        found = int(check.sample(close, bits)[0])
+        found = float(check.released(close, bits)[0])
         return [_MATCHED] if found - due > _SURE * deviation + _SLACK * due else []
 
     def _from_objective(self, counts: PairCounts, public: Public, degrees: Degrees, bits: Bits) -> Drawn:
@@ -262,16 +264,16 @@ class SecretDesign:
     def _from_differences(self, counts: PairCounts, public: Public, degrees: Degrees, bits: Bits) -> Drawn:
         noisy = self._differences(len(public.items))
         variance = noisy.count_variance / 4
-        released = noisy.sample(noisy.counted(counts), bits)
+        released = noisy.released(noisy.counted(counts), bits)
         ridge = self._ridges(degrees, variance)
         expected = design_of_degrees(degrees.means)
         scores = fit_differences(expected, released, ridge)
         warnings = self._checked(counts, expected, scores, bits)
-        chance = np.sqrt(design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
+        chance = np.sqrt(public.sampling * design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
         random = np.random.default_rng(1)
 
         def noise(count: int) -> Floats:
-            privacy = noisy.noise(count, bits.spawn()).reshape(len(scores), -1)
+            privacy = noisy.likely_noise(count, bits.spawn()).reshape(len(scores), -1)
             both = privacy + chance[:, None] * random.standard_normal(privacy.shape)
             return degrees.doubted(both / 2, released / 2, random).ravel()
 

@@ -50,6 +50,8 @@ class Public:
     items: tuple[str, ...]
     comparisons: int
     design: PairCounts | None = None
+    sampling: float = 1.0
+    """The variance of outcomes, as a share of that of so many comparisons of weight 1."""
 
     @property
     def degree(self) -> float:
@@ -74,14 +76,14 @@ def size(
     """How many comparisons there are, as far as it is public, and what of epsilon that costs.
 
     Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. Replacing
-    a voter, or a comparison by a row that is left out, does not: up to ``protection.moved`` more or fewer are counted,
-    and their number is released with discrete Laplace noise of that sensitivity.
+    a voter, or a comparison by a row that is left out, does not: up to ``protection.moved_in_all`` more or fewer are
+    counted, and their number is released with discrete Laplace noise of that sensitivity.
     """
     spent = count_cost(protection, epsilon)
     if not spent:
         return Public(items, total), spent
-    noisy = total + int(discrete_laplace(protection.moved / spent, 1, bits)[0])
-    return Public(items, max(noisy, len(items))), spent
+    noisy = total + int(discrete_laplace(protection.moved_in_all * protection.steps / spent, 1, bits)[0])
+    return Public(items, max(round(noisy / protection.steps), len(items))), spent
 
 
 def count_cost(protection: Protection, epsilon: Fraction) -> Fraction:
@@ -100,11 +102,11 @@ def choose_ridge(degree: float, noise_variance: float) -> float:
 
 def by_wins(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> Drawn:
     """Wins with noise. Their sampling variance is at most that of binomial counts with the same mean."""
-    scores = noisy.sample(half_wins, bits) / 2
+    scores = noisy.released(half_wins, bits) / 2
     trials = public.comparisons if public.design is None else _halves(public.design) / 2
     share = np.clip(scores / np.maximum(trials, 1), 0, 1)
-    spread = np.sqrt(np.maximum(trials * share * (1 - share), 1))
-    privacy = noisy.noise(len(scores) * _DRAWS, bits.spawn()).reshape(len(scores), _DRAWS) / 2
+    spread = np.sqrt(np.maximum(public.sampling * trials * share * (1 - share), 1))
+    privacy = noisy.likely_noise(len(scores) * _DRAWS, bits.spawn()).reshape(len(scores), _DRAWS) / 2
     errors = privacy + spread[:, None] * np.random.default_rng(0).standard_normal((len(scores), _DRAWS))
     uneven = "Who was compared with whom is secret: an item that was compared more often has more wins for that alone."
     return Drawn(scores, scores, errors, noisy.parameters, [uneven] if public.design is None else [])
@@ -117,11 +119,12 @@ def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: B
     as the released ones do.
     """
     items, pairs = len(public.items), np.triu_indices(len(public.items), 1)
-    leads, design = noisy.sample(noisy.counted(counts), bits), public.design
+    leads, design = noisy.released(noisy.counted(counts), bits), public.design
     met = np.full(len(leads), public.comparisons / len(leads))
     if design is not None:
         met = NoisyPairs.counted(design).astype(np.float64)
-    leads, first, second, met = (part[met > 0] for part in (leads, *pairs, met))
+    known = met > 0
+    leads, met, first, second = leads[known], met[known], pairs[0][known], pairs[1][known]
 
     def won(lead: Floats | Longs) -> Floats:
         halves = np.sign(lead) + 1
@@ -131,7 +134,8 @@ def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: B
     draws = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_LEADS // max(len(leads), 1)))
     errors = np.empty((items, draws))
     for draw in range(draws):
-        again = leads + noisy.noise(len(leads), bits.spawn()) + np.sqrt(met) * random.standard_normal(len(leads))
+        luck = np.sqrt(public.sampling * met) * random.standard_normal(len(leads))
+        again = leads + noisy.likely_noise(len(leads), bits.spawn()) + luck
         errors[:, draw] = won(again) - scores
     uneven = "Who was compared with whom is secret: a pair that never met is decided by noise alone."
     return Drawn(scores, scores, errors, noisy.parameters, [uneven] if design is None else [])
@@ -227,7 +231,7 @@ def scores_errors(
         gap = scores[first] - scores[second]
         curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
         information = leaderboard.information(first, second, compared * curved, items)
-    errors, inverse = leaderboard.simulated_errors(information, noise, np.random.default_rng(0))
+    errors, inverse = leaderboard.simulated_errors(information, noise, np.random.default_rng(0), public.sampling)
     return scores + inverse(ridge * scores), errors
 
 

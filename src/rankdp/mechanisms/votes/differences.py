@@ -104,9 +104,9 @@ class NoisyTotal(NoisyCounts):
     @property
     def l1(self) -> int:
         """How far neighbours' numbers can be apart."""
-        return self.protection.moved
+        return self.protection.moved_in_all
 
     @property
     def l2_squared(self) -> int:
         """The square of that."""
-        return self.protection.moved**2
+        return self.protection.moved_in_all**2

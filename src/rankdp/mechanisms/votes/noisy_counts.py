@@ -23,11 +23,13 @@ from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import deviation_for, rho_of
-from rankdp.types import Longs
+from rankdp.types import Floats, Longs
 
 
 class NoisyCounts:
     """Releases a vector of counts. A subclass says which, and how far neighbours' vectors can be apart.
+
+    Where comparisons have weights, counts and noise are in steps (``Protection.steps``).
 
     Parameters
     ----------
@@ -75,22 +77,23 @@ class NoisyCounts:
 
     @property
     def scale(self) -> Fraction:
-        """The discrete Laplace scale."""
-        return self.l1 / (self.epsilon * self.share)
+        """The discrete Laplace scale, in steps."""
+        return self.l1 * self.protection.steps / (self.epsilon * self.share)
 
     @property
     def sigma(self) -> Fraction:
-        """The discrete Gaussian standard deviation, rounded up."""
+        """The discrete Gaussian standard deviation, in steps, rounded up."""
         assert self.rho is not None
-        return deviation_for(self.l2_squared, self.rho * self.share)
+        return deviation_for(self.l2_squared * self.protection.steps**2, self.rho * self.share)
 
     @property
     def count_variance(self) -> float:
         """The variance of the noise on one count."""
+        steps = self.protection.steps
         if self.rho is not None:
-            return float(self.sigma) ** 2
+            return float(self.sigma / steps) ** 2
         r = math.exp(-1 / self.scale)
-        return 2 * r / (1 - r) ** 2
+        return 2 * r / (1 - r) ** 2 / steps**2
 
     @property
     def noise_variance(self) -> float:
@@ -104,11 +107,19 @@ class NoisyCounts:
         return {"noise_variance": self.noise_variance, **gaussian}
 
     def noise(self, count: int, bits: Bits) -> Longs:
-        """``count`` independent draws of the noise."""
+        """``count`` independent draws of the noise, in steps."""
         if self.rho is not None:
             return discrete_gaussian(self.sigma, count, bits)
         return discrete_laplace(self.scale, count, bits)
 
     def sample(self, counts: Longs, bits: Bits) -> Longs:
-        """The noisy counts: integers, possibly negative."""
+        """The noisy counts in steps: integers, possibly negative."""
         return counts + self.noise(len(counts), bits)
+
+    def released(self, counts: Longs, bits: Bits) -> Floats:
+        """The noisy counts in comparisons."""
+        return self.sample(counts, bits) / self.protection.steps
+
+    def likely_noise(self, count: int, bits: Bits) -> Floats:
+        """``count`` draws of the noise in comparisons, for intervals."""
+        return self.noise(count, bits) / self.protection.steps

@@ -19,6 +19,7 @@ k^2 in squared l2.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from rankdp.checks import one_of, whole
@@ -35,9 +36,13 @@ class Protection:
     moved: int = 1
     drops: bool = False
     """Whether rows of the table may be left out of the count, so that neighbours may count different numbers."""
+    steps: int = 1
+    """In how many steps a comparison is counted, where votes have weights (``data.voter_loads``)."""
+    spread_items: int = 0
+    """How many items there are, where weights go by how a voter's votes are spread over them; else 0."""
 
     @classmethod
-    def of(cls, protect: str, max_per_voter: int | None) -> Protection:
+    def of(cls, protect: str, max_per_voter: int | str | None) -> Protection:
         """The unit called ``protect``; voters need the largest number of comparisons that each may contribute."""
         one_of("protect", protect, PROTECT)
         if protect != "voter":
@@ -57,6 +62,14 @@ class Protection:
                 ", the most comparisons of one voter that are used",
             )
         return cls(protect, whole("max_per_voter", max_per_voter, 1))
+
+    @property
+    def moved_in_all(self) -> int:
+        """By how many comparisons their number can change.
+
+        With weights c sqrt(2/q) for k comparisons, q >= (2k)^2/n by Cauchy and Schwarz: at most c sqrt(n/2) in all.
+        """
+        return self.moved if not self.spread_items else math.isqrt(self.moved**2 * self.spread_items // 2) + 1
 
     @property
     def design_public(self) -> bool:
