@@ -12,6 +12,7 @@ import rankdp
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.errors import BudgetExceeded, InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import BALLOT, VOTERS_BALLOT
 from rankdp.privacy.ledger import Ledger
@@ -234,6 +235,21 @@ def test_the_spread_of_a_selection_is_as_large_as_one_ballot_makes_it(rule, firs
     assert asked.mechanism(rule).spread == widest
 
 
+@pytest.mark.parametrize(("rule", "seats"), [("irv", 1), ("stv", 3)])
+def test_every_round_takes_the_noise_that_was_paid_for_it(rule, seats, monkeypatch):
+    used = []
+
+    class Watched(NoisyVotes):
+        def sample(self, units, bits, number=0):
+            used.append((number, self.shares[number]))
+            return super().sample(units, bits, number)
+
+    monkeypatch.setattr(elections, "vote_noise", lambda *public, rounds=1: Watched(*public, rounds=rounds))
+    result = elect(BALLOTS, 5, rule=rule, seats=seats, bits=SeededBits(1)).value
+    assert [number for number, _ in used] == list(range(len(result.rounds)))
+    assert sum(part for _, part in used) <= 1
+
+
 def test_a_ledger_is_charged_before_and_refuses_what_does_not_fit(tmp_path):
     ledger = Ledger.create(tmp_path / "budget.db", "poll", protects=BALLOT, epsilon=1)
     elect(BALLOTS, "0.6", rule="borda", ledger=ledger)
@@ -299,15 +315,17 @@ def test_dublin_north_as_an_instant_runoff(data_directory, protect, least, error
     ballots = rankdp.Ballots.read(data_directory / "preflib_irish2002" / "dublin_north_2002.csv")
     true = run(12, Piles(ballots).count, quota=False)
     asked = words(rule="irv", protect=protect).count(ballots)
-    right, errors = 0, []
+    right, errors, held = 0, [], []
     for seed in range(200):
         result = asked.draw(SeededBits(seed)).value
         right += result.items == tuple(ballots.items[item] for item in true.order)
         for ours, theirs in zip(result.rounds, true.rounds, strict=True):
             if not np.array_equal(sorted(ours.tallies), sorted(np.array(ballots.items)[theirs.standing])):
                 break  # another order: another count
-            errors += [
-                abs(votes - theirs.tallies[ballots.items.index(name)] / SHARES) for name, votes in ours.tallies.items()
-            ]
+            true_votes = {ballots.items[item]: units / SHARES for item, units in enumerate(theirs.tallies.tolist())}
+            off = [abs(votes - true_votes[name]) for name, votes in ours.tallies.items()]
+            errors += off
+            held += [error <= ours.half_width for error in off]
     assert right / 200 >= least
     assert np.mean(errors) <= error
+    assert np.mean(held) == pytest.approx(0.95, abs=0.01)

@@ -48,7 +48,7 @@ class Release(Generic[T]):
     Parameters
     ----------
     value
-        The private value: ``Rankings``, a ``Leaderboard`` or scores.
+        The private value: ``Rankings``, a ``Leaderboard``, an ``Election`` or scores.
     guarantee
         What is promised; None for a rehearsal, and only then.
     provenance
