@@ -81,8 +81,11 @@ def test_names_alone(directory: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "Only the names were released" in " ".join(done.stdout.split())
     assert "votes, with" not in (directory / "names.html").read_text()
-    refused = elect("ballots.csv", "-e", "50", "--rule", "borda", "--announce", "winners", "-o", "names.png")
-    assert isinstance(refused.exception, RankdpError)
+    ledger = Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=100)
+    charged = ("--announce", "winners", "--ledger", "budget.db")
+    refused = elect("ballots.csv", "-e", "50", "--rule", "borda", *charged, "-o", "names.png")
+    assert "names alone have no picture" in str(refused.exception)
+    assert not ledger.history()
 
 
 @pytest.mark.parametrize(

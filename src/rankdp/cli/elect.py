@@ -19,6 +19,7 @@ from rankdp.cli.options import (
 )
 from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import deliver, output_options, say
+from rankdp.errors import Unsupported
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
@@ -96,7 +97,7 @@ def elect(
     from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
     from rankdp.publish.elections import ElectionRequest
-    from rankdp.report.document import check_outputs
+    from rankdp.report.document import PICTURES, check_outputs
     from rankdp.report.election_report import election_report
 
     ledger = open_ledger(ledger_file, dataset, convert)
@@ -106,6 +107,8 @@ def elect(
         **{name: options.pop(name) for name in ("voter_column", "weight_column", "columns", "table")},
     }
     request = ElectionRequest.of(epsilon, **options)
+    if request.announce == "winners" and any(path.suffix.lower() in PICTURES for path in outputs):
+        raise Unsupported("names alone have no picture; choose .csv, .json or .html")
     if synthetic is not None:
         _check_synthetic(outputs)
         from rankdp.publish.synthetic_ballots import synthetic_ballots_file

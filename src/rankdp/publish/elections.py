@@ -151,10 +151,10 @@ class ElectionRequest:
         exact, loss = positive(epsilon), rational(delta, "delta")
         if exact > _LARGEST_EPSILON:
             raise InputError(
-                f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}"
+                Setting("epsilon"), f" must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}"
             )
         if not 0 <= loss < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+            raise InputError(Setting("delta"), f" must be at least 0 and below 1, got {delta!s}")
         whole("seats", seats, 1)
         for name, asked, rules in (
             ("first", first != 1, ("plurality",)),
