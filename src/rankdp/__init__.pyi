@@ -31,6 +31,8 @@ from rankdp.privacy.bits import SeededBits as SeededBits
 from rankdp.privacy.guarantee import Guarantee as Guarantee
 from rankdp.privacy.ledger import Ledger as Ledger
 from rankdp.privacy.release import Release as Release
+from rankdp.publish.board_report import write_board as write_board
+from rankdp.publish.election_report import write_election as write_election
 from rankdp.publish.elections import elect as elect
 from rankdp.publish.live import LiveBoard as LiveBoard
 from rankdp.publish.live import rank_live as rank_live
@@ -41,7 +43,5 @@ from rankdp.publish.scores import privatize_scores as privatize_scores
 from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
 from rankdp.publish.synthetic_ballots import synthetic_ballots as synthetic_ballots
 from rankdp.publish.synthetic_ballots import synthetic_ballots_file as synthetic_ballots_file
-from rankdp.report.board_report import write_board as write_board
-from rankdp.report.election_report import write_election as write_election
 from rankdp.version import __version__ as __version__
 from rankdp_papers.reproduction import reproduce as reproduce

@@ -20,8 +20,8 @@ import pytest
 from rankdp.data import atomic
 from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import SeededBits
+from rankdp.publish.board_report import board_report, write_board
 from rankdp.publish.rank import rank
-from rankdp.report.board_report import board_report, write_board
 from rankdp.report.document import Report, check_outputs
 from rankdp.report.plots import new_figure
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from rankdp import Rankings, elect, rank
-from rankdp.report.board_report import board_report
-from rankdp.report.election_report import election_report
+from rankdp.publish.board_report import board_report
+from rankdp.publish.election_report import election_report
 
 ITEMS = [f"item {letter}" for letter in "abcdefghijklm"] + [
     "<img src=x onerror=alert(1)>",

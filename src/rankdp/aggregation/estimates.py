@@ -38,6 +38,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.release import Release
+from rankdp.report.notebook import Shown
+from rankdp.report.plots import Intervals
 from rankdp.theory.pair_laws import pairs
 from rankdp.theory.shrinkage import Agreement, Family, Undone, pair_family, rank_family, share_family
 from rankdp.types import Floats, Longs
@@ -51,7 +53,7 @@ How = Literal["auto", "unbiased"]
 _Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
 
 
-class Aggregate:
+class Aggregate(Shown):
     """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for.
 
     Parameters
@@ -82,6 +84,14 @@ class Aggregate:
 
     def __repr__(self) -> str:
         return f"Aggregate({self.voters:,} voters, {len(self.items)} items, {len(self.mechanisms)} mechanisms)"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One plain record an item, best first by Borda; ``board`` has the other methods."""
+        return self.board().leaderboard.rows()
+
+    def intervals(self) -> Intervals:
+        """Scores by Borda with their intervals, to be drawn."""
+        return self.board().leaderboard.intervals()
 
     @property
     def voters(self) -> int:

@@ -96,9 +96,9 @@ def elect(
     from rankdp.data.ballots import Ballots
     from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
+    from rankdp.publish.election_report import election_report
     from rankdp.publish.elections import ElectionRequest
     from rankdp.report.document import PICTURES, check_outputs
-    from rankdp.report.election_report import election_report
 
     ledger = open_ledger(ledger_file, dataset, convert)
     check_outputs(outputs)

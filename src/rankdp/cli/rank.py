@@ -141,9 +141,9 @@ def rank(
     from rankdp.data.comparisons import Comparisons
     from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
+    from rankdp.publish.board_report import board_report
     from rankdp.publish.live import rank_live
     from rankdp.publish.rank import BoardRequest
-    from rankdp.report.board_report import board_report
     from rankdp.report.document import check_outputs
 
     ledger = open_ledger(ledger_file, dataset, convert)

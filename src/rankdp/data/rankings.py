@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from rankdp.data.orders import ReadTies, Ties, check_orders, index_array, orders_array, orders_from_ranks
-from rankdp.data.tables import check_epsilons, check_items, check_offsets, check_voters, natural
+from rankdp.data.tables import as_frame, check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.errors import InputError
 from rankdp.types import Flags, Floats, Ints
 
@@ -345,6 +346,21 @@ class Rankings:
         A tier list is a long one: voter, item, tier.
         """
         return FORMATS["to_arrow"](self)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The wide table as a frame.
+
+        Parameters
+        ----------
+        kind
+            "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
+        """
+        return as_frame(self.to_arrow(), kind)
+
+    def _repr_html_(self) -> str:
+        """The first rankings, for a notebook."""
+        rows = ["<li>" + escape(" > ".join(order)) + "</li>" for order in self[:10]]
+        return f"<p>{escape(repr(self))}</p><ul>{''.join(rows)}</ul>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Let any Arrow-compatible library take the table as it is."""

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 
+from rankdp.checks import one_of
 from rankdp.errors import InputError, RankdpError, Setting
 from rankdp.types import Floats, Ints, Longs
 
@@ -460,3 +463,21 @@ def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: s
         return f"{name!r} in rows before"
     some = ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
     return f"{name!r} in {len(rows):,} row{'s' * (len(rows) > 1)} ({some}{', …' * (len(rows) > 3)})"
+
+
+def as_frame(table: Any, kind: str | None = None) -> Any:
+    """An Arrow table as a frame of another library.
+
+    Parameters
+    ----------
+    table
+        The Arrow table.
+    kind
+        "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
+    """
+    installed = [name for name in ("pandas", "polars", "arrow") if name == "arrow" or find_spec(name)]
+    name = kind or installed[0]
+    one_of("kind", name, installed)
+    if name == "pandas":
+        return table.to_pandas()
+    return table if name == "arrow" else import_module("polars").from_arrow(table)

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.ballots import SHARES
+from rankdp.errors import Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
@@ -34,6 +35,8 @@ from rankdp.publish.leaderboard import indistinct, plausible_truths
 from rankdp.rankers.condorcet import condorcet_probabilities, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
+from rankdp.report.notebook import Shown
+from rankdp.report.plots import Intervals
 from rankdp.types import Flags, Floats, Longs
 
 _SEED = 1
@@ -64,7 +67,7 @@ class CountedRound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Election:
+class Election(Shown):
     """A published result; candidates stand in the order of the result, the first one first.
 
     Parameters
@@ -118,6 +121,13 @@ class Election:
     rounds: tuple[CountedRound, ...] = ()
     quota: int | None = None
     warnings: tuple[str, ...] = ()
+
+    def intervals(self) -> Intervals:
+        """Scores with their intervals, to be drawn; refused where only names were released."""
+        if not self.scores:
+            raise Unsupported("only the winners' names were released: there is nothing to draw")
+        axis = f"{self.score_name}, with the {self.level:.0%} interval"
+        return Intervals(self.items, self.scores, self.low, self.high, axis)
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record a candidate."""

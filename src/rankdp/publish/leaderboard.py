@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from rankdp.checks import share, whole
 from rankdp.errors import InputError
+from rankdp.report.notebook import Shown
+from rankdp.report.plots import Intervals
 from rankdp.types import Flags, Floats, Ints, Longs
 
 ELO = 400 / math.log(10)
@@ -41,7 +43,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaderboard:
+class Leaderboard(Shown):
     """Items with their scores, best first."""
 
     items: tuple[str, ...]
@@ -62,6 +64,11 @@ class Leaderboard:
         """Log-strengths on the chess players' scale: 1000 for the average item, 400/ln 10 points a unit."""
         scores, low, high = (1000 + ELO * values for values in (self.scores, self.low, self.high))
         return replace(self, scores=scores, low=low, high=high, score_name="elo")
+
+    def intervals(self) -> Intervals:
+        """Scores with their intervals, to be drawn."""
+        axis = f"{self.score_name}, with its {self.level:.0%} interval"
+        return Intervals(self.items, self.scores.tolist(), self.low.tolist(), self.high.tolist(), axis)
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item."""

@@ -11,7 +11,7 @@ from rankdp.privacy.guarantee import OUTCOME
 from rankdp.privacy.release import Release
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.report.document import Report, Table
-from rankdp.report.plots import Intervals, win_rate_map
+from rankdp.report.plots import win_rate_map
 
 
 def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> Report:
@@ -26,8 +26,6 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
     """
     board = release.value
     records = board.rows()
-    axis = f"{board.score_name}, with its {board.level:.0%} interval"
-    plot = Intervals(board.items, board.scores.tolist(), board.low.tolist(), board.high.tolist(), axis)
     return Report(
         title=title,
         records=records,
@@ -40,8 +38,8 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
         tables=[_table(board), *([_effects(board)] if board.effects else [])],
         words=_meaning(board),
         warnings=board.warnings,
-        figure=lambda: plot.figure(title),
-        drawing=plot.svg() + (win_rate_map(board.items, board.scores.tolist()) if _public_design(release) else ""),
+        figure=lambda: board.plot(title),
+        drawing=board.intervals().svg() + _win_rates(release),
         release=release,
     )
 
@@ -78,9 +76,12 @@ def _table(board: Leaderboard) -> Table:
     return Table(heads, rows, texts=2)
 
 
-def _public_design(release: Release[Leaderboard]) -> bool:
-    promised = release.guarantee  # a rehearsal has none
-    return release.value.score_name == "score" and promised is not None and promised.protects == OUTCOME
+def _win_rates(release: Release[Leaderboard]) -> str:
+    """The map of win rates where who was compared with whom is public; a rehearsal has no guarantee to say so."""
+    board, promised = release.value, release.guarantee
+    if board.score_name != "score" or promised is None or promised.protects != OUTCOME:
+        return ""
+    return win_rate_map(board.items, board.scores.tolist())
 
 
 def _span(low: int, high: int) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from rankdp.privacy.release import Release
 from rankdp.publish.election_result import TOLD, Election
 from rankdp.report.document import Report, Table
-from rankdp.report.plots import Intervals
 
 RULE_NAMES = {
     "borda": "Borda's count",
@@ -43,10 +42,6 @@ def election_report(release: Release[Election], title: str = "Election result") 
         The heading of the page or picture.
     """
     result = release.value
-    plot = None
-    if result.scores:
-        axis = f"{result.score_name}, with the {result.level:.0%} interval"
-        plot = Intervals(result.items, result.scores, result.low, result.high, axis)
     noisy = "Numbers are those of the ballots plus noise: they can be fractions, or below 0."
     return Report(
         title=title,
@@ -56,8 +51,8 @@ def election_report(release: Release[Election], title: str = "Election result") 
         words=[summary(result)],
         warnings=result.warnings,
         footer=[f"{_COUNTED[result.rule]} {noisy}"] if result.scores else [],
-        figure=None if plot is None else lambda: plot.figure(title),
-        drawing="" if plot is None else plot.svg(),
+        figure=(lambda: result.plot(title)) if result.scores else None,
+        drawing=result.intervals().svg() if result.scores else "",
         release=release,
     )
 
