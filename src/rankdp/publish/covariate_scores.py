@@ -1,6 +1,6 @@
 """Leaderboards with covariates: strengths that are free of length, style or position, where only outcomes are secret.
 
-Released are the noisy differences of the items and a noisy vector for all covariates (``mechanisms.votes.covariates``);
+Released are the noisy differences of the items and a vector for all covariates (``mechanisms.votes.noisy_covariates``);
 strengths and effects follow from them and from the public comparisons (``rankers.covariate_fit``). Epsilon is divided
 between the two by public numbers: with m items of information h_t (a quarter of an item's comparisons) and noise A at
 epsilon 1, and d covariates of information h_b and noise B, the sum of the errors m A/(h_t (1-q))^2 + d B/(h_b q)^2 is
@@ -22,8 +22,8 @@ import numpy as np
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.votes.covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.differences import NoisyDifferences
+from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.guarantee import Guarantee
