@@ -78,8 +78,8 @@ def _bound(_context: click.Context, _option: click.Parameter, value: str | None)
 @click.option(
     "--covariates",
     metavar="LIST",
-    help="With --protect outcome: public covariates with their bounds, such as length_a-length_b:500,position, whose "
-    "effect is taken out of the scores.",
+    help="Covariates with their public bounds, such as length_a-length_b:500,position, whose effect is taken out of "
+    "the scores: public with --protect outcome, secret with comparison.",
 )
 @choice(
     "--design",

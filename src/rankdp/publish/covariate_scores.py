@@ -1,10 +1,12 @@
-"""Leaderboards with covariates: strengths that are free of length, style or position, where only outcomes are secret.
+"""Leaderboards with covariates: strengths that are free of length, style or position.
 
-Released are the noisy differences of the items and a vector for all covariates (``mechanisms.votes.noisy_covariates``);
-strengths and effects follow from them and from the public comparisons (``rankers.covariate_fit``). Epsilon is divided
-between the two by public numbers: with m items of information h_t (a quarter of an item's comparisons) and noise A at
-epsilon 1, and d covariates of information h_b and noise B, the sum of the errors m A/(h_t (1-q))^2 + d B/(h_b q)^2 is
-least for q/(1-q) = (d B h_t^2 / (m A h_b^2))^(1/3).
+Where comparisons are secret as a whole, ``mechanisms.votes.covariate_objective`` does it.
+
+Where only outcomes are secret there is less noise. Released are the noisy differences of the items and one vector for
+all covariates (``mechanisms.votes.noisy_covariates``); strengths and effects follow from them and from the public
+comparisons (``rankers.covariate_fit``). Epsilon is divided between the two by public numbers: with m items of
+information h_t (a quarter of an item's comparisons) and noise A at epsilon 1, and d covariates of information h_b and
+noise B, the sum of the errors m A/(h_t (1-q))^2 + d B/(h_b q)^2 is least for q/(1-q) = (d B h_t^2/(m A h_b^2))^(1/3).
 
 Errors. With M the slopes of the equations at the released point, R the ridges, s the sampling noise of the sums and w
 the privacy noise, released - true = (M + 2R)^-1 (s + w - 2R true): released + 2 M^+ R released is free of the ridges'
@@ -13,6 +15,7 @@ pull and errs by M^+ (s + w), which is simulated.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -22,6 +25,7 @@ import numpy as np
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.mechanisms.votes.covariate_objective import CovariateObjective
 from rankdp.mechanisms.votes.differences import NoisyDifferences
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
@@ -30,8 +34,10 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard
 from rankdp.publish.leaderboard import Effect, Leaderboard
-from rankdp.publish.vote_scores import choose_ridge
+from rankdp.publish.vote_scores import Public, choose_ridge, scores_errors
 from rankdp.rankers.covariate_fit import PublicRows, fit_covariates
+from rankdp.rankers.links import LOGISTIC
+from rankdp.rankers.proven_rows import GRID_BITS, SecretRows
 from rankdp.types import Floats
 
 _DRAWS = 4000
@@ -65,17 +71,29 @@ class CovariateVotes:
         **asked: Any,
     ) -> CovariateVotes:
         """Read the votes; all that is refused is refused here."""
-        if not protection.design_public:
+        if protection.unit == "voter" or (protection.unit == "comparison" and votes.drops):
             raise Unsupported(
-                Setting("covariates"), " must be public, and then only outcomes can be protected: use ",
-                Setting("protect", "outcome"), ", got ", Setting("protect", protection.unit),
-            )  # fmt: skip
+                Setting("covariates"),
+                " go with ",
+                Setting("protect", "outcome"),
+                " (they are public), or with ",
+                Setting("protect", "comparison"),
+                " where no row is left out",
+            )
         if epsilon < _LEAST_EPSILON:
             raise InputError(Setting("epsilon"), f" must be at least 1e-6 with covariates, got {epsilon}")
         leaderboard.check_request(len(votes.items), asked["level"], asked["top"])
         if len(votes.items) > leaderboard.DENSE_UP_TO:
             raise Unsupported(f"with covariates there can be at most {leaderboard.DENSE_UP_TO} items")
-        return cls(votes.items, votes.rows(covariates), covariates, protection, epsilon, **asked)
+        read = cls(votes.items, votes.rows(covariates), covariates, protection, epsilon, **asked)
+        if not protection.design_public:
+            read.objective.check()
+        return read
+
+    @property
+    def objective(self) -> CovariateObjective:
+        """The mechanism for secret comparisons, by public numbers: how many they are is public."""
+        return CovariateObjective(len(self.items), len(self.covariates), int(self.rows.weights.sum()), self.epsilon)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -84,6 +102,19 @@ class CovariateVotes:
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
+        board, parameters = self._public(bits) if self.protection.design_public else self._secret(bits)
+        facts = {
+            "protect": self.protection.unit,
+            "epsilon": str(self.epsilon),
+            "items": len(self.items),
+            "covariates": {covariate.name: covariate.bound for covariate in self.covariates},
+            **parameters,
+        }
+        value = board.as_elo() if self.scale == "elo" else board
+        return released(value, self.guarantee, "bradley-terry with covariates", facts, bits)
+
+    def _public(self, bits: Bits) -> tuple[Leaderboard, dict[str, Any]]:
+        """From noisy differences and V; everything but the outcomes is public."""
         rows, n = self.rows, len(self.items)
         share = self._share()
         noisy = NoisyDifferences(self.protection, self.epsilon, share=1 - share)
@@ -102,6 +133,43 @@ class CovariateVotes:
             [noisy.noise(n * _DRAWS, bits.spawn()).reshape(n, _DRAWS), effects.simulated(_DRAWS, random)]
         )
         centres, errors = _errors(public, point, slopes, ridges, privacy, random)
+        names = ", ".join(covariate.name for covariate in self.covariates)
+        said = f"Scores are those at equal {names}; these are taken as public in every comparison, and not protected."
+        board = self._board(theta, found, centres, errors, said)
+        return board, {"covariates_share": str(share), "noise_variance": noisy.count_variance / 4}
+
+    def _secret(self, bits: Bits) -> tuple[Leaderboard, dict[str, Any]]:
+        """By objective perturbation, with errors as if items and covariates had nothing to do with each other."""
+        rows, n, total = self.rows, len(self.items), int(self.rows.weights.sum())
+        steps = np.rint(rows.covariates * (1 << GRID_BITS)).astype(np.int64)
+        secret = SecretRows(
+            n, rows.first, rows.second, rows.weights + rows.outcomes, rows.weights - rows.outcomes, steps
+        )
+        chosen = self.objective
+        point, moments = chosen.sample(secret, bits)
+        theta, found = point[:n] - point[:n].mean(), point[n:]
+        ridges, scales = ([float(value) for value in pair] for pair in chosen.chosen)
+        random = np.random.default_rng(1)
+        centres, errors = scores_errors(
+            Public(self.items, total), theta, ridges[0], LOGISTIC, lambda count: random.laplace(0, scales[0], count)
+        )
+        styled = math.sqrt(float(found**2 @ np.maximum(moments, 0)) / total)  # how far covariates move the log-odds
+        gaps = (theta[:, None] - theta)[..., None] + styled * np.linspace(-2, 2, 9)
+        known = moments * float((LOGISTIC.slope(gaps) * LOGISTIC.slope(-gaps)).mean())
+        known = np.where(known > 0, known, np.nan)[:, None]
+        size = (len(found), _DRAWS)
+        unsure = (np.sqrt(known) * random.standard_normal(size) + random.laplace(0, scales[1], size)) / known
+        errors = np.vstack([errors, np.nan_to_num(unsure, nan=np.inf)])
+        centres = np.concatenate([centres, np.nan_to_num(found + ridges[1] * found / known[:, 0], nan=0.0)])
+        names = ", ".join(covariate.name for covariate in self.covariates)
+        said = (
+            f"Scores are those at equal {names}. Comparisons are secret: the intervals suppose that all pairs met "
+            "equally often, and that the covariates have nothing to do with the items."
+        )
+        return self._board(theta, found, centres, errors, said), {"ridges": ridges, "scales": scales}
+
+    def _board(self, theta: Floats, found: Floats, centres: Floats, errors: Floats, said: str) -> Leaderboard:
+        n = len(self.items)
         board = leaderboard.build(
             self.items,
             theta,
@@ -110,23 +178,9 @@ class CovariateVotes:
             level=self.level,
             score_name="score",
             top=self.top,
-            warnings=[self._said()],
+            warnings=[said],
         )
-        board = replace(board, effects=self._effects(found, centres[n:], errors[n:]))
-        parameters = {
-            "protect": self.protection.unit,
-            "epsilon": str(self.epsilon),
-            "items": n,
-            "covariates": {covariate.name: covariate.bound for covariate in self.covariates},
-            "covariates_share": str(share),
-            "noise_variance": noisy.count_variance / 4,
-        }
-        value = board.as_elo() if self.scale == "elo" else board
-        return released(value, self.guarantee, "bradley-terry with covariates", parameters, bits)
-
-    def _said(self) -> str:
-        names = ", ".join(covariate.name for covariate in self.covariates)
-        return f"Scores are those at equal {names}; these are taken as public in every comparison, and not protected."
+        return replace(board, effects=self._effects(found, centres[n:], errors[n:]))
 
     def _share(self) -> Fraction:
         """q, from public numbers, in 64ths."""
@@ -150,7 +204,9 @@ class CovariateVotes:
 
     def _effects(self, found: Floats, centres: Floats, errors: Floats) -> tuple[Effect, ...]:
         tail = (1 - self.level) / 2
-        above, below = np.quantile(errors, [1 - tail, tail], axis=1)
+        above, below = np.full((2, len(found)), [[np.inf], [-np.inf]])
+        sure = np.isfinite(errors).all(axis=1)
+        above[sure], below[sure] = np.quantile(errors[sure], [1 - tail, tail], axis=1)
         low, high = np.minimum(centres - above, found), np.maximum(centres - below, found)
         values = zip(self.covariates, found.tolist(), low.tolist(), high.tolist(), strict=True)
         return tuple(Effect(covariate.name, covariate.bound, *numbers) for covariate, *numbers in values)

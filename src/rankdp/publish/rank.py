@@ -108,8 +108,9 @@ def rank(
     level
         The confidence of the intervals, between 0 and 1.
     covariates
-        With ``protect="outcome"`` public covariates of the comparisons, whose effect is taken out of the scores, with
-        their public bounds: "length_a-length_b:500,position", or a list of such words.
+        Covariates of the comparisons, whose effect is taken out of the scores, with their public bounds:
+        "length_a-length_b:500,position", or a list of such words. With ``protect="outcome"`` they are public; with
+        "comparison" they are secret too.
     ledger
         The budget to charge, before anything is drawn.
     bits

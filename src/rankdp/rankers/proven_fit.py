@@ -126,13 +126,13 @@ class _FixedPoint:
                 _, length, step = careful
             longer = 1.0
             while longer > length:
-                exact = self.gradient(reached := _moved(theta, longer * step))
-                if _slope(_doubles(exact), step) > 0:
+                exact = self.gradient(reached := moved(theta, longer * step))
+                if downhill(_doubles(exact), step) > 0:
                     theta = reached
                     break
                 longer /= 2
             else:
-                theta = _moved(theta, length * step)
+                theta = moved(theta, length * step)
                 exact = self.gradient(theta)
 
     def _bend(self, theta: list[int]) -> None:
@@ -146,7 +146,7 @@ class _FixedPoint:
 
     def _progress(self, gradient: Floats, direction: Floats) -> tuple[float, float, Floats]:
         """a s, the length a of a step, and its direction; 0 if it does not lead down for certain."""
-        slope = _slope(gradient, direction)
+        slope = downhill(gradient, direction)
         if not 0 < slope < math.inf:
             return 0.0, 0.0, direction
         apart = direction[self.first] - direction[self.second]
@@ -155,7 +155,7 @@ class _FixedPoint:
         return length * slope, length, direction
 
 
-def _slope(gradient: Floats, direction: Floats) -> float:
+def downhill(gradient: Floats, direction: Floats) -> float:
     """How steeply the objective falls in this direction, at least: rounding is taken off."""
     terms = gradient * direction
     return float(-terms.sum() - 1e-12 * np.abs(terms).sum())
@@ -165,5 +165,6 @@ def _doubles(values: list[int]) -> Floats:
     return np.array([fixed_point.to_float(value) for value in values])
 
 
-def _moved(theta: list[int], step: Floats) -> list[int]:
+def moved(theta: list[int], step: Floats) -> list[int]:
+    """A fixed-point vector plus a step."""
     return [strength + fixed_point.from_float(change) for strength, change in zip(theta, step.tolist(), strict=True)]
