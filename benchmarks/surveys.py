@@ -61,7 +61,7 @@ def _rows(name: str, address: str) -> list[tuple[str, ...]]:
         (f"{name}: answers stored of those sent", f"{stored:,}", f"{_ANSWERS:,}", verdict(stored == _ANSWERS)),
         (f"{name}: as fast as it goes", rate(fast), rate(_RATE), verdict(fast >= _RATE)),
         (
-            f"{name}: 99% of {_RATE} a second, results open",
+            f"{name}: 99% at {_RATE} a second",
             f"{1000 * worst:.0f} ms",
             "200 ms",
             verdict(worst < _LATENCY),
@@ -69,7 +69,7 @@ def _rows(name: str, address: str) -> list[tuple[str, ...]]:
         (f"{name}: half of them", f"{1000 * float(np.median(took)):.0f} ms", "", ""),
         (f"{name}: results asked for meanwhile", f"{seen}", "", ""),
         (
-            f"{name}: memory after {_FIRST:,} and {_ANSWERS:,} answers",
+            f"{name}: memory at the start and the end",
             f"{early / 1e6:.0f} and {late / 1e6:.0f} MB",
             f"{digits(_GROWTH)} x",
             verdict(late < _GROWTH * early),

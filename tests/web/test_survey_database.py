@@ -112,6 +112,18 @@ def test_answers_leave_the_inbox_in_batches_and_in_random_order(database):
     assert all(len(key) == 16 for key in keys)
 
 
+def test_the_log_of_transactions_is_emptied_with_every_batch(tmp_path):
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    database.add(SURVEY)
+    log = tmp_path / "survey.db-wal"
+    for start in range(BATCH - 1):
+        database.store(SURVEY, numbered(start, 1))
+    assert log.stat().st_size > 0
+    database.store(SURVEY, numbered(BATCH, 1))
+    assert log.stat().st_size == 0
+    database.close()
+
+
 def test_a_closed_survey_remembers_no_order(database):
     for start in range(0, 3 * BATCH, 8):
         database.store(SURVEY, numbered(start, 8))

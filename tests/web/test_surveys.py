@@ -191,9 +191,7 @@ def test_answers_with_offsets_go_all_the_way(run, tmp_path):
     sent = [{"token": str(row), "ranking": order, "offset": offset} for row, (order, offset) in enumerate(pairs)]
     database.store(survey, [read_answer(survey, content) for content in sent])
     value = collected(database, survey).value
-    assert sorted(map(list, zip(value.orders.tolist(), value.offsets.tolist(), strict=True))) == sorted(
-        map(list, pairs)
-    )
+    assert sorted(zip(value.orders.tolist(), value.offsets.tolist(), strict=True)) == sorted(pairs)
     for offset in (made.offsets, -1, 1.0, True, None):
         with pytest.raises(InputError, match=f"offset must be a whole number from 0 to {made.offsets - 1}"):
             read_answer(survey, {**sent[0], "offset": offset})

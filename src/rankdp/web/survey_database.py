@@ -11,7 +11,7 @@ finds it there, after a kill too. Nothing that stays in the database says which 
 time, address or number of a row; primary keys are random. But files and system columns remember more than tables show:
 SQLite keeps the rows of a page in the order of their arrival, PostgreSQL the transaction of each row. So an answer
 stays in ``inbox`` until ``BATCH`` of them are there. Then one transaction moves them to ``answers`` in random order
-under new keys, and closing a survey does so once more with all of its answers.
+under new keys, SQLite's log of transactions is emptied, and closing a survey does so once more with all of its answers.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from rankdp.errors import InputError, SystemProblem
 
 BATCH = 32
 _ROWS_AT_ONCE = 1000  # of one INSERT: databases limit the parameters of a statement
+_PATIENCE = 30_000  # milliseconds for which SQLite waits for another writer
 _random = secrets.SystemRandom()
 
 _schema = sql.MetaData()
@@ -217,6 +218,7 @@ class SurveyDatabase:
             waiting = connection.execute(_count(_INBOX, survey.id)).scalar_one()
         if waiting >= BATCH:
             self._move(survey.id, (_INBOX,), least=BATCH)
+            self._empty_log()
         return outcomes
 
     def count(self, survey_id: str) -> int:
@@ -244,12 +246,18 @@ class SurveyDatabase:
                 return
             _insert(connection, _ANSWERS, survey_id, moved)
 
+    def _empty_log(self) -> None:
+        """Let SQLite forget which rows were written together; not now, where somebody reads: the next batch does it."""
+        if self._sqlite:
+            with self._problems(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                for pragma in ("busy_timeout=0", "wal_checkpoint(TRUNCATE)", f"busy_timeout={_PATIENCE}"):
+                    connection.exec_driver_sql(f"PRAGMA {pragma}")
+
     def _clean(self) -> None:
         """Let the database forget what is deleted."""
         with self._problems(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM" if self._sqlite else "VACUUM FULL inbox, answers, used, invitations")
-            if self._sqlite:
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._empty_log()
 
     # -- connections --------------------------------------------------------------------------------------------
 
@@ -293,7 +301,7 @@ def _insert(connection: sql.Connection, table: sql.Table, survey_id: str, answer
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     """Transactions as we say, receipts that survive a loss of power, deleted rows overwritten."""
     connection.isolation_level = None  # sqlite3 begins no transaction by itself
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=30000"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", f"busy_timeout={_PATIENCE}"):
         connection.execute(f"PRAGMA {pragma}")
 
 
