@@ -12,7 +12,7 @@ import rankdp
 from rankdp.aggregation.aggregate_report import aggregate_report, how
 from rankdp.cli import cli
 from rankdp.data.synthetic import town_poll
-from rankdp.mechanisms import mechanism
+from rankdp.mechanisms import MECHANISMS, mechanism
 from rankdp.mechanisms.registry import respondents_for_one, why
 
 pytestmark = pytest.mark.slow
@@ -234,3 +234,22 @@ def test_an_item_that_stands_alone_has_no_score():
         assert found.order(method)[-1] == "c"
         assert found.board(method).leaderboard.rank_low[-1] == 1
     assert aggregate_report(found).tables[0].rows[-1][2] == "–"
+
+
+@pytest.mark.parametrize("method", ["borda", "copeland", "bradley-terry", "kemeny"])
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_nothing_that_was_released_is_refused(name, method, request):
+    """Whatever the mechanism, the epsilon and the lengths of the lists; two items in sliding tiers are pure noise."""
+    draw, bits = generator(request), seeded(request)
+    for lengths, epsilon in (((2,), 1), ((4,), "1/1000"), ((5,), 40), ((2, 3, 6), 1)):
+        items = max(lengths) + 1
+        lists = [[f"item {i}" for i in draw.permutation(items)[: lengths[u % len(lengths)]]] for u in range(12)]
+        poll = rankdp.Rankings.from_orders(lists)
+        release = rankdp.privatize(poll, epsilon, mechanism=name, listed_items_public=True, bits=bits)
+        report = aggregate_report(rankdp.aggregate(release), method)
+        assert len(report.records) == len(poll.items)
+        assert "win_rates" in json.loads(report.json())
+    with np.errstate(all="raise"):
+        noise = rankdp.aggregate(rankdp.Rankings.from_orders([["a", "b"]] * 9), "sliding-tiers", 1)
+        assert noise.mean_ranks.faint
+        assert noise.mean_ranks.values.tolist() == [1.5, 1.5]

@@ -1,4 +1,4 @@
-"""Aggregate: shares, mean ranks and win rates of the true rankings behind privatized ones (docs/theory.md).
+"""Aggregate: shares, mean ranks and win rates of the true rankings behind privatized ones.
 
 Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
 the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth, or
@@ -256,10 +256,8 @@ class Aggregate(Shown):
             voters = sum(tally.voters for tally in tallies)
             shares = tuple(tally.voters / voters for tally in tallies)
             built = family(tuple(tally.mechanism for tally in tallies), shares)
-            chosen = [
-                built.choose(number, self.agreement) if self.estimator == "auto" else built.only_unbiased()
-                for number in numbers
-            ]
+            choose = built.choose if self.estimator == "auto" else built.only_unbiased
+            chosen = [choose(number, self.agreement) for number in numbers]
             found += [(tally, place, chosen, built.target) for place, tally in enumerate(tallies)]
         return found
 

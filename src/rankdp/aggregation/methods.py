@@ -23,7 +23,7 @@ from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.respondents import quantile
 from rankdp.checks import one_of
 from rankdp.data.counts import PairCounts
-from rankdp.publish.leaderboard import Leaderboard, arranged
+from rankdp.publish.leaderboard import DENSE_UP_TO, Leaderboard, arranged
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.types import Flags, Floats, Longs
 
@@ -164,7 +164,7 @@ def _bradley_terry(result: Statistics) -> Scored:
     scores, naive = (_strengths(met, one, result.items, parts) for one in (wins, counted))
     chance = 1 / (1 + np.exp(scores[None, :] - scores[:, None]))
     weights = met * chance * (1 - chance)
-    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights, hermitian=True)
+    inverse = _inverse(weights)
     error, drawn = np.sqrt((inverse**2) @ errors**2), np.abs(inverse) @ bias
     alone = met.sum(axis=1) == 0
     scores, naive = np.where(alone, np.nan, scores), np.where(alone, np.nan, naive)
@@ -209,6 +209,14 @@ def _kemeny_places(rates: Floats) -> Floats:
     places = np.empty(len(rates))
     places[kemeny(np.nan_to_num(rates, nan=0.5)).order] = np.arange(1, len(rates) + 1)
     return places
+
+
+def _inverse(weights: Floats) -> Floats:
+    """H^+ for the Fisher information of these weights of pairs; of long lists, the inverse of its diagonal."""
+    total = weights.sum(axis=1)
+    if len(weights) > DENSE_UP_TO:
+        return np.diag(np.divide(1, total, out=np.zeros_like(total), where=total > 0))
+    return np.asarray(np.linalg.pinv(np.diag(total) - weights, hermitian=True))
 
 
 def _strengths(met: Longs, wins: Floats, items: tuple[str, ...], parts: Longs) -> Floats:

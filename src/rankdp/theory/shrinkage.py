@@ -47,6 +47,7 @@ _WORTH = 1.05  # times the least expected squared error: up to here the unbiased
 _EXACT = 1e-6  # of the target: the largest bias that is called none
 _LEAST_NOISE = 1e-6  # of a variance: any positive number leaves an estimate unbiased
 _SINGULAR = 1e-11  # times the largest singular value: of directions that are not heard
+_NOTHING = 1e-300
 _UNHEARD = 1e-9  # times the mean slope: a row that says nothing
 _LEAST_AGREEMENT = 1e-5
 MATRICES_UP_TO = 1000  # items: a law of m x m numbers is taken apart
@@ -142,7 +143,7 @@ class Family:
         """The best estimate from so many voters (see above), or the unbiased one where it is within 5% of that."""
         key = float(voters), agreement
         if key not in self._known:
-            evidence = max(self._evidence(voters, agreement), 1 + 1 / self.slope)
+            evidence = max(self._evidence(voters, agreement), 1 + 1 / max(self.slope, _UNHEARD))
             scores, unbiased = self._solve(1 / evidence), False
             most = _WORTH * self._error(scores, evidence, voters)
             if self._unbiased is not None and self._error(self._unbiased, evidence, voters) <= most:
@@ -159,16 +160,17 @@ class Family:
         least = once + (twice - once) * (evidence - 1)
         if self._unbiased is not None:
             least = np.minimum(least, self._error(self._unbiased, 1.0, voters))
-        weights = agreement.chances / np.maximum(least, 1e-300)
+        weights = agreement.chances / np.maximum(least, _NOTHING)
         return float(weights @ evidence / weights.sum())
 
-    def only_unbiased(self) -> Undone:
-        """The unbiased estimate of least mean variance, at any price."""
+    def only_unbiased(self, voters: float = 1.0, agreement: Agreement = FULL) -> Undone:
+        """The unbiased estimate of least mean variance, at any price; what is expected of it is for so many voters."""
         if self._unbiased is None:
             raise Unsupported(
                 self.unknown or "the noise cannot be undone: no function of synthetic positions has the right mean"
             )
-        return self._undone(self._unbiased, True, self._error(self._unbiased, 1.0, 1.0), 1.0)
+        expected = 1 + agreement.mean * (voters - 1)
+        return self._undone(self._unbiased, True, self._error(self._unbiased, expected, voters), expected / voters)
 
     @cached_property
     def slope(self) -> float:
@@ -193,14 +195,16 @@ class Family:
         target = self._coordinates if target is None else target
         if len(self._svds) == 1:
             left, sizes, right = self._svds[0]
-            gains = sizes / (sizes**2 + ridge * np.maximum(1 - sizes**2, 0) + (_SINGULAR * sizes[0]) ** 2)
+            gains = sizes / np.maximum(
+                sizes**2 + ridge * np.maximum(1 - sizes**2, 0) + (_SINGULAR * sizes[0]) ** 2, _NOTHING
+            )
             return [right.T @ (gains[:, None] * (left.T @ target))]
         gains_of = [sizes / np.maximum(1 - sizes**2, _LEAST_NOISE) for _, sizes, _ in self._svds]
         information = np.zeros((len(target), len(target)))
         for (left, sizes, _), gains, share in zip(self._svds, gains_of, self._shares, strict=True):
             information += share * (left * (sizes * gains)) @ left.T
         values, vectors = np.linalg.eigh(information)
-        heard = ridge + np.maximum(values, _SINGULAR * values[-1])
+        heard = np.maximum(ridge + np.maximum(values, _SINGULAR * values[-1]), _NOTHING)
         pulled = vectors @ ((vectors.T @ target) / heard[:, None])
         return [
             right.T @ (gains[:, None] * (left.T @ pulled))
@@ -233,7 +237,7 @@ class Family:
         left = float(np.abs(self._basis @ self._residual(scores)).max()) if not self.unknown else self._largest
         return Undone(
             [self._basis @ score * factor for score, factor in zip(scores, factors, strict=True)],
-            np.where(heard, slopes, 0.0) / slope,
+            np.where(heard, slopes, 0.0) / slope if slope > 0 else np.ones_like(slopes),  # or nothing is heard at all
             left,
             unbiased,
             math.sqrt(error),
