@@ -111,7 +111,7 @@ def test_long_rankings_are_seen_by_places(request):
     tallies = views.tally(draws)
     assert len(tallies) == 12
     assert tallies[3][5] == (draws[:, 5] == 3).sum()
-    assert views.views[3].words(np.array([0, 1, 4])) == "item 3 is at place 1 to 2, 5"
+    assert views.views[3].words(np.array([0, 1, 4])) == "item 4 is at place 1 to 2, 5"
 
 
 def test_number_views_are_functions_of_the_output(request):

@@ -175,6 +175,8 @@ def _draw(report: AuditReport, axes: Axes) -> None:
     colours = [_BROKEN if value > claimed * (1 + 1e-12) else _KEPT for value in values]
     axes.barh(rows, [min(value, longest) for value in values], color=colours, height=0.6)
     axes.axvline(claimed, color="black", linewidth=1)
-    axes.annotate("claimed", (claimed, len(rows) - 0.55), xytext=(4, 0), textcoords="offset points", fontsize=8)
+    axes.annotate(
+        f"claimed: {show(claimed)}", (claimed, len(rows) - 0.55), xytext=(4, 0), textcoords="offset points", fontsize=8
+    )
     axes.set_yticks(rows, [text if len(text) < 48 else f"{text[:46]} …" for text in words], fontsize=8)
     axes.set(xlabel="epsilon is at least", xlim=(0, longest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -136,8 +137,8 @@ class ExactAudit(Audit):
         return {
             "epsilon_low": floor_float(self.epsilon_low),
             "epsilon_high": ceil_float(self.epsilon_high),
-            "epsilon_low_exact": str(self.epsilon_low),
-            "epsilon_high_exact": str(self.epsilon_high),
+            "epsilon_low_exact": _shortened(self.epsilon_low, math.floor),
+            "epsilon_high_exact": _shortened(self.epsilon_high, math.ceil),
             "delta_low": None if self.delta_low is None else floor_float(self.delta_low),
             "delta_high": None if self.delta_high is None else ceil_float(self.delta_high),
         }
@@ -229,7 +230,16 @@ class StatisticalAudit(Audit):
             f"{start}: with {100 * self.confidence:.4g}% confidence epsilon is at least {_down(self.epsilon_low)}; "
             f"claimed {show(self.claimed)}{loss}. Told apart by: {best.event}, which happened in {best.hits[0]:,} of "
             f"{best.draws[0]:,} draws from {best.inputs[0]} and {best.hits[1]:,} of {best.draws[1]:,} from "
-            f"{best.inputs[1]}. Plain estimate, equation (8): {show(self.plain_estimate)}."
+            f"{best.inputs[1]}." + self._plainly()
+        )
+
+    def _plainly(self) -> str:
+        """The estimate of the paper, called what it is."""
+        if not math.isfinite(self.plain_estimate):
+            return ""
+        return (
+            f" (The largest log-ratio of observed frequencies, {show(self.plain_estimate)}, may be chance: it bounds "
+            "nothing, and is shown because Xu's equation (8) estimates epsilon by it.)"
         )
 
     def _more_facts(self) -> dict[str, Any]:
@@ -288,6 +298,14 @@ def floor_float(value: Fraction | float) -> float:
 def ceil_float(value: Fraction | float) -> float:
     """A float at least ``value``."""
     return -floor_float(-value)
+
+
+def _shortened(value: Fraction | float, rounded: Callable[[Fraction], int]) -> str:
+    """An exact bound in at most 30 decimals, rounded away from what it bounds."""
+    if not math.isfinite(value):
+        return str(value)
+    exact = Fraction(rounded(Fraction(value) * 10**30), 10**30)
+    return str(exact) if exact.denominator < 10**6 else f"{exact.numerator * (10**30 // exact.denominator)}e-30"
 
 
 def show(value: Fraction | float, digits: int = 4) -> str:

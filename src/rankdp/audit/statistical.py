@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.audit.findings import EventBound, StatisticalAudit
-from rankdp.audit.views import View, Views, fitting_views, named_views
+from rankdp.audit.views import View, Views, counted_from_one, fitting_views, named_views
 from rankdp.checks import share, whole
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import Real, rational
@@ -329,7 +329,7 @@ def _sum(one: list[Longs], other: list[Longs]) -> list[Longs]:
 
 def _in_words(given: Any) -> str:
     if isinstance(given, (list, tuple, np.ndarray)):
-        return " ".join(str(part) for part in np.asarray(given).ravel().tolist())
+        return " ".join(str(part) for part in counted_from_one(np.asarray(given).ravel()).tolist())
     return str(given)
 
 

@@ -57,9 +57,16 @@ class Views:
         return [view.count(prepared) for view in self.views]
 
 
+def counted_from_one(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of items for readers: those that count all items from 0 count from 1, as the exact audit does."""
+    counts = labels.dtype.kind in "iu" and np.array_equal(np.sort(labels), np.arange(len(labels)))
+    return labels + 1 if counts else labels
+
+
 def ranking_views(labels: NDArray[Any]) -> Views:
     """Views of rows that list these items, best first: of short ones all from one count of whole rankings."""
     items, known = len(labels), np.sort(labels)
+    shown = counted_from_one(known)
 
     def orders(outputs: Any) -> Ints:
         given = np.asarray(outputs)
@@ -69,7 +76,7 @@ def ranking_views(labels: NDArray[Any]) -> Views:
         return np.where(known[index] == given, index, -1).astype(np.int32)
 
     def place_words(item: int) -> Callable[[Longs], str]:
-        return lambda cells: f"item {known[item]} is at place {_runs(cells + 1)}"
+        return lambda cells: f"item {shown[item]} is at place {_runs(cells + 1)}"
 
     if items > _WHOLE_UP_TO:
 
@@ -86,11 +93,11 @@ def ranking_views(labels: NDArray[Any]) -> Views:
         if len(cells) > 1:
             return f"the output is one of {len(cells)} rankings"
         return (
-            f"the output is {' '.join(map(str, known[listed[cells[0]]])) if cells[0] < len(listed) else 'no ranking'}"
+            f"the output is {' '.join(map(str, shown[listed[cells[0]]])) if cells[0] < len(listed) else 'no ranking'}"
         )
 
     def order_words(i: int, j: int) -> Callable[[Longs], str]:
-        before = [f"item {known[a]} is before item {known[b]}" for a, b in ((i, j), (j, i))]
+        before = [f"item {shown[a]} is before item {shown[b]}" for a, b in ((i, j), (j, i))]
         return lambda cells: " or ".join((*before, "neither")[cell] for cell in cells)
 
     def part(cells: NDArray[Any], count: int) -> Callable[[Longs], Longs]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import PATH, choice
-from rankdp.cli.terminal import reporting, say
+from rankdp.cli.terminal import many, reporting, say
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
@@ -27,18 +27,20 @@ def budget() -> None:
 def _unit(protects: str, max_per_voter: int | None) -> str:
     """A unit by its short name, or in the words of the guarantees."""
     from rankdp.mechanisms.votes.protection import PROTECT, Protection
-    from rankdp.privacy.guarantee import BALLOT, ITEM_POSITION, ONE_SCORE, WHOLE_RANKING
+    from rankdp.privacy.guarantee import BALLOT, ITEM_POSITION, ONE_SCORE, VOTER, VOTERS_BALLOT, WHOLE_RANKING
 
     if protects in PROTECT:
         return Protection.of(protects, max_per_voter).protects
     if max_per_voter is not None:
         raise click.UsageError("--max-per-voter goes with --protects voter.")
-    return {
-        "position": ITEM_POSITION,
-        "ranking": WHOLE_RANKING,
-        "score": ONE_SCORE,
-        "ballot": BALLOT,
-    }.get(protects, protects)
+    short = {"position": ITEM_POSITION, "ranking": WHOLE_RANKING, "score": ONE_SCORE, "ballot": BALLOT}
+    known = {*short.values(), VOTERS_BALLOT, *(Protection(unit).protects for unit in PROTECT if unit != "voter")}
+    if protects not in short and protects not in known and not VOTER.fullmatch(protects):
+        words = ", ".join([*PROTECT, *short])
+        raise click.UsageError(
+            f"--protects must be one of {words}, or what a guarantee says that it protects, got {protects!r}."
+        )
+    return short.get(protects, protects)
 
 
 @budget.command("create")
@@ -95,7 +97,7 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
     from rankdp.privacy.ledger import verify_file
 
     found = verify_file(file, head)
-    say(f"{file}: {found.entries:,} entries, every hash and every total holds")
+    say(f"{file}: {found.entries:,} entr{'y' if found.entries == 1 else 'ies'}, every hash and every total holds")
     click.echo(found.head)
 
 
@@ -112,7 +114,7 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
     check_outputs([target])
     report = budget_report(Ledger.open(file, dataset))
     report.write(target)
-    say(f"{target}: {len(report.records):,} charges")
+    say(f"{target}: {many(len(report.records), 'charge')}")
 
 
 @budget.command("spend")

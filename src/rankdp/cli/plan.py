@@ -149,6 +149,37 @@ def plan_respondents(items: int, epsilon: str, half_width: float, level: float, 
     return compare_report(items, epsilon, half_width, level, every=every)
 
 
+def _votes_per_voter(_: click.Context, __: click.Parameter, value: str) -> dict[int, int]:
+    """``1:500,20:40`` as numbers of voters by numbers of votes."""
+    try:
+        pairs = [part.split(":") for part in value.split(",")]
+        return {int(votes): int(voters) for votes, voters in pairs}
+    except ValueError:
+        raise click.BadParameter(
+            f"must be VOTES:VOTERS with commas between, such as 1:500,20:40, got {value!r}"
+        ) from None
+
+
+@plan.command("voters")
+@click.option("--items", type=int, required=True, help="Number of compared items.")
+@click.option(
+    "--votes-per-voter",
+    required=True,
+    callback=_votes_per_voter,
+    metavar="V:N,…",
+    help="A public guess of how many voters N give V comparisons each, such as 1:500,20:40.",
+)
+@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Epsilon for all comparisons of a voter.")
+@click.option("--level", default=0.95, help="Confidence of the intervals.")
+@click.option("--spread", default=1.0, help="Log-strengths are assumed to lie within plus or minus this number.")
+@reporting
+def plan_voters(items: int, votes_per_voter: dict[int, int], epsilon: str, level: float, spread: float) -> Report:
+    """Plan --max-per-voter of `rankdp rank`: how many comparisons of each voter to use."""
+    from rankdp.planning.voter_bounds import voter_bounds_report
+
+    return voter_bounds_report(items, votes_per_voter, epsilon, level, spread)
+
+
 def _plan(situation: str, **question: Any) -> Report:
     from rankdp.planning.plan import plan as make
     from rankdp.planning.plan_report import plan_report

@@ -23,7 +23,7 @@ from rankdp.cli.options import (
     voter_column_option,
 )
 from rankdp.cli.standard import DASH, standard_input, standard_output
-from rankdp.cli.terminal import progress_bar, say
+from rankdp.cli.terminal import many, progress_bar, say
 
 if TYPE_CHECKING:
     from rankdp.privacy.release import Release
@@ -140,7 +140,7 @@ def privatize(
         summary = {"out": str(target), "rows": progress.rows, "seconds": round(seconds, 3), **release.to_dict()}
         click.echo(json.dumps(summary, indent=2))
     else:
-        say(f"{target}: {progress.rows:,} rankings in {seconds:.1f} s, mechanism {release.provenance.mechanism}")
+        say(f"{target}: {many(progress.rows, 'ranking')} in {seconds:.1f} s, mechanism {release.provenance.mechanism}")
         if left_out := release.provenance.parameters["columns_left_out"]:
             say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
         for note in notes:

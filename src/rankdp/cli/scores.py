@@ -10,7 +10,7 @@ import click
 
 from rankdp.cli.options import NOISE, PATH, charged, choice, open_ledger, rehearse
 from rankdp.cli.standard import standard_input, standard_output
-from rankdp.cli.terminal import say
+from rankdp.cli.terminal import many, say
 
 
 @click.command()
@@ -67,7 +67,7 @@ def scores(
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))
         return
-    say(f"{target}: {facts['scores']:,} scores, {facts['noise']} noise")
+    say(f"{target}: {many(facts['scores'], 'score')}, {facts['noise']} noise")
     if left_out := facts["columns_left_out"]:
         say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
     low, high = facts["bounds"]

@@ -92,6 +92,11 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
     console.print(f"[bold]{escape(title)}[/bold]", table, sep="\n")
 
 
+def many(count: int, noun: str) -> str:
+    """A number of things: 1 ranking, 2 rankings."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def say(words: str) -> None:
     """A line on stderr."""
     click.echo(words, err=True)

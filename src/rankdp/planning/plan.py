@@ -25,7 +25,7 @@ from rankdp.planning.situation import (
     Situation,
     needed_epsilon,
 )
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real, positive, rational
 
 
 def _loaded(module: str, name: str) -> Callable[..., Situation]:
@@ -115,12 +115,12 @@ class Plan:
             "top": self.request.top,
             "level": self.request.level,
             "target": self.target,
-            "epsilon": self.epsilon,
+            "epsilon": _exact(self.epsilon),
             "recommended": self.recommended.name,
             "choices": [
                 {
                     "name": one.name,
-                    "epsilon": one.epsilon,
+                    "epsilon": _exact(one.epsilon),
                     **one.accuracy,
                     "detail": one.detail,
                     "respondents": self.respondents[one.name],
@@ -204,6 +204,11 @@ def plan(
         known = settings(one.name for one in described.measures)
         raise InputError(f"a plan for {situation} can be asked for ", *known, ", got ", *settings([measure.name]))
     return _what_accuracy_needs(described, request, measure, measure.check(targets[asked[0]]))  # type: ignore[arg-type]
+
+
+def _exact(epsilon: float) -> str | None:
+    """An epsilon as every JSON of rankdp has it: a text that says it exactly; None where there is none."""
+    return str(rational(float(f"{epsilon:.12g}"))) if math.isfinite(epsilon) else None
 
 
 def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, measure: Measure) -> Plan:
