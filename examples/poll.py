@@ -2,12 +2,12 @@
 
 import rankdp
 from rankdp.data.synthetic import town_poll
-from rankdp.demo import mean_ranks
+from rankdp.rankers.simple import mean_ranks
 
 poll = town_poll(voters=5000)
 release = rankdp.privatize(poll, epsilon=3)
 
 before, after = mean_ranks(poll), mean_ranks(release.value)
-for item in sorted(before, key=before.get):
-    print(f"{item:15} mean rank {before[item]:.2f}, synthetic {after[item]:.2f}")
+for item in before.argsort():
+    print(f"{poll.items[item]:15} mean rank {before[item]:.2f}, synthetic {after[item]:.2f}")
 print(release.explain())

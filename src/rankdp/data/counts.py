@@ -24,6 +24,7 @@ MOST_HALVES = 2**53
 """Half-wins in all; up to here they are exact as floating-point numbers too."""
 
 _DENSE_RANKINGS = 400_000_000
+_SWEEPS = 4
 _COLUMNS = {"first": np.int32, "second": np.int32, "half_wins_first": np.int64, "half_wins_second": np.int64}
 
 
@@ -247,6 +248,20 @@ def win_components(counts: PairCounts) -> Ints:
     return _labels(counts, directed=True)
 
 
+def one_win_component(counts: PairCounts) -> bool:
+    """True if `win_components` finds one: mostly a few sweeps from item 0, down and up, reach every other."""
+    winners, losers = _victories(counts)
+    for above, below in ((winners, losers), (losers, winners)):
+        reached = np.arange(len(counts.items)) == 0
+        for _ in range(_SWEEPS):
+            reached[below[reached[above]]] = True
+            if reached.all():
+                break
+        else:
+            return bool(win_components(counts).max() == 0)
+    return True
+
+
 def never_beaten(counts: PairCounts) -> Ints:
     """The compared items without a loss or a tie."""
     won, lost = counts.records()
@@ -259,13 +274,18 @@ def always_beaten(counts: PairCounts) -> Ints:
     return np.flatnonzero((won == 0) & (lost > 0)).astype(np.int32)
 
 
+def _victories(counts: PairCounts) -> tuple[Ints, Ints]:
+    """Who beat or tied whom."""
+    down, up = counts.half_wins_first > 0, counts.half_wins_second > 0
+    winners = np.concatenate([counts.first[down], counts.second[up]])
+    return winners, np.concatenate([counts.second[down], counts.first[up]])
+
+
 def _labels(counts: PairCounts, directed: bool) -> Ints:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    down, up = counts.half_wins_first > 0, counts.half_wins_second > 0
-    winners = np.concatenate([counts.first[down], counts.second[up]])
-    losers = np.concatenate([counts.second[down], counts.first[up]])
+    winners, losers = _victories(counts)
     m = len(counts.items)
     graph = coo_array((np.ones(len(winners), np.int8), (winners, losers)), shape=(m, m)).tocsr()
     _, labels = connected_components(graph, directed=directed, connection="strong")

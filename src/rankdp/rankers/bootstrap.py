@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from rankdp.checks import one_of, whole
-from rankdp.data.counts import PairCounts, win_components
+from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.rankers.bradley_terry import fit
 from rankdp.types import Floats, Longs
@@ -63,9 +63,10 @@ def bootstrap(
         won = redraw(generator)
         met = won.any(axis=0)
         drawn = PairCounts(counts.items, counts.first[met], counts.second[met], *(2 * won[:, met]))
-        if ridge == 0 and win_components(drawn).max() > 0:
+        try:
+            return fit(drawn, ridge=ridge, start=best, tolerance=tolerance).theta
+        except InputError:
             return None
-        return fit(drawn, ridge=ridge, start=best, tolerance=tolerance).theta
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         fits = list(pool.map(refit, np.random.default_rng(seed).spawn(draws)))
