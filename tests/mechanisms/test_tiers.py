@@ -225,6 +225,26 @@ def test_sums_over_sliding_sets_by_how_many_are_kept(sizes):
     np.testing.assert_allclose(found * falling, counts, rtol=1e-12)
 
 
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 1, 1, 1, 1), (1, 3, 1, 1), (2, 3, 2), (3, 1, 1, 2)], ids=str)
+@pytest.mark.parametrize("epsilon", ["0.2", "1", "5"])
+def test_public_numbers_of_sliding_tiers_equal_enumeration(sizes, epsilon):
+    mechanism = rankdp.mechanism("sliding-tiers", sum(sizes), epsilon, tiers=sizes)
+    enumerated = RankingMechanism
+    np.testing.assert_allclose(mechanism.position_matrix(), enumerated.position_matrix(mechanism), atol=1e-12)
+    assert mechanism.expected_concordance() == pytest.approx(enumerated.expected_concordance(mechanism), abs=1e-12)
+    assert mechanism.top_overlap(2) == pytest.approx(enumerated.top_overlap(mechanism, 2), abs=1e-12)
+
+
+def test_places_of_long_sliding_tiers_follow_their_law(request):
+    mechanism = rankdp.mechanism("sliding-tiers", 30, 2)
+    out = mechanism.sample(np.tile(np.arange(30), (4000, 1)), seeded(request))
+    places, matrix = np.argsort(out, axis=1), mechanism.position_matrix()
+    np.testing.assert_allclose(matrix.sum(axis=0), 1, atol=1e-9)
+    tier = np.repeat(np.arange(len(mechanism.sizes)), mechanism.sizes)
+    for a in (0, 10, 29):
+        assert_law(tier[places[:, a]], np.bincount(tier, matrix[a])[:-1])
+
+
 @pytest.mark.parametrize(("items", "epsilon", "least"), [(20, 4, 0.882), (100, 2, 0.723), (100, 4, 0.876)])
 def test_sliding_tiers_keep_more(items, epsilon, least, request):
     mechanism = rankdp.mechanism("sliding-tiers", items, epsilon)

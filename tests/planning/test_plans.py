@@ -291,7 +291,7 @@ def test_refusals(arguments, sentence):
 
 
 def test_every_ranking_mechanism_takes_part_where_it_can():
-    assert set(OneRanking(5).options) == set(MECHANISMS) - {"sliding-tiers"}  # by name only: its numbers are estimates
+    assert set(OneRanking(5).options) == set(MECHANISMS) - {"sliding-tiers"}  # by name only
 
 
 LIGHT = """

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.theory.concordance import _log_factorials, log_choose
+from rankdp.types import Longs
 
 Floats = NDArray[np.float64]
 Law: TypeAlias = tuple[int, Floats]  # of a whole number: the first value and the probabilities from there on
@@ -216,6 +217,22 @@ def tier_matrices(laws: Sequence[TierLaw], first: int | None = None) -> list[Flo
         below += np.exp(log + log_factorial[j] + log_factorial[m - j] - log_factorial[m]) @ more
     parts = np.split(below, np.cumsum([len(cut) for cut in cuts])[:-1], axis=1)
     return [np.diff(part, axis=1, prepend=0.0, append=1.0) for part in parts]
+
+
+def landing(items: int, first: int | None, kept: Floats, cuts: Longs, standing: Floats) -> Floats:
+    """The law of the tier by position, from P(j are kept) and standing[j, q, cut] = P(and the q-th is before a cut).
+
+    As in ``tier_matrices``.
+    """
+    position, log_factorial = np.arange(items if first is None else first)[:, None], _log_factorials(items)
+    below = np.zeros((len(position), len(cuts)))
+    for j in np.flatnonzero(kept > _NEGLIGIBLE).tolist():
+        q = np.arange(min(j, len(position)))[None, :]
+        below += (kept[j] * cuts - standing[j, :j].sum(axis=0)) / items
+        log = log_choose(position, q) + log_choose(items - 1 - position, j - 1 - q)
+        share = np.exp(log + log_factorial[j] + log_factorial[items - j] - log_factorial[items])
+        below += share @ standing[j, : q.size]
+    return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
 def position_matrix(sizes: Sequence[int], tiers: Floats) -> Floats:

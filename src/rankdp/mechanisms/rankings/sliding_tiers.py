@@ -35,6 +35,7 @@ from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.cut_tables import CutTable, integer_weights
 from rankdp.theory import tier_laws as theory
 from rankdp.theory.concordance import log_sum
+from rankdp.theory.sliding_laws import SlidingLaw
 from rankdp.types import Longs
 
 _SIMULATED_ROWS = 1 << 14
@@ -44,9 +45,8 @@ _MEAN_BITS = 12  # of rho: any number serves, a short one is quicker
 class SlidingTiers(Tiers):
     """Tiers of which two neighbours may mix, at every epsilon: for a very large one, plain tiers are better.
 
-    Up to 8 items ``keep_probability``, ``position_matrix`` and ``expected_concordance`` are exact, from all m! outputs;
-    above, they are estimated from 16,384 seeded draws (standard error below 0.004 for a probability, below 0.0005 for
-    the concordance), which costs no privacy.
+    Its numbers are exact (``theory.sliding_laws``) but for ``keep_probability`` above 8 items, which is estimated from
+    16,384 seeded draws (standard error below 0.004), at no cost of privacy.
 
     Parameters
     ----------
@@ -62,8 +62,7 @@ class SlidingTiers(Tiers):
     colour: ClassVar[str] = "#56B4E9"
     drop: ClassVar[int] = 1
     most_items: ClassVar[int | None] = 150  # 150! is a float
-    compared_up_to: ClassVar[int | None] = 1  # by name only: its concordance is estimated
-    position_law_up_to: ClassVar[int | None] = ENUMERATED_UP_TO
+    compared_up_to: ClassVar[int | None] = 1  # by name only: its numbers take seconds, and nothing undoes its noise
 
     def _best_sizes(self) -> tuple[int, ...]:
         return theory.even_sizes(self.items, min(self.items, 2 * len(super()._best_sizes())))
@@ -199,27 +198,14 @@ class SlidingTiers(Tiers):
         return enclosed
 
     @cached_property
-    def _public(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The position matrix and the matrix of keep probabilities (upper triangle), from draws."""
-        return _from_draws(self.sample(np.tile(np.arange(self.items), (_SIMULATED_ROWS, 1)), SeededBits(0)))
+    def _law(self) -> SlidingLaw:  # type: ignore[override]
+        mean = self._mean_left
+        return SlidingLaw(self.sizes, self._log_weight, math.log(mean.numerator) - math.log(mean.denominator))
 
-    @property
-    def _enumerated(self) -> bool:
-        return self.items <= ENUMERATED_UP_TO
+    @cached_property
+    def _kept_pairs(self) -> NDArray[np.float64]:
+        """The matrix of keep probabilities (upper triangle), from draws."""
+        return _from_draws(self.sample(np.tile(np.arange(self.items), (_SIMULATED_ROWS, 1)), SeededBits(0)))[1]
 
     def _keep(self, i: int, j: int) -> float:
-        return RankingMechanism._keep(self, i, j) if self._enumerated else float(self._public[1][i, j])
-
-    def expected_concordance(self) -> float:
-        """Exact up to 8 items, estimated above."""
-        if self._enumerated:
-            return RankingMechanism.expected_concordance(self)
-        return float(np.triu(self._public[1], 1).sum() / math.comb(self.items, 2))
-
-    def position_matrix(self) -> NDArray[np.float64]:
-        """Exact up to 8 items, estimated above."""
-        return RankingMechanism.position_matrix(self) if self._enumerated else self._public[0].copy()
-
-    def top_overlap(self, k: int) -> float:
-        """Exact up to 8 items, estimated above."""
-        return RankingMechanism.top_overlap(self, k)
+        return RankingMechanism._keep(self, i, j) if self.items <= ENUMERATED_UP_TO else float(self._kept_pairs[i, j])
