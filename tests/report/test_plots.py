@@ -31,9 +31,9 @@ def test_labels_far_apart_do_not_move() -> None:
 
 
 def test_every_mechanism_has_its_colour() -> None:
-    for together in (MECHANISMS, NOISES, METHODS):  # those that meet in one figure
+    for together in (MECHANISMS, NOISES, METHODS, RULES):  # those that meet in one figure
         assert len({COLOURS[name] for name in together}) == len(together)
-    assert set(COLOURS) == {*MECHANISMS, *NOISES, *METHODS}
+    assert set(COLOURS) == {*MECHANISMS, *NOISES, *METHODS, *RULES}
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
