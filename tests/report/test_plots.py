@@ -26,6 +26,9 @@ def test_labels_keep_their_order_and_their_distance(levels: list[float]) -> None
     assert abs(sum(heights) - sum(levels)) < 1e-6
 
 
+RULES = ("borda", "pairs", "plurality", "irv")
+
+
 def test_labels_far_apart_do_not_move() -> None:
     assert _spread([1, 2, 3], gap=0.5) == [1, 2, 3]
 
