@@ -17,7 +17,7 @@ project = _project["name"]
 version = release = _project["version"]
 copyright = "the rankdp authors, Apache-2.0"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 default_role = "code"
 
@@ -68,8 +68,14 @@ def _short(
     return shorten(signature), shorten(returned)
 
 
+def _plain_stars(app: Sphinx, context: object, lines: list[str]) -> None:
+    """Let a star in the help of a command be a star."""
+    lines[:] = [line.replace("*", r"\*") for line in lines]
+
+
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _short)
+    app.connect("sphinx-click-process-description", _plain_stars)
     app.add_html_math_renderer(
         "mathml",
         inline_renderers=(lambda translator, node: _mathml(translator, node, False), None),

@@ -3,7 +3,7 @@
 Let A be the law of the noise on functions of positions (or of pairs of positions; A f(a) = E f(b)), t the truth as a
 function of the original positions, less its mean, and h = s(b) what one voter's row says. With N positions and n voters
 
-    mean over items of (estimate - truth)^2 = (As - t)' C (As - t) + (|s|^2 - |As|^2) / (N n),
+    mean over items of (estimate - truth)^2 = (As - t)' C (As - t) + (norm(s)^2 - norm(As)^2) / (N n),
 
 because over all items together every position is taken equally often: the second term, the variance of the noise, needs
 no data. C is the second moment of where the voters have an item. If they were drawn from a population whose shares of
@@ -18,7 +18,7 @@ unbiased estimate of least mean variance. Counting the synthetic rankings as the
 kappa is not known, but released rankings tell something about it, which costs nothing (``Agreement``). Given that, s is
 the one of least expected squared error *relative to the better of counting and the unbiased estimate*. The error is
 linear in kappa, so this s has the same form, with the mean of kappa weighed by one over the error of the better one. s
-never shrinks more than counting does, lambda <= r / (1 + r) where counting shrinks by r = |At| / |t|.
+never shrinks more than counting does, lambda <= r / (1 + r) where counting shrinks by r = norm(At) / norm(t).
 
 Groups of voters with different public laws (own epsilons, own tiers) and shares f_g of the voters are undone together.
 Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g^-1 A_g',
@@ -26,7 +26,7 @@ Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g^-1 A_g',
     s_g = R_g^-1 A_g' (lambda + B)^-1 t,
 
 and no A_g needs an inverse of its own. kappa decides how good an estimate is, never what an interval promises: that
-holds for every population, by the largest bias |As - t|. (Derived here.)
+holds for every population, by the largest bias abs(As - t). (Derived here.)
 """
 
 from __future__ import annotations
