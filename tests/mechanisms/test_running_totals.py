@@ -143,6 +143,8 @@ def test_shares_and_refusals():
     assert sum(SHARES.values()) == 1
     with pytest.raises(InputError, match="steps must be an integer from 1 to"):
         RunningTotals.of(ONE, 1, 0)
+    with pytest.raises(InputError, match="epsilon is too small"):
+        RunningTotals.of(ONE, "1e-15", 52)
     with pytest.raises(InputError, match="epsilon must be a finite number above 0"):
         RunningTotals.of(ONE, 0, 52)
 

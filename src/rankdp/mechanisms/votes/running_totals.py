@@ -43,6 +43,7 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.counts import PairCounts
+from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
@@ -54,6 +55,7 @@ SHARES = {"count": Fraction(1, 25), "degrees": Fraction(1, 5), "differences": Fr
 """q: what of epsilon each kind of number gets."""
 _PER_COMPARISON = {"count": 1, "degrees": 2, "differences": 2}
 MOST_STEPS = 10**6
+_LARGEST_SCALE = 1 << 48  # so that a million nodes of practical probability add up in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class RunningTotals:
     def of(cls, protection: Protection, epsilon: Real, steps: int | None) -> RunningTotals:
         """The blocks of the least mean deviation over all steps: a choice by public numbers."""
         exact = positive(epsilon)
+        if cls(protection, exact, steps, 2).scale("count") > _LARGEST_SCALE:
+            raise InputError("epsilon is too small for numbers of 64 bits, got ", str(epsilon))
         if steps is None:
             return cls(protection, exact, None)
         near = math.isqrt(2 * whole("steps", steps, 1, MOST_STEPS))
