@@ -249,3 +249,17 @@ def test_refused_labels(arguments, said):
 def test_without_a_pair_there_is_nothing_to_learn():
     with pytest.raises(InputError, match="two items or more"):
         labels_of(table([[0], [1]], m=2))
+
+
+@pytest.mark.parametrize(("users", "most"), [(None, 1e-5), (50.0, 2.0)])
+def test_rows_with_public_offsets_are_undone_together(users, most):
+    """No offset alone tells the rank of an item; over all of them the mean of w is how many it truly beats."""
+    built = mechanism("offset-tiers-4", 12, 1)
+    rows = np.tile(np.arange(12, dtype=np.int32), (built.offsets, 1))
+    poll = Rankings.from_orders(rows, [f"item {i}" for i in range(12)], offsets=np.arange(built.offsets))
+    labels = labels_of(poll, "offset-tiers-4", 1, pairs=False, users=users)
+    wins = [built.at(offset).position_matrix() @ labels.wins[labels.groups[offset]] for offset in range(4)]
+    truth = 11.0 - np.arange(12)
+    assert np.abs(np.mean(wins, axis=0) - truth).max() < most
+    assert min(np.abs(one - truth).max() for one in wins) > 0.5
+    assert labels.note.startswith("Labels are unbiased" if users is None else "Labels are shrunken")

@@ -262,12 +262,16 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             The rankings, one for each user, in the forms that ``fit`` takes.
         mechanism, epsilon
             What made synthetic rankings, as for ``fit``: the answer is then an unbiased estimate of the share on the
-            true ones, which may leave [0, 1].
+            true ones, which may leave [0, 1], or, where the noise cannot be undone, one that is drawn to 1/2.
         """
         scores = self.predict(users, items)
         names = self._names(items)
         table = self._renumbered(self._checked_rankings(y, len(names), len(scores)), names)
-        return score_accuracy(scores, labels_of(table, mechanism, epsilon, combine=self.combine))
+        try:
+            labels = labels_of(table, mechanism, epsilon, combine=self.combine)
+        except Unsupported:
+            labels = labels_of(table, mechanism, epsilon, combine=self.combine, users=float(len(scores)))
+        return score_accuracy(scores, labels)
 
     def _names(self, items: Any) -> tuple[str, ...]:
         if items is None:
