@@ -149,8 +149,9 @@ def test_counts_and_bounds_in_every_style(engine, style):
     want = reference(rows, ITEMS)
     assert votes(rows).count() == want
     assert votes(rows).half_wins().tolist() == want.half_wins.tolist()
-    # Spark takes seconds for each voter, whatever the style
-    check_bounded(votes(rows).bound(4), rows, ITEMS, 4, votes if isinstance(engine, str) else None)
+    # engines take long for each voter, and alike in every style
+    alone = engine == "process" or (engine == "duckdb" and style == STYLES[0])
+    check_bounded(votes(rows).bound(4), rows, ITEMS, 4, votes if alone else None)
 
 
 def test_all_kinds_of_problems_are_dropped_and_counted(engine):

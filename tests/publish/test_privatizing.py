@@ -415,7 +415,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "with_voters", "most"),
     # of every voter a number is kept
-    [((1_000_000, 4_000_000), False, 1.2), pytest.param((1_000_000, 6_000_000), True, 1.3, marks=pytest.mark.long)],
+    [((600_000, 2_400_000), False, 1.2), pytest.param((1_000_000, 6_000_000), True, 1.3, marks=pytest.mark.long)],
 )
 def test_memory_does_not_grow_with_the_rows(
     tmp_path: Path, rows: tuple[int, int], with_voters: bool, most: float

@@ -533,18 +533,24 @@ def simulate(random, repetitions, count, epsilon, protect, items=25, top=5, per_
     return np.mean(covered), np.mean(ranked), np.concatenate(said), np.concatenate(found)
 
 
+FEW, MANY = 40, 200
+COVERAGE = [
+    ("outcome", 3000, 1, None, "logistic"),
+    ("outcome", 400, "0.5", None, "logistic"),
+    ("comparison", 3000, 1, None, "logistic"),
+    ("comparison", 600, "0.5", None, "logistic"),
+    ("comparison", 3000, 1, None, "secant"),
+    ("voter", 6000, 2, 5, "logistic"),
+    ("voter", 1000, 2, 5, "logistic"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("repetitions", [40, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    ("protect", "count", "epsilon", "per_voter", "link"),
+    ("protect", "count", "epsilon", "per_voter", "link", "repetitions"),
     [
-        ("outcome", 3000, 1, None, "logistic"),
-        ("outcome", 400, "0.5", None, "logistic"),
-        ("comparison", 3000, 1, None, "logistic"),
-        ("comparison", 600, "0.5", None, "logistic"),
-        ("comparison", 3000, 1, None, "secant"),
-        ("voter", 6000, 2, 5, "logistic"),
-        ("voter", 1000, 2, 5, "logistic"),
+        *(pytest.param(*case, MANY, marks=pytest.mark.long) for case in COVERAGE),
+        *((*COVERAGE[case], FEW) for case in (1, 2, 4, 6)),
     ],
 )
 def test_coverage(protect, count, epsilon, per_voter, link, repetitions, request):
