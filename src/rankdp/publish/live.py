@@ -27,9 +27,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,10 +36,10 @@ import numpy as np
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons, listed_items
 from rankdp.data.tables import check_items
-from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.running_totals import RunningTotals, counted
-from rankdp.privacy.bits import Bits, SecureBits, SeededBits
+from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
@@ -49,7 +47,18 @@ from rankdp.privacy.store import Store, Writing
 from rankdp.privacy.voter_files import VoterKey, note_state, paid_by, payer, refuse_old_copies
 from rankdp.publish import leaderboard
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.publish.live_scores import Totals, scores_of_totals
+from rankdp.publish.live_scores import scores_of_totals
+from rankdp.publish.live_state import (
+    LiveStates,
+    LiveTerms,
+    check_joining,
+    check_number,
+    keep_open,
+    nodes_of,
+    open_block_of,
+    totals_of,
+    updates,
+)
 from rankdp.types import Longs
 
 UNITS = ("voter", "comparison")
@@ -132,33 +141,6 @@ def rank_live(
         live.close()
 
 
-class _States(Store):
-    application, what = 0x524B444C, "live board"  # "RKDL"
-    tables = """
-    CREATE TABLE IF NOT EXISTS open_block (one INTEGER PRIMARY KEY CHECK (one = 1), sums BLOB NOT NULL);
-    CREATE TABLE IF NOT EXISTS voters (voter BLOB PRIMARY KEY, counted INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS batches (batch BLOB PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID
-    """
-    unwritten = "no vote is counted and nothing is released"
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """What was agreed when the state was made, and how far it has come; all of it is public."""
-
-    totals: RunningTotals
-    seed: int | None
-    payer: Mapping[str, Any] | None
-    items: tuple[str, ...]
-    since: tuple[int, ...]
-    """The step at which each item joined."""
-    step: int
-
-    def bits(self, step: int) -> Bits:
-        """Where the noise of a step comes from: the operating system, or the seed of a rehearsal."""
-        return SecureBits() if self.seed is None else SeededBits(self.seed, f"/board {step}")
-
-
 class LiveBoard:
     """A leaderboard whose votes keep arriving; use ``create`` and ``open``.
 
@@ -212,13 +194,13 @@ class LiveBoard:
         one_of("protect", protect, UNITS)
         totals = RunningTotals.of(Protection.of(protect, max_per_voter), epsilon, boards)
         names, source = check_items(items), bits or SecureBits()
-        _check_number(names)
+        check_number(names)
         if Path(path).exists():
             raise InputError(f"{os.fspath(path)}: this file exists; a live board begins with a new one")
-        terms = _Terms(totals, source.seed, None, names, (1,) * len(names), 0)
+        terms = LiveTerms(totals, source.seed, None, names, (1,) * len(names), 0)
         what = f"live board {Path(path).name}: all {boards or ''} boards".replace("  ", " ")
         with spending(ledger, totals.guarantee, what, source) as charge:
-            made = cls(_States(path, create=True), VoterKey.beside(path, key, new=True), ledger)
+            made = cls(LiveStates(path, create=True), VoterKey.beside(path, key, new=True), ledger)
 
             def work(writing: Writing) -> None:
                 if writing.state().number:
@@ -238,7 +220,7 @@ class LiveBoard:
                     }
                 )
                 if totals.block > 1:
-                    _keep_open(writing, totals.noise(len(names), terms.bits(0)))
+                    keep_open(writing, totals.noise(len(names), terms.bits(0)))
 
             Path(path).chmod(0o600)
             charge.leaves()
@@ -265,7 +247,7 @@ class LiveBoard:
         key
             The file of its key, ``path`` + ".key" unless given.
         """
-        store = _States(path)
+        store = LiveStates(path)
         live = cls(store, VoterKey.beside(path, key), ledger)
         store.read(live._terms)
         return live
@@ -297,8 +279,8 @@ class LiveBoard:
 
         def work(writing: Writing) -> int:
             terms = self._terms(writing)
-            _check_items(terms.items, names, opened)
-            _check_number(names)
+            check_joining(terms.items, names, opened)
+            check_number(names)
             step, limit = terms.step + 1, terms.totals.steps
             if limit is not None and step > limit:
                 raise InputError(f"{self._store.path}: all {limit} boards of this live board have been published")
@@ -306,14 +288,14 @@ class LiveBoard:
             self._refuse_counted(writing, batches)
             added = self._counted(writing, opened, terms.totals.protection)
             bits = terms.bits(step)
-            block = _open_block(writing)
+            block = open_block_of(writing)
             if len(block):
                 joined = len(names) - len(terms.items)
                 block = np.concatenate([block, terms.totals.noise_of_items(joined, bits)])
             node, block = terms.totals.step(step, added, block, bits)
             writing.many("INSERT INTO batches VALUES (?, ?)", [(batch, step) for batch in batches])
             if len(block):
-                _keep_open(writing, block)
+                keep_open(writing, block)
             new = list(names[len(terms.items) :])
             writing.append({"kind": "board", "step": step, "joined": new, "node": node.tolist()})
             return step
@@ -340,12 +322,12 @@ class LiveBoard:
         ridge
             The weight that pulls scores to the middle; chosen from public and released numbers unless given.
         """
-        terms, nodes = self._store.read(lambda writing: (self._terms(writing), _nodes(writing)))
+        terms, nodes = self._store.read(lambda writing: (self._terms(writing), nodes_of(writing)))
         one_of("scale", scale, ("log-strength", "elo"))
         leaderboard.check_request(len(terms.items), level, top)
         if not terms.step:
             raise InputError(f"{self._store.path}: no votes have been counted yet, so there is no board")
-        drawn = scores_of_totals(_totals(terms, nodes), ridge)
+        drawn = scores_of_totals(totals_of(terms, nodes), ridge)
         board = leaderboard.build(
             terms.items,
             drawn.scores,
@@ -393,7 +375,7 @@ class LiveBoard:
         if bits is not None and bits.seed != terms.seed:
             raise InputError(f"{self._store.path}: a live board is a rehearsal from its beginning or never")
 
-    def _terms(self, writing: Writing) -> _Terms:
+    def _terms(self, writing: Writing) -> LiveTerms:
         """What the state says, with its key and its ledger checked."""
         made = writing.event(1)
         if made is None:
@@ -407,10 +389,10 @@ class LiveBoard:
             raise InputError(f"{self._store.path}: this live board must be given {wanted}, with ", Setting("ledger"))
         protection = Protection.of(made["protect"], made["max_per_voter"])
         totals = RunningTotals(protection, Fraction(made["epsilon"]), made["boards"], made["block"])
-        joined = [*enumerate(_events(writing), 1)]
+        joined = [*enumerate(updates(writing), 1)]
         items = [*made["items"], *(item for _, body in joined for item in body["joined"])]
         since = [1] * len(made["items"]) + [step for step, body in joined for _ in body["joined"]]
-        return _Terms(totals, made["seed"], paying, tuple(items), tuple(since), len(joined))
+        return LiveTerms(totals, made["seed"], paying, tuple(items), tuple(since), len(joined))
 
     def _refuse_counted(self, writing: Writing, batches: list[bytes]) -> None:
         """Refuse votes that were counted before, whole files that are the same byte for byte."""
@@ -441,57 +423,3 @@ class LiveBoard:
             [(known[voter], number) for voter, number in zip(voters, used.tolist(), strict=True) if number],
         )
         return counted(counts)
-
-
-def _check_number(items: tuple[str, ...]) -> None:
-    """Refuse more items than a table of all pairs is made for."""
-    leaderboard.check_request(len(items), 0.5, None)
-    if len(items) > leaderboard.DENSE_UP_TO:
-        raise Unsupported(f"a live board takes at most {leaderboard.DENSE_UP_TO:,} items, got {len(items):,}")
-
-
-def _check_items(before: tuple[str, ...], now: tuple[str, ...], votes: Comparisons) -> None:
-    """Items stay, in their order; others join behind them."""
-    if now[: len(before)] != before or votes.items != now:
-        gone = [name for name in before if name not in now]
-        raise InputError(
-            Setting("items"),
-            " must begin with those of the live board so far, in their order, and may go on with new ones, "
-            + (f"got a list without {gone[0]!r}" if gone else "got them in another order"),
-        )
-
-
-def _events(writing: Writing) -> list[dict[str, Any]]:
-    """The updates, in order."""
-    return [body for body in writing.walk() if body["kind"] == "board"]
-
-
-def _nodes(writing: Writing) -> list[Longs]:
-    return [np.array(body["node"], dtype=np.int64) for body in _events(writing)]
-
-
-def _totals(terms: _Terms, nodes: list[Longs]) -> Totals:
-    """The noisy totals: the nodes that they consist of, added up; an item has none before it joined."""
-    law = terms.totals
-
-    def after(step: int) -> Longs:
-        totals = np.zeros(1 + 2 * len(terms.items), dtype=np.int64)
-        for node in law.nodes(step):
-            totals[: len(nodes[node - 1])] += nodes[node - 1]
-        return totals
-
-    starts = sorted(set(terms.since))
-    counts = [int(after(start - 1)[0]) for start in starts] + [int(after(terms.step)[0])]
-    phases = {start: later - before for start, (before, later) in zip(starts, pairwise(counts), strict=True)}
-    totals, since = after(terms.step), np.array(terms.since)
-    draws = np.array([law.draws(terms.step, first) for first in terms.since])
-    return Totals(law, terms.items, phases, totals[1::2], totals[2::2], since, draws)
-
-
-def _open_block(writing: Writing) -> Longs:
-    rows = writing.rows("SELECT sums FROM open_block")
-    return np.frombuffer(rows[0][0], dtype="<i8").astype(np.int64) if rows else np.empty(0, np.int64)
-
-
-def _keep_open(writing: Writing, sums: Longs) -> None:
-    writing.run("INSERT OR REPLACE INTO open_block VALUES (1, ?)", sums.astype("<i8").tobytes())
