@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ class Case:
     """One file: what it should hold, its ending, and its bytes."""
 
     holds: str
-    """`rankings` or `votes`."""
+    """`rankings`, `votes` or `ballots`."""
     ending: str
     data: bytes
 
@@ -33,9 +35,8 @@ def case(seed: int, number: int) -> Case:
     rng = random.Random(f"{seed}/{number}")
     chosen = rng.choice(originals())
     data = chosen.data
-    forge: Callable[[bytes, random.Random], bytes] = {"parquet": _forge_parquet, "csv": _forge_csv}.get(
-        chosen.ending, _forge_preflib
-    )
+    forges = {"parquet": _forge_parquet, "csv": _forge_csv, "csv.gz": _damage, "jsonl": _forge_json}
+    forge: Callable[[bytes, random.Random], bytes] = forges.get(chosen.ending, _forge_preflib)
     for _ in range(rng.choice((0, 1, 1, 1, 1, 2, 2, 3, 5)) if number % 50 else 0):
         data = (forge if rng.random() < 0.6 else _damage)(data, rng)
     return Case(chosen.holds, chosen.ending, data)
@@ -44,7 +45,7 @@ def case(seed: int, number: int) -> Case:
 @cache
 def originals() -> list[Case]:
     """Whole files of every kind."""
-    return [*_parquet_files(), *_csv_files(), *_preflib_files()]
+    return [*_parquet_files(), *_csv_files(), *_preflib_files(), *_found_files() * 3]
 
 
 def _orders(rows: int, items: int, width: int) -> list[list[int]]:
@@ -151,6 +152,34 @@ def _preflib_files() -> list[Case]:
         for kind, body in bodies.items()
         for head in heads.values()
         for _ in range(3)  # as often as the many kinds of Parquet files would have it
+    ]
+
+
+def _found_files() -> list[Case]:
+    """Files as survey tools, arenas and elections write them."""
+    orders = _orders(40, 5, 3)
+    ranked = [{item: rank for rank, item in enumerate(order, 1)} for order in orders]
+    grid = "id,Rank [a],Rank [b],Rank [c],Rank [d],Rank [e]\n" + "".join(
+        f"{row},{','.join(str(ranks.get(item, '')) for item in range(5))}\n" for row, ranks in enumerate(ranked)
+    )
+    marks = "model_a,model_b,winner_model_a,winner_model_b,winner_tie\n" + "".join(
+        f"m{o[0]},m{o[1]},{','.join(str(int(o[2] % 3 == place)) for place in range(3))}\n" for o in orders
+    )
+    records = "Cast Vote Record,P,M Choice 1 of 3,M Choice 2 of 3,M Choice 3 of 3\n" + "".join(
+        f"{r},x,{('undervote', 'overvote', f'c{o[0]}')[min(o[1], 2)]},c{o[1]},c{o[2]}\n" for r, o in enumerate(orders)
+    )
+    poll = [{"voter": r, "rank_1": f"i{o[0]}", "rank_2": f"i{o[1]}", "more": {"x": [o]}} for r, o in enumerate(orders)]
+    votes = [{"model_a": f"m{o[0]}", "model_b": f"m{o[1]}", "winner": ("model_a", "tie")[o[2] % 2]} for o in orders]
+    blt = "5 2\n-3\n" + "".join(f"{r % 3 + 1} {o[0] + 1} {o[1] + 1}={o[2] + 1} 0\n" for r, o in enumerate(orders))
+    wide = "rank_1,rank_2\n" + "".join(f"i{o[0]},i{o[1]}\n" for o in orders)
+    return [
+        Case("rankings", "csv", grid.encode()),
+        Case("votes", "csv", marks.encode()),
+        Case("ballots", "csv", records.encode()),
+        Case("rankings", "jsonl", "\n".join(map(json.dumps, poll)).encode()),
+        Case("votes", "jsonl", "".join(json.dumps(row) + "\n" for row in votes).encode()),
+        Case("rankings", "blt", f'{blt}0\n"a" "b" "c" "d" "e"\n"t"\n'.encode()),
+        Case("rankings", "csv.gz", gzip.compress(wide.encode(), mtime=0)),
     ]
 
 
@@ -278,6 +307,28 @@ def _forge_csv(data: bytes, rng: random.Random) -> bytes:
         case 8:
             return data.replace(b"\n", rng.choice((b"\r", b"\r\n", b"\n\n")))
     lines[row] = b",".join(fields)
+    return b"\n".join(lines)
+
+
+def _forge_json(data: bytes, rng: random.Random) -> bytes:
+    """Values of other kinds, keys twice or not at all, nesting, numbers that are too large."""
+    lines = data.split(b"\n")
+    row = rng.randrange(len(lines))
+    values = (b"null", b"1", b"-1.5", b"true", b"[]", b"{}", b'"x"', b'""', b"1e999", b"9" * 30, b"NaN", b'"\\ud800"')
+    match rng.randrange(6):
+        case 0 | 1:
+            cut = lines[row].split(b": ")
+            at = rng.randrange(len(cut))
+            cut[at] = rng.choice(values) + b"," * (at < len(cut) - 1) + cut[at][-9:] * (at > 0)
+            lines[row] = b": ".join(cut)
+        case 2:
+            lines[row] = lines[row].replace(b"{", b'{"model_a": "m1", "rank_1": "i1", ', 1)
+        case 3:
+            lines[row] = rng.choice((b"", b"[]", b"{}", b"[" * 5000, b"{" * 5000, lines[row] * 2, b"\xff"))
+        case 4:
+            lines.insert(row, rng.choice(lines))
+        case 5:
+            lines[row] = lines[row].replace(b'"', rng.choice((b"'", b'\\"', b"")), rng.randrange(1, 3))
     return b"\n".join(lines)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -12,6 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rankdp.data.ballot_tables import OVERVOTES, UNDERVOTES
+from rankdp.data.ballots import Ballots
+from rankdp.data.columns import recognise
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
@@ -29,14 +34,19 @@ class Miscount(Exception):
 def judge(case: Case, path: Path) -> str:
     """Read the file, which is at `path`, and compare: `accepted` or `refused`; any exception is a finding."""
     try:
-        read: Any = _read_rankings(path) if case.holds == "rankings" else _read_votes(path)
+        reading = {"rankings": _read_rankings, "votes": _read_votes, "ballots": Ballots.read}
+        read: Any = reading[case.holds](path)
     except RankdpError as error:
         if "\n" in str(error) or not str(error):
             raise Miscount(f"a refusal is not one sentence: {error!s:.200}") from None
         return "refused"
     if case.holds == "votes":
         _compare_votes(case, read)
-    elif case.ending in ("parquet", "csv"):
+    elif case.holds == "ballots":
+        _compare_ballots(case, read)
+    elif case.ending == "blt":
+        _compare_blt(case, read[0])
+    elif case.ending in ("parquet", "csv", "csv.gz", "jsonl"):
         _compare_rankings(case, *read)
     else:
         _compare_preflib(case, read[0])
@@ -70,7 +80,11 @@ def _columns(case: Case, names: list[str]) -> list[list[Any]]:
             return [[cell for table in groups for cell in table.column(name).to_pylist()] for name in names]
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise Miscount(f"accepted, but PyArrow says: {error!s:.200}") from None
-    text = case.data.decode("utf-8-sig", "surrogateescape")  # columns that are not used may hold anything
+    if case.ending == "jsonl":
+        rows = [json.loads(line) for line in case.data.decode("utf-8-sig").split("\n") if line.strip()]
+        return [[row.get(name) for row in rows] for name in names]
+    data = gzip.decompress(case.data) if case.ending == "csv.gz" else case.data
+    text = data.decode("utf-8-sig", "surrogateescape")  # columns that are not used may hold anything
     first = text.split("\n", 1)[0]
     separator = "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
     csv.field_size_limit(1 << 30)
@@ -101,7 +115,12 @@ def _compare_rankings(case: Case, rankings: Rankings, reader: Any) -> None:
     columns = reader._columns
     voter = [] if columns.voter is None else [columns.voter]
     ids, *cells = [*([] if voter else [[]]), *_columns(case, [*voter, *columns.ranks])]
-    if columns.layout == "wide":
+    if columns.layout == "ranked":
+        said = [list(enumerate(map(_name, row))) for row in zip(*cells, strict=True)]
+        ranked = [sorted((int(float(rank)), number) for number, rank in entries if rank) for entries in said]
+        rows = [tuple(columns.items[number] for _, number in entries) for entries in ranked]
+        voters = [_text(cell) for cell in ids]
+    elif columns.layout == "wide":
         rows = [tuple(name for name in map(_name, row) if name) for row in zip(*cells, strict=True)]
         voters = [_text(cell) for cell in ids]
     else:
@@ -121,17 +140,63 @@ def _compare_rankings(case: Case, rankings: Rankings, reader: Any) -> None:
 def _compare_votes(case: Case, read: tuple[Comparisons, dict[str, int]]) -> None:
     votes, ours = read
     columns = votes.columns
-    used = [name for name in (columns.left, columns.right, columns.outcome, columns.weight) if name is not None]
+    used = [name for name in (*columns.told, columns.weight) if name is not None]
     cells = dict(zip(used, _columns(case, used), strict=True))
     theirs = dict.fromkeys(votes.items, 0)
     for row, (left, right) in enumerate(zip(cells[columns.left], cells[columns.right], strict=True)):
         weight = 1 if columns.weight is None else int(float(_text(cells[columns.weight][row])))
         first, second = _name(left), _name(right)
         outcome = "" if columns.outcome is None else _text(cells[columns.outcome][row])
+        if columns.marks:
+            said = [_text(cells[name][row]).lower() in ("1", "1.0", "true") for name in columns.marks]
+            share = (2, 0, 1)[said.index(True)]
+            theirs[first] += share * weight
+            theirs[second] += (2 - share) * weight
+            continue
         share = _share(columns.style.words.get(outcome.lower(), outcome) if columns.outcome else 0, first, second)
         theirs[first] += share * weight
         theirs[second] += (2 - share) * weight
     _same(ours, theirs, "half-wins")
+
+
+def _compare_ballots(case: Case, ballots: Ballots) -> None:
+    header = case.data.decode("utf-8-sig", "surrogateescape").split("\n", 1)[0]
+    separator = "," if "," in header else next((mark for mark in "\t;" if mark in header), ",")
+    names = [name.strip() for name in next(csv.reader([header], delimiter=separator))]
+    recognised = recognise(names, "case")
+    theirs = Counter[tuple[str, ...]]()
+    for row in zip(*_columns(case, list(recognised.ranks)), strict=True):
+        listed: list[str] = []
+        for cell in map(_name, row):
+            if recognised.loose and cell.lower() in OVERVOTES:
+                break
+            if cell and cell not in listed and not (recognised.loose and cell.lower() in UNDERVOTES):
+                listed.append(cell)
+        theirs[tuple(listed)] += bool(listed)
+    ours = {
+        tuple(ballots.items[item] for item in order if item >= 0): int(many)
+        for order, many in zip(ballots.orders, ballots.weights, strict=True)
+    }
+    _same(ours, {order: many for order, many in theirs.items() if many}, "ballots")
+
+
+def _compare_blt(case: Case, rankings: Rankings) -> None:
+    text = re.sub(r"#[^\n]*", "", re.sub(r'"[^"]*"', "", case.data.decode("utf-8-sig")))
+    quoted = re.findall(r'"([^"\n]*)"', re.sub(r"^#[^\n]*", "", case.data.decode("utf-8-sig"), flags=re.MULTILINE))
+    tokens = text.split()
+    count, at, gone = int(tokens[0]), 2, set()
+    while tokens[at].startswith("-"):
+        gone.add(int(tokens[at][1:]))
+        at += 1
+    theirs = Counter[tuple[str, ...]]()
+    while tokens[at] != "0":
+        end = tokens.index("0", at + 1)
+        listed = [int(one) for token in tokens[at + 1 : end] if token != "-" for one in token.split("=")]
+        order = tuple(quoted[one - 1].strip() for one in listed if one not in gone)
+        theirs[order] += int(tokens[at]) if order else 0
+        at = end + 1
+    _same(len(quoted) >= count, True, "names")
+    _same(dict(Counter(rankings)), {order: many for order, many in theirs.items() if many}, "orders")
 
 
 def _share(outcome: Any, first: str, second: str) -> int:
@@ -154,12 +219,13 @@ def _compare_preflib(case: Case, rankings: Rankings) -> None:
             key, _, value = line[1:].partition(":")
             words = key.upper().split()
             if words[:2] == ["ALTERNATIVE", "NAME"]:
-                names[int(words[2])] = value.strip()
+                name = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", "\0", value.strip())
+                names[int(words[2])] = " ".join(name.replace("\0", " ").split()) if "\0" in name else name
             elif words[:1] == ["NUMBER"]:
                 numbers[" ".join(words[1:])] = value.strip()
         elif line:
             count, _, order = line.partition(":")
             orders[tuple(names[int(number)] for number in re.findall(r"\d+", order))] += int(count.strip())
-    _same(dict(Counter(rankings)), dict(orders), "orders")
+    _same(dict(Counter(rankings)), {order: many for order, many in orders.items() if many}, "orders")
     _same(len(rankings), int(numbers.get("VOTERS", len(rankings))), "voters announced")
     _same(rankings.items, tuple(names.values()), "items")

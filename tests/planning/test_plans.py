@@ -265,8 +265,8 @@ def test_measures_in_words():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("rank",), "situation must be one of ranking, comparisons, scores, got 'rank'"),
-        (("ranking", {"items": 5}), "give epsilon or pairs or exact or overlap or half_width, got none of them"),
+        (("rank",), "situation must be one of ranking, comparisons, scores, election, got 'rank'"),
+        (("ranking", {"items": 5}), "give epsilon or pairs or exact or overlap or half_width or right_winner, got none of them"),
         (("ranking", {"items": 5, "pairs": 0.8, "exact": 0.5}), "got pairs and exact"),
         (("ranking", {"epsilon": 1}), "a plan for ranking: missing 1 required positional argument: 'items'"),
         (("ranking", {"items": 5, "epsilon": 1, "votes": 3}), "unexpected keyword argument 'votes'"),
