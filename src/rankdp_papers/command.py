@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rankdp.cli.terminal import print_table, progress_bar, say
+from rankdp.cli.terminal import Rows, clear, print_table, say
 from rankdp.errors import RankdpError
 
 _SHOWN = 30  # claims up to which all are printed; above, the report has them
@@ -57,15 +57,14 @@ def reproduce(
         print_table("What can be reproduced", ["name", "where", "what"], rows, texts=3)
         return
     try:
-        with progress_bar("Reproducing", "cells") as bar:
-            done = run(
-                names,
-                output,
-                size="full" if full else "quick",
-                jobs=jobs,
-                progress=bar,
-                finished=lambda result: say(result.summary()),
-            )
+        done = run(
+            names,
+            output,
+            size="full" if full else "quick",
+            jobs=jobs,
+            progress=Rows("reproducing"),
+            finished=lambda result: say(result.summary()),
+        )
     except KeyboardInterrupt:
         raise RankdpError(
             f"interrupted; what was done is kept in {output}, the same command continues from there"
@@ -74,6 +73,7 @@ def reproduce(
         from rankdp_papers.documents import write_markdown
 
         write_markdown(done, "full" if full else "quick", markdown)
+    clear()
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in done], indent=2))
         return

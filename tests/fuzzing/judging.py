@@ -146,7 +146,7 @@ def _compare_votes(case: Case, read: tuple[Comparisons, dict[str, int]]) -> None
     for row, (left, right) in enumerate(zip(cells[columns.left], cells[columns.right], strict=True)):
         weight = 1 if columns.weight is None else int(float(_text(cells[columns.weight][row])))
         first, second = _name(left), _name(right)
-        outcome = "" if columns.outcome is None else _text(cells[columns.outcome][row])
+        outcome = "" if columns.outcome is None else _text(_as_number(cells[columns.outcome][row], columns.style))
         if columns.marks:
             said = [_text(cells[name][row]).lower() in ("1", "1.0", "true") for name in columns.marks]
             share = (2, 0, 1)[said.index(True)]
@@ -157,6 +157,11 @@ def _compare_votes(case: Case, read: tuple[Comparisons, dict[str, int]]) -> None
         theirs[first] += share * weight
         theirs[second] += (2 - share) * weight
     _same(ours, theirs, "half-wins")
+
+
+def _as_number(cell: Any, style: Any) -> Any:
+    """Where outcomes are numbers, yes is 1 and no is 0."""
+    return int(cell) if isinstance(cell, bool) and style.numbers else cell
 
 
 def _compare_ballots(case: Case, ballots: Ballots) -> None:

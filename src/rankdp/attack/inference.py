@@ -35,6 +35,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_orders
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.progress import tell
 from rankdp.rankers.kemeny import kemeny
 from rankdp.report.plots import SERIES
 from rankdp.theory import mallows as theory
@@ -214,7 +215,8 @@ def success_curve(
         As in ``success_probability``, for each N.
     """
     curve, bits = [], bits or SeededBits(0)
-    for count in releases:
+    for number, count in enumerate(releases):
+        tell("attacking", number, len(releases))
         asked = epsilon
         if epsilon in ("adaptive", "adaptive-log"):
             growth = math.log(max(count, 2)) if epsilon == "adaptive-log" else 1.0

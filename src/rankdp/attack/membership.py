@@ -25,6 +25,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.exact import Real, positive
+from rankdp.progress import tell
 from rankdp.publish.rank import METHODS, rank
 from rankdp.rankers.bradley_terry import fit
 from rankdp.report.plots import SERIES
@@ -163,6 +164,7 @@ def membership_experiment(
     random, names = np.random.default_rng(seed), [f"{index:03}" for index in range(items)]
     inside, outside = np.empty(repetitions), np.empty(repetitions)
     for turn in range(repetitions):
+        tell("attacking", turn, repetitions)
         truth = random.uniform(-1, 1, items)
         truth -= truth.mean()
         won, lost = _votes(truth, comparisons + 1, random)

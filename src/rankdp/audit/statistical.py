@@ -42,6 +42,7 @@ from rankdp.audit.views import View, Views, counted_from_one, fitting_views, nam
 from rankdp.checks import share, whole
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import Real, rational
+from rankdp.progress import tell
 from rankdp.theory.permutations import moves
 from rankdp.types import Ints, Longs
 
@@ -230,6 +231,7 @@ class _Search:
         if len(outputs) != count:
             raise InputError(f"sampler must give as many outputs as it is asked for, {count}, got {len(outputs)}")
         self.spent += count
+        tell("drawing", self.spent, self.draws)
         return outputs
 
     def _begin(self, each: int) -> None:

@@ -27,7 +27,7 @@ from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
 from rankdp.cli.survey import survey
-from rankdp.cli.terminal import say
+from rankdp.cli.terminal import say, watched
 from rankdp.errors import RankdpError
 from rankdp.version import __version__
 
@@ -45,7 +45,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name."""
         if cmd_name in self.elsewhere and cmd_name in self.list_commands(ctx):
-            return speaking(cast(click.Command, getattr(import_module(self.elsewhere[cmd_name]), cmd_name)))
+            return _ready(cast(click.Command, getattr(import_module(self.elsewhere[cmd_name]), cmd_name)))
         return super().get_command(ctx, cmd_name)
 
 
@@ -58,8 +58,21 @@ def cli() -> None:
     """Publish rankings without publishing the people behind them."""
 
 
+_SERVING = ("serve", "studio")
+"""Commands that go on until they are stopped: a bar would never end."""
+
+
+def _ready(command: click.Command) -> click.Command:
+    """The command with its own words in refusals, and a bar while it works."""
+    for inner in getattr(command, "commands", {}).values():
+        _ready(inner)
+    if command.callback is not None and not isinstance(command, click.Group) and command.name not in _SERVING:
+        command.callback = watched(command.callback)
+    return speaking(command)
+
+
 for command in (privatize, rank, elect, scores, survey, aggregate, learn, plan, budget, audit, attack, demo):
-    cli.add_command(speaking(command))
+    cli.add_command(_ready(command))
 
 
 def main() -> NoReturn:

@@ -23,7 +23,7 @@ from rankdp.cli.options import (
     voter_column_option,
 )
 from rankdp.cli.standard import DASH, standard_input, standard_output
-from rankdp.cli.terminal import many, progress_bar, say
+from rankdp.cli.terminal import Rows, clear, many, say
 
 if TYPE_CHECKING:
     from rankdp.privacy.release import Release
@@ -124,7 +124,8 @@ def privatize(
     started, notes = time.perf_counter(), list[str]()
     if as_json and target == DASH:
         raise click.UsageError("--json and OUT cannot both go to standard output.")
-    with standard_output(target) as written, progress_bar("privatizing") as progress:
+    progress = Rows("privatizing")
+    with standard_output(target) as written:
         release = privatize_file(
             source,
             written,
@@ -136,6 +137,7 @@ def privatize(
             **options,
         )
     seconds = time.perf_counter() - started
+    clear()
     if as_json:
         summary = {"out": str(target), "rows": progress.rows, "seconds": round(seconds, 3), **release.to_dict()}
         click.echo(json.dumps(summary, indent=2))

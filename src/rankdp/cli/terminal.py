@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from rankdp.cli.options import PATH, options
+from rankdp.progress import heard_by, tell
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
 
+
+PATIENCE = 2.0
+"""Seconds of work before a bar is shown."""
 
 output_options = options(
     click.option(
@@ -54,6 +59,7 @@ def deliver(
     ``leaves`` is called before the first byte of it goes anywhere.
     """
     report.write_all(outputs, leaves)
+    clear()
     if as_json:
         click.echo(report.json())
     else:
@@ -98,33 +104,105 @@ def many(count: int, noun: str) -> str:
 
 
 def say(words: str) -> None:
-    """A line on stderr."""
-    click.echo(words, err=True)
+    """A line on stderr; it goes above a bar."""
+    if Bar.shown and Bar.shown[-1]._live is not None:
+        Bar.shown[-1]._live.console.print(words, markup=False, highlight=False)
+    else:
+        click.echo(words, err=True)
 
 
 class Rows:
-    """Counts rows and passes them on to a progress bar."""
+    """Counts rows and passes them on to whoever watches."""
 
-    def __init__(self, show: Callable[[int, int | None], None]) -> None:
+    def __init__(self, doing: str) -> None:
         self.rows = 0
-        self._show = show
+        self._doing = doing
 
     def __call__(self, rows: int, total: int | None) -> None:
         """Rows done, and how many there are if that is known."""
         self.rows = rows
-        self._show(rows, total)
+        if total is not None:  # else reading the file tells how much of it is read
+            tell(self._doing, rows, total)
 
 
-@contextmanager
-def progress_bar(doing: str, unit: str = "rankings") -> Iterator[Rows]:
-    """A bar on a terminal, nothing in a pipe."""
-    if not sys.stderr.isatty():
-        yield Rows(lambda rows, total: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class Bar:
+    """A progress bar on a terminal, for work that takes longer than a moment."""
 
-    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
-        yield Rows(lambda rows, total: bar.update(task, completed=rows, total=total))
+    shown: ClassVar[list[Bar]] = []
+
+    def __init__(self, console: Any = None) -> None:
+        self._console: Any = console
+        self._live: Any = None
+        self._task: Any = None
+        self._lock, self._ended = threading.Lock(), False
+        self._timer = threading.Timer(PATIENCE, self.start)
+        self._timer.daemon = True
+        self._last: tuple[str, float, float | None] = ("working", 0, None)
+
+    def start(self) -> None:
+        """Show the bar."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            Remaining(),
+        )
+        with self._lock:
+            if self._ended:
+                return
+            self._live = Progress(*columns, console=self._console or Console(stderr=True), transient=True)
+            doing, done, total = self._last
+            self._task = self._live.add_task(doing, total=total, completed=int(done))
+            self._live.start()
+            self.shown.append(self)
+
+    def hear(self, doing: str, done: float, total: float | None) -> None:
+        """How far the work is."""
+        with self._lock:
+            self._last = doing, done, total
+            if self._live is not None and self._task is not None:
+                self._live.update(self._task, description=doing, completed=done, total=total)
+
+    def stop(self) -> None:
+        """Remove the bar; what has ended does not start again."""
+        self._timer.cancel()
+        with self._lock:
+            self._ended = True
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
+                self.shown.remove(self)
+
+    @contextmanager
+    def watching(self) -> Iterator[Bar]:
+        """Show the bar after a while, until the end of the block."""
+        self._timer.start()
+        try:
+            with heard_by(self.hear):
+                yield self
+        finally:
+            self.stop()
+
+
+def watched(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with a bar on a terminal while it works, and nothing in a pipe."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        if not sys.stderr.isatty():
+            return command(*arguments, **options)
+        with Bar().watching():
+            return command(*arguments, **options)
+
+    return run
+
+
+def clear() -> None:
+    """Remove the bar before results are printed."""
+    for bar in list(Bar.shown):
+        bar.stop()

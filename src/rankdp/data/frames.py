@@ -48,6 +48,7 @@ from rankdp.data.tables import (
     understand,
 )
 from rankdp.errors import InputError, system_problem
+from rankdp.progress import tell
 from rankdp.types import Flags, Ints, Longs
 
 Number = TypeVar("Number", bound=np.generic)
@@ -123,8 +124,13 @@ class RankingsReader:
         return self._known.declared
 
     def __iter__(self) -> Iterator[Rankings]:
+        rows = 0
         try:
-            yield from self._batches
+            for batch in self._batches:
+                yield batch
+                rows += len(batch)
+                if self.rows is not None:
+                    tell("reading", rows, self.rows)
         except OSError as error:
             raise system_problem(self.path, error, "read") from None
 

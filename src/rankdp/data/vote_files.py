@@ -21,6 +21,7 @@ from rankdp.data.formats.parquet import open_checked, read_group
 from rankdp.data.frames import declared_items
 from rankdp.data.tables import Kind, arrow_table, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
+from rankdp.progress import tell
 
 BATCH_ROWS = 1 << 19  # large enough for threads to meet rarely at the lock of the interpreter
 
@@ -92,6 +93,7 @@ class ParquetFiles:
     def streams(self, columns: Sequence[str], threads: int) -> list[Iterator[Batch]]:
         """Every so-many-th row group to each thread."""
         threads = max(1, min(threads, len(self._groups)))
+        self._done = 0
         return [self._stream(columns, self._groups[first::threads], threads == 1) for first in range(threads)]
 
     def _stream(self, columns: Sequence[str], groups: Sequence[tuple[int, int, int]], alone: bool) -> Iterator[Batch]:
@@ -103,6 +105,8 @@ class ParquetFiles:
             for batch in read_group(self.paths[number], file, group, columns, BATCH_ROWS, use_threads=alone):
                 yield number, start, batch
                 start += batch.num_rows
+                self._done += batch.num_rows
+                tell("counting", self._done, self.rows)
 
     def digests(self) -> list[bytes]:
         """A hash of each file."""

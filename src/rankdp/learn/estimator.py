@@ -31,6 +31,7 @@ from rankdp.errors import InputError, Setting, Unsupported, system_problem
 from rankdp.learn.labels import Labels, labels_of
 from rankdp.learn.losses import LOSSES, score_accuracy
 from rankdp.privacy.release import Release
+from rankdp.progress import tell
 from rankdp.types import Floats, Longs
 from rankdp.version import __version__
 
@@ -85,6 +86,7 @@ class History:
             self.validation_accuracy.append(validation[1])
         if validation is None or last <= self.first_epoch or validation[0] < self.validation_loss[self.best_epoch]:
             self.best_epoch = last
+        tell("training", last)
         gone = last - self.best_epoch >= patience
         self.stopped = f"no better validation loss in {patience} epochs" if gone else ""
 

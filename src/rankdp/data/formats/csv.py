@@ -16,7 +16,7 @@ import numpy as np
 
 from rankdp.data.columns import recognise
 from rankdp.data.formats.jsonlines import read_keys
-from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, bare_suffix, broken, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, bare_suffix, broken, codec, not_utf8, opened
 from rankdp.data.frames import (
     OFFSET,
     Options,
@@ -31,6 +31,7 @@ from rankdp.data.frames import (
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Known, first_line
 from rankdp.errors import InputError
+from rankdp.progress import tell
 
 _ROW_BYTES = 64
 
@@ -158,8 +159,10 @@ class CsvText:
         kinds = {name: pa.string() for name in self.plain}
         kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in self.coded}
         try:
+            source = pa.OSFile(self.path)
+            packed = codec(self.path)
             with pc.open_csv(
-                self.path,
+                pa.CompressedInputStream(source, packed) if packed else source,
                 read_options=pc.ReadOptions(
                     column_names=self.names, skip_rows_after_names=self.heads, block_size=block
                 ),
@@ -168,7 +171,10 @@ class CsvText:
                     column_types=kinds, include_columns=list(kinds), null_values=[""], strings_can_be_null=True
                 ),
             ) as reader:
-                yield from reader
+                size = source.size()
+                for batch in reader:
+                    yield batch
+                    tell("reading", source.tell(), size)
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self.diagnose(error) from None
         except OSError as error:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, broken, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, broken, codec, not_utf8, opened
 from rankdp.data.tables import Kind, first_line
 from rankdp.errors import InputError
+from rankdp.progress import tell
 
 _LOOKED_AT = 1000
 
@@ -98,7 +100,10 @@ class JsonText:
         """Whole lines, as many as fit a block; blank ones only at the end are left out."""
         rest = b""
         with opened(self.path) as file:
+            done, size = 0, None if codec(self.path) else Path(self.path).stat().st_size
             while fresh := file.read(block):
+                done += len(fresh)
+                tell("reading", done, size)
                 lines, newline, rest_of = (rest + fresh).rpartition(b"\n")
                 rest = rest_of
                 if len(rest) > LONGEST_LINE:
