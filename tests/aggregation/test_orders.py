@@ -98,6 +98,8 @@ def test_long_rankings_have_win_rates_that_say_what_is_unknown():
     said = json.loads(aggregate_report(rankdp.aggregate(poll, "kendall", 30)).json())
     assert not said["win_rates"]["unbiased"]
     assert said["win_rates"]["bias"][0][1] == 0.5
+    notes = rankdp.aggregate(poll, "kendall", 30).board("copeland").leaderboard.warnings
+    assert any(note.startswith("How the noise moves two items together is not known") for note in notes)
     assert len(said["items"]) == 60
 
 

@@ -27,6 +27,7 @@ from rankdp.publish.leaderboard import DENSE_UP_TO, Leaderboard, arranged
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.types import Flags, Floats, Longs
 
+_ANY = 0.5  # a bias of a win rate that says that any is possible
 _SHOWN = 4  # parts, and items of a part, that a sentence names
 
 
@@ -141,7 +142,7 @@ def _copeland(result: Statistics) -> Scored:
 
     scores, naive = ((_led(table).sum(axis=1) + len(table) - 1) / 2 for table in (rates.values, rates.naive))
     sure = _sure(rates)
-    return Scored("majorities", scores, naive, reach, rates, sure, _unlisted(result))
+    return Scored("majorities", scores, naive, reach, rates, sure, _pair_notes(result, rates))
 
 
 def _kemeny(result: Statistics) -> Scored:
@@ -153,7 +154,7 @@ def _kemeny(result: Statistics) -> Scored:
         worst, best = len(sure) - sure.sum(axis=1), 1.0 + sure.sum(axis=0)
         return np.minimum(-worst, scores), np.maximum(-best, scores)
 
-    return Scored("kemeny place", scores, naive, reach, rates, _sure(rates), _unlisted(result), sign=-1)
+    return Scored("kemeny place", scores, naive, reach, rates, _sure(rates), _pair_notes(result, rates), sign=-1)
 
 
 def _bradley_terry(result: Statistics) -> Scored:
@@ -248,9 +249,14 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _unlisted(result: Statistics) -> tuple[str, ...]:
+def _pair_notes(result: Statistics, rates: Estimate) -> tuple[str, ...]:
     first, second = np.triu_indices(len(result.items), 1)
-    never = int((result.pair_voters[first, second] == 0).sum())
-    return (f"{never:,} of {len(first):,} pairs of items are listed together by nobody and count as even.",) * (
-        never > 0
-    )
+    never, words = int((result.pair_voters[first, second] == 0).sum()), []
+    if never:
+        words.append(f"{never:,} of {len(first):,} pairs of items are listed together by nobody and count as even.")
+    if np.max(rates.bias) >= _ANY:
+        words.append(
+            "How the noise moves two items together is not known for rankings this long, so no majority is sure: borda "
+            "and bradley-terry say more."
+        )
+    return tuple(words)
