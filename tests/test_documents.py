@@ -6,7 +6,9 @@ by a comment on the line before it, ``<!-- not run: reason -->``, or because it 
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 SHELL = {"sh", "bash", "shell", "console"}
 SECONDS = 300
 
@@ -150,3 +153,23 @@ def test_block_runs(block: Block, readers: dict[Path, Reader]) -> None:
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
     shell([sys.executable, str(script)], tmp_path)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cells in one namespace; what stands last in a cell is shown, as a notebook would."""
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    cells = [cell for cell in json.loads(notebook.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    assert not any(cell["outputs"] for cell in cells)
+    for cell in cells:
+        body = ast.parse("".join(cell["source"])).body
+        shown = body.pop() if isinstance(body[-1], ast.Expr) else None
+        exec(compile(ast.Module(body, []), notebook.name, "exec", dont_inherit=True), namespace)
+        if isinstance(shown, ast.Expr):
+            value = eval(compile(ast.Expression(shown.value), notebook.name, "eval", dont_inherit=True), namespace)
+            assert value is None or repr(value)
+            if hasattr(value, "_repr_html_"):
+                value._repr_html_()

@@ -83,7 +83,8 @@ class Aggregate(Shown):
         self._tallies = tallies
 
     def __repr__(self) -> str:
-        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, {len(self.mechanisms)} mechanisms)"
+        made_by = ", ".join(sorted({mechanism.name for mechanism in self.mechanisms}))
+        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, from {made_by})"
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item, best first by Borda; ``board`` has the other methods."""
