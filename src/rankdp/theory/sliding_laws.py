@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from rankdp.theory.concordance import _log_factorials
-from rankdp.theory.tier_laws import landing
+from rankdp.theory.tier_laws import _NEGLIGIBLE, landing
 from rankdp.types import Floats
 
 _LARGEST_LOG = 400.0  # of a weight
@@ -130,7 +130,9 @@ class SlidingLaw:
                         change[mixed : mixed + rows] += (1 - share) * weights
                         change[mixed + 1 : mixed + 1 + rows] -= weights
             standing[:, :, cut - 1] = np.cumsum(change, axis=0)[: m + 2].T / total
-        return landing(m, first, self._kept, np.cumsum(self.sizes)[:-1], standing)
+        cuts, likely = np.cumsum(self.sizes)[:-1], np.flatnonzero(self._kept > _NEGLIGIBLE).tolist()
+        below = landing(m, first, ((j, self._kept[j] * cuts, standing[j, :j]) for j in likely))
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     def concordance(self) -> float:
         """The expected share of pairs in order, a pair within a tier counting half.

@@ -13,7 +13,7 @@ that they add up to m. This is how the law is drawn, and how it is summed here, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TypeAlias
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.theory.concordance import _log_factorials, log_choose
-from rankdp.types import Longs
 
 Floats = NDArray[np.float64]
 Law: TypeAlias = tuple[int, Floats]  # of a whole number: the first value and the probabilities from there on
@@ -194,45 +193,40 @@ class TierLaw:
 
 
 def tier_matrices(laws: Sequence[TierLaw], first: int | None = None) -> list[Floats]:
-    """``TierLaw.tier_matrix`` of several divisions of one ranking, with what they share computed once.
-
-    Among j kept ones the item at a is the q-th (from 0) with probability C(a, q) C(m-1-a, j-1-q) / C(m, j), and lands
-    before a cut if more than q are kept before it; an item that was not kept does with the share of places left there.
-    """
+    """``TierLaw.tier_matrix`` of several divisions of one ranking, with what they share computed once."""
     m, cuts = laws[0].items, [np.cumsum(law.sizes)[:-1] for law in laws]
-    log_factorial, position = _log_factorials(m), np.arange(m if first is None else first)[:, None]
     sides = [(law, *side) for law in laws for side in zip(law._before[1:-1], law._after[1:-1], strict=True)]
     shares = np.zeros((m + 1, len(laws)))
     for number, law in enumerate(laws):
         for j, share in law._shares():
             shares[j, number] = share
-    below = np.zeros((len(position), len(sides)))
-    for j in np.flatnonzero(shares.any(axis=1)).tolist():
-        q = np.arange(min(j, len(position)))[None, :]
-        kept = np.stack([law._split(before, after, j) for law, before, after in sides], axis=1)
-        free = np.concatenate([share * cut for share, cut in zip(shares[j], cuts, strict=True)])
-        below += (free - np.arange(j + 1) @ kept) / m
-        log = log_choose(position, q) + log_choose(m - 1 - position, j - 1 - q)
-        more = np.cumsum(kept[::-1], axis=0)[::-1][1 : q.size + 1]
-        below += np.exp(log + log_factorial[j] + log_factorial[m - j] - log_factorial[m]) @ more
-    parts = np.split(below, np.cumsum([len(cut) for cut in cuts])[:-1], axis=1)
+
+    def standing() -> Iterator[tuple[int, Floats, Floats]]:
+        for j in np.flatnonzero(shares.any(axis=1)).tolist():
+            kept = np.stack([law._split(before, after, j) for law, before, after in sides], axis=1)
+            places = np.concatenate([share * cut for share, cut in zip(shares[j], cuts, strict=True)])
+            yield j, places, np.cumsum(kept[::-1], axis=0)[::-1][1:]
+
+    parts = np.split(landing(m, first, standing()), np.cumsum([len(cut) for cut in cuts])[:-1], axis=1)
     return [np.diff(part, axis=1, prepend=0.0, append=1.0) for part in parts]
 
 
-def landing(items: int, first: int | None, kept: Floats, cuts: Longs, standing: Floats) -> Floats:
-    """The law of the tier by position, from P(j are kept) and standing[j, q, cut] = P(and the q-th is before a cut).
+def landing(items: int, first: int | None, standing: Iterable[tuple[int, Floats, Floats]]) -> Floats:
+    """P(the item at a position lands before a cut), for the ``first`` positions or all.
 
-    As in ``tier_matrices``.
+    ``standing`` lists for every j that is likely the number j itself, P(j are kept) times the places before each cut,
+    and by q and cut P(j are kept, the q-th of them before the cut). Among j kept ones the item at a is the q-th (from
+    0) with probability C(a, q) C(m-1-a, j-1-q) / C(m, j); an item that was not kept lands before a cut with the share
+    of places left there.
     """
     position, log_factorial = np.arange(items if first is None else first)[:, None], _log_factorials(items)
-    below = np.zeros((len(position), len(cuts)))
-    for j in np.flatnonzero(kept > _NEGLIGIBLE).tolist():
+    below = 0.0
+    for j, places, kept in standing:
         q = np.arange(min(j, len(position)))[None, :]
-        below += (kept[j] * cuts - standing[j, :j].sum(axis=0)) / items
         log = log_choose(position, q) + log_choose(items - 1 - position, j - 1 - q)
         share = np.exp(log + log_factorial[j] + log_factorial[items - j] - log_factorial[items])
-        below += share @ standing[j, : q.size]
-    return np.diff(below, axis=1, prepend=0.0, append=1.0)
+        below = below + (places - kept.sum(axis=0)) / items + share @ kept[: q.size]
+    return np.asarray(below)
 
 
 def position_matrix(sizes: Sequence[int], tiers: Floats) -> Floats:

@@ -14,11 +14,12 @@ where the law is smooth), so that numbers h(k, b) with sum over (k, b) of A[a, (
 the mean of h over voters is the mean rank without bias (``rank_estimator``). Its variance does not grow with m once it
 is counted in m^2, and is the smallest known for more than 10 items.
 
-Win rates have no such numbers: two places in one tier say nothing, so there are fewer than K (m/w + 1)^2 / 2 <= (m +
-w)^2 / (2w) pairs of tiers to weigh and m (m-1) / 2 pairs of places to get right.
+Win rates have no such numbers: two places in one tier say nothing, so that at most K C(m/w + 2, 2) pairs of tiers are
+there to be weighed and m (m-1) / 2 pairs of places to get right, which are more for w >= 2 and m >= 9 (for fewer items
+too, by enumeration).
 
 The default width is the one that keeps most pairs among those whose variance is within 10% of the smallest. Both depend
-on the length in proportion; they are computed for at most 40 items.
+on the length in proportion; they are computed for at most 30 items.
 """
 
 from __future__ import annotations
