@@ -198,6 +198,7 @@ def test_the_simulation_runs_from_end_to_end():
     assert (everyone == everyone[0]).all()  # the paper's own preferences rank alike for all users
 
 
+@pytest.mark.long
 def test_section_6_3_with_towers_at_reduced_size():
     pytest.importorskip("torch", reason="two towers need PyTorch")
     settings = [simulated(250, 15, seed, test_users=300) for seed in range(2)]

@@ -151,7 +151,7 @@ def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path):
     assert "out" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupt_keeps_what_is_done_and_leaves_nobody_behind(tmp_path: Path, number: signal.Signals):
     (tmp_path / "own.toml").write_text(OWN)
     command = [

@@ -130,6 +130,14 @@ def test_closed_forms_of_the_trade_offs():
     assert value(powers, measure="(35) by p", p=0.5) == pytest.approx(6.5 * 285 / 4)
 
 
+@pytest.fixture
+def quick_errors(monkeypatch):
+    """Stairs take a minute to the last digit."""
+    quick = partial(sorting_error.order_probability_iid, most_cells=2048)
+    monkeypatch.setattr(sorting_error, "order_probability_iid", quick)
+
+
+@pytest.mark.usefixtures("quick_errors")
 def test_table_1_has_its_slopes_and_the_everyday_error_none():
     specification = load("jeong/table1")
     rows = [
@@ -140,9 +148,8 @@ def test_table_1_has_its_slopes_and_the_everyday_error_none():
     assert judge(specification.claims[0], wrong).answer == "does not hold"
 
 
-def test_staircase_noise_beats_the_best_generalised_normal(monkeypatch):
-    quick = partial(sorting_error.order_probability_iid, most_cells=2048)  # stairs take a minute to the last digit
-    monkeypatch.setattr(sorting_error, "order_probability_iid", quick)
+@pytest.mark.usefixtures("quick_errors")
+def test_staircase_noise_beats_the_best_generalised_normal():
     rows = run(tradeoffs.generalized_normal, items=20, epsilon=15.0, powers=[0.7, 0.4], smallest=1e-4)
     errors = {row["method"]: row["value"] for row in select(rows, {"measure": "the error itself"})}
     assert errors["staircase"] < 0.1 < 0.9 < errors["generalized-normal + best p"] < errors["laplace"]

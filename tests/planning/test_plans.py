@@ -298,7 +298,7 @@ LIGHT = """
 import sys
 from rankdp.planning.plan import plan
 from rankdp.aggregation.respondents import compare
-for accuracy in ({"epsilon": 1}, {"pairs": 0.9}, {"exact": 0.9}, {"overlap": 0.9}):
+for accuracy in ({"epsilon": 1}, {"pairs": 0.9}):  # an epsilon is asked for every measure
     for items in (4, 60):
         plan("ranking", items=items, **accuracy)
     plan("scores", items=6, law="normal", **accuracy)
