@@ -102,7 +102,7 @@ class Ballots:
         Parameters
         ----------
         rankings
-            Complete or partial rankings, at most one of each voter.
+            Complete or partial rankings, at most one of each voter. Their list of items is taken to be public.
         """
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
