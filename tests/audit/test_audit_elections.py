@@ -7,14 +7,17 @@ import pytest
 from audit_mutants import SmallRemoval, SmallRho, UnpaidRound, not_centred
 from support import seeded
 
-from rankdp.audit import audit_election, audit_exact
+from rankdp.audit import audit_election, audit_exact, audit_samples
 from rankdp.audit.electorates import audit_electorates
+from rankdp.data.ballots import Ballots
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.publish import election_result
+from rankdp.publish.elections import ElectionRequest
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
 
@@ -80,3 +83,50 @@ def test_refusals():
         audit_exact(NoisyBorda(5, BALLOT, 1))
     with pytest.raises(InputError, match="items must be an integer from 3 to 3, got 4"):
         audit_election(NoisyBorda(4, BALLOT, 1))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Results with rough intervals, which follow from what is released anyway."""
+    monkeypatch.setattr(election_result, "_DRAWS", 20)
+    monkeypatch.setattr(election_result, "_FEWEST", 20)
+
+
+def through_elect(rule, protection, request, draws, epsilon=1):
+    """A statistical audit of what ``elect`` itself publishes from six ballots and one more."""
+    bits = seeded(request)
+
+    def release(ballots, size):
+        table = Ballots.from_orders([list(ballot) for ballot in ballots], items=list("abc"))
+        asked = ElectionRequest.of(epsilon, rule, protection.unit, 0, 1, 1, "kemeny", "everything", 0.95)
+        return np.array([published(asked.count(table).draw(bits).value) for _ in range(size)])
+
+    def published(result):
+        first = result.rounds[0].tallies if result.rounds else dict(zip(result.items, result.scores, strict=True))
+        last = list(result.rounds[-1].tallies.values()) if result.rounds else []
+        return [*(first[name] for name in "abc"), *last, "abc".index(result.items[0])]
+
+    others = ("abc", "bca", "cab", "acb", "ba", "c")
+    turned = () if protection.unit == "voter" else ("cba",)
+    pair = ((*others, "abc"), (*others, *turned))
+    return audit_samples(release, [pair], draws=draws, claimed_epsilon=1, confidence=0.99, describe=" ".join)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
+@pytest.mark.parametrize("rule", ["auto", "borda", "pairs", "plurality", "irv"])
+def test_what_elect_publishes_holds(rule, protection, request, quick):
+    assert through_elect(rule, protection, request, 4000).holds
+
+
+def test_elect_with_too_little_noise_is_caught(request, quick):
+    assert through_elect("borda", VOTER, request, 600).holds
+    assert not through_elect("borda", VOTER, request, 600, epsilon=4).holds
+
+
+def test_outputs_of_which_one_part_never_changes_are_audited(request):
+    """A column with one value has one cell, and no event in it tells anything."""
+    found = audit_samples(
+        lambda value, size: np.array([[1, 7]] * size), [("one", "other")], draws=400, claimed_epsilon=1
+    )
+    assert found.holds

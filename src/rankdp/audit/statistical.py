@@ -290,10 +290,11 @@ class _Search:
         orders = [_by_ratio(a[half], b[half]) for half in (0, 1)]
         crossed = [np.cumsum(c[1][orders[0]]) + np.cumsum(c[0][orders[1]]) for c in (a, b)]
         together = _by_ratio(whole_a, whole_b)
-        consider(crossed[0][:-1], crossed[1][:-1], lambda k: np.sort(together[: k + 1]))
+        proper = slice(max(1, len(together) - 1))  # all cells together are no event, unless there is but one
+        consider(crossed[0][proper], crossed[1][proper], lambda k: np.sort(together[: k + 1]))
         if self.views[view].ordered:
             consider(whole_a, whole_b, lambda k: np.array([k]))
-            up_a, up_b = np.cumsum(whole_a)[:-1], np.cumsum(whole_b)[:-1]
+            up_a, up_b = np.cumsum(whole_a)[proper], np.cumsum(whole_b)[proper]
             consider(up_a, up_b, lambda k: np.arange(k + 1))
             consider(totals[0] - up_a, totals[1] - up_b, lambda k: np.arange(k + 1, len(whole_a)))
         score, cells_of, shares = max(candidates, key=lambda candidate: candidate[0])
