@@ -44,6 +44,7 @@ from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.rankings.ulam import UlamTiers
+from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.running_totals import RunningTotals
@@ -51,6 +52,7 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.cube_noise import discrete_cube
+from rankdp.publish.secret_designs import SecretDesign
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.tier_laws import reach
 
@@ -294,6 +296,43 @@ def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
     return {"statistical": caught}
 
 
+class HalfDifferences(NoisyDifferences):
+    """Differences with half their sensitivity."""
+
+    @property
+    def l1(self):
+        return super().l1 // 2
+
+
+def difference_laws(cls: type[NoisyDifferences]) -> dict[str, Callable[[], bool]]:
+    """The checks of differences on every pair of neighbouring tables of four items."""
+    mechanism = cls(Protection("voter", 2), 1)
+    return {
+        "exact: law": lambda: not audit_exact(mechanism, items=4, draws=0).holds,
+        "exact: sampler": lambda: not audit_exact(mechanism, items=4, bits=SeededBits(SEED)).sampler_agrees,
+    }
+
+
+def secret_designs(free: bool) -> dict[str, Callable[[], bool]]:
+    """All that is released around differences, or with the degrees as they are, as if the design cost nothing."""
+    bits = SeededBits(SEED)
+    design = SecretDesign(Protection("comparison"), Fraction(1), Fraction(0), "chance")
+
+    def release(table, count):
+        counts = Comparisons.of(table, items=ITEMS).count()
+        parts = [
+            np.tile(counted, (count, 1))
+            if free and isinstance(noisy, NoisyDegrees)
+            else noisy.sample(np.tile(counted, count), bits).reshape(count, -1)
+            for noisy, counted in design.difference_parts(counts)
+        ]
+        return np.column_stack(parts)
+
+    return {
+        "statistical": lambda: not audit_board("bradley-terry", "comparison", 1, draws=DRAWS, release=release).holds
+    }
+
+
 def bounded_outcomes() -> dict[str, Callable[[], bool]]:
     """Outcomes protected after bounding, with the design public: a flipped outcome can change the kept pair."""
     mechanism, bits, items = NoisyWins(Protection("outcome"), 1), SeededBits(SEED), (*ITEMS, "d")
@@ -436,6 +475,10 @@ MUTANTS = [
     Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),
     Mutant("a seed reused for every call", samples(same_seed_for_calls, _PAIR)),
     Mutant("noisy wins as they are", wins(NoisyWins), honest=True),
+    Mutant("differences as they are", difference_laws(NoisyDifferences), honest=True),
+    Mutant("differences: half the sensitivity", difference_laws(HalfDifferences)),
+    Mutant("a secret design as it is released", secret_designs(free=False), honest=True),
+    Mutant("a secret design whose cost is forgotten", secret_designs(free=True)),
     Mutant("sensitivity 1 instead of 2", wins(SmallSensitivity)),
     Mutant("contribution bounding", voters(bounded=True), honest=True),
     Mutant("contribution bounding skipped", voters(bounded=False)),

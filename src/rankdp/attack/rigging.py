@@ -80,11 +80,10 @@ class Rigging:
         places = np.arange(2, len(self.votes) + 2)
         for colour, bound in zip(SERIES, bounds, strict=False):
             axes.plot(places, self.accounts(bound), "o-", markersize=3, color=colour, label=f"voter, c = {bound}")
-        axes.plot(
-            places, np.ones(len(places)), ":", color="0.5", label="outcome, comparison: one that votes often enough"
-        )
+        axes.plot(places, np.ones(len(places)), ":", color="0.5", label="outcome, comparison")
         axes.set(xlabel="place of the item", ylabel="accounts to gain a place", yscale="log", ylim=(0.8, None))
-        axes.legend(fontsize=8)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(bounds) + 1, frameon=False)
 
 
 def rigging(counts: PairCounts, ridge: float = 1.0) -> Rigging:
