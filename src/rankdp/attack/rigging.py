@@ -82,7 +82,7 @@ class Rigging:
             axes.plot(places, self.accounts(bound), "o-", markersize=3, color=colour, label=f"voter, c = {bound}")
         axes.plot(places, np.ones(len(places)), ":", color="0.5", label="outcome, comparison")
         axes.set(xlabel="place of the item", ylabel="accounts to gain a place", yscale="log", ylim=(0.8, None))
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_xticks(places[:: max(1, len(places) // 10)])
         axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(bounds) + 1, frameon=False)
 
 
