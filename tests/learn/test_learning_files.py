@@ -18,7 +18,7 @@ from rankdp.publish.privatize import privatize_file
 
 pytest.importorskip("sklearn", reason="learning needs scikit-learn")
 
-from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load
+from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load, predict_files
 from rankdp.learn.training_files import train_report
 from rankdp_papers.xu.populations import SUSHI_FIVE, compare, simulated, sushi
 
@@ -45,6 +45,27 @@ def files(tmp_path, request):
 
 def paths(folder, rankings="rankings.csv"):
     return folder / "users.csv", folder / "items.parquet", folder / rankings
+
+
+def test_predictions_from_files(files):
+    """By name, whatever the order of the columns; for the items of the training or for others; bad input in words."""
+    folder, users, items, _ = files
+    model = learn_files(*paths(folder), folder / "model").model
+    expected = predict_files(folder / "model", folder / "users.csv")
+    assert list(expected.voters[:2]) == ["u0", "u1"]
+    assert np.array_equal(expected.orders, model.rank(users).orders)
+    lines = ["income,age,user", *(f"{b},{a},v{i}" for i, (a, b) in enumerate(users.tolist()))]
+    (folder / "others.csv").write_text("\n".join(lines) + "\n")
+    assert np.array_equal(predict_files(folder / "model", folder / "others.csv").orders, expected.orders)
+    pq.write_table(pa.table({"item": ["a", "b"], "warm": items[:2, 1], "sweet": items[:2, 0]}), folder / "new.parquet")
+    fresh = predict_files(folder / "model", folder / "users.csv", folder / "new.parquet")
+    assert fresh.items == ("a", "b")
+    assert np.array_equal(fresh.orders, model.rank(users, items[:2]).orders)
+    (folder / "short.csv").write_text("user,age\nu1,3\n")
+    with pytest.raises(InputError, match="there is no column 'income'"):
+        predict_files(folder / "model", folder / "short.csv")
+    with pytest.raises(InputError, match=r"features\.json"):
+        predict_files(folder / "nowhere", folder / "users.csv")
 
 
 def test_a_model_and_a_report_from_files(files):

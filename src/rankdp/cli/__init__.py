@@ -20,7 +20,7 @@ from rankdp.cli.audit import audit
 from rankdp.cli.budget import budget
 from rankdp.cli.demo import demo
 from rankdp.cli.elect import elect
-from rankdp.cli.learn import learn
+from rankdp.cli.learn import learn, predict
 from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
@@ -71,7 +71,7 @@ def _ready(command: click.Command) -> click.Command:
     return speaking(command)
 
 
-for command in (privatize, rank, elect, scores, survey, aggregate, learn, plan, budget, audit, attack, demo):
+for command in (privatize, rank, elect, scores, survey, aggregate, learn, predict, plan, budget, audit, attack, demo):
     cli.add_command(_ready(command))
 
 

@@ -1,4 +1,4 @@
-"""`rankdp learn`."""
+"""`rankdp learn` and `rankdp predict`."""
 
 from __future__ import annotations
 
@@ -103,3 +103,27 @@ def learn(
     if done.report.release:
         say(done.report.release.explain())
     say(f"{target}: the model and report.html")
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=PATH)
+@click.argument("users", metavar="USERS", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
+@click.option(
+    "--items", type=PATH, metavar="FILE", help="Table of other items, with the features that the model was trained on."
+)
+@click.option("--user-column", metavar="NAME", help="Column of USERS with the ids, if not recognised.")
+@click.option("--item-column", metavar="NAME", help="Column of the items' table with the names, if not recognised.")
+def predict(
+    model: Path, users: Path, target: Path, items: Path | None, user_column: str | None, item_column: str | None
+) -> None:
+    """Rank items for users by a model that `rankdp learn` wrote.
+
+    MODEL is its directory, USERS a CSV or Parquet table with an id and the features of each user. OUT gets one ranking
+    a user, best first: CSV, Parquet or PrefLib by its ending. Predicting costs no privacy.
+    """
+    from rankdp.learn import predict_files
+
+    rankings = predict_files(model, users, items, user_column=user_column, item_column=item_column)
+    rankings.write(target)
+    say(f"{target}: {len(rankings):,} predicted ranking{'s' if len(rankings) > 1 else ''}")

@@ -49,6 +49,42 @@ _MODELS: dict[str, type[PairwiseRanker]] = {"linear": LinearPairwiseRanker, "two
 load = PairwiseRanker.load  # finds the class by its name, among those imported above
 
 
+def predict_files(
+    model: str | os.PathLike[str],
+    users: str | os.PathLike[str],
+    items: str | os.PathLike[str] | None = None,
+    *,
+    user_column: str | None = None,
+    item_column: str | None = None,
+) -> Rankings:
+    """The rankings that a model expects of users, from the directory that ``learn_files`` wrote.
+
+    Parameters
+    ----------
+    model
+        That directory.
+    users
+        A table with an id and the features of each user, in any order of columns.
+    items
+        Other items than the model was trained on: a table with a name and the features of each.
+    user_column, item_column
+        The columns with the ids of users and items.
+    """
+    home = Path(model)
+    try:
+        facts = dict(json.loads((home / "features.json").read_text("utf-8")))
+        user_features, item_features = facts["user_features"], facts["item_features"]
+    except OSError as problem:
+        raise system_problem(str(home / "features.json"), problem, "read") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{home / 'features.json'}: this is not what rankdp learn wrote") from None
+    ranker = load(home / "model.npz")
+    people = read_features(users, USER_COLUMNS, user_column, user_features)
+    things = None if items is None else read_features(items, ITEM_COLUMNS, item_column, item_features)
+    expected = ranker.rank(people.values, None if things is None else things.values)
+    return Rankings.from_orders(expected.orders, expected.items if things is None else things.ids, voters=people.ids)
+
+
 @dataclass(frozen=True, slots=True)
 class Learned:
     """What ``learn_files`` did."""
