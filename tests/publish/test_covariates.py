@@ -90,7 +90,7 @@ def test_the_statistical_audit_passes_the_law_and_catches_half_its_noise(kind, c
     def sampler(outcomes, count):
         return np.array([law.sample(instruments, np.array(outcomes), bits) for _ in range(count)])
 
-    audit = audit_samples(sampler, [((1, 1), (-1, 1))], draws=6000, claimed_epsilon=1, name="covariates")
+    audit = audit_samples(sampler, [((1, 1), (-1, 1))], draws=3000, claimed_epsilon=1, name="covariates")
     assert audit.holds is not caught
 
 
@@ -116,7 +116,7 @@ def arena(seed, n=6000, m=12):
 
 def test_intervals_of_strengths_and_effects_hold_their_level_and_covariates_take_their_effect_out():
     held, effects_held, with_covariates, without = [], [], [], []
-    for seed in range(6):
+    for seed in range(4):
         frame, names, strengths, effects = arena(seed)
         centred = dict(zip(names, strengths - strengths.mean(), strict=True))
         board = rankdp.rank(
