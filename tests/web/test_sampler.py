@@ -90,12 +90,20 @@ CASES = [
     ("tiers-10-90", 100, 1),
     *[("offset-tiers", items, epsilon) for items, epsilon in ((3, 1), (12, 2), (40, 2))],
 ]
+FEW = [
+    ("optimal", 5, "1/2"),
+    ("reinsertion", 4, 2),
+    ("reinsertion", 17, 2),
+    ("tiers", 12, 2),
+    ("tiers-3-2-2-1", 8, 1),
+    ("offset-tiers", 12, 2),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "items", "epsilon"), CASES)
+@pytest.mark.parametrize(("name", "items", "epsilon"), FEW)
 def test_the_same_words_give_the_same_rankings(name, items, epsilon):
-    assert same(name, items, epsilon, 300)
+    assert same(name, items, epsilon, 120)
 
 
 @LONG
@@ -125,7 +133,7 @@ def fits(name, items, epsilon, draws, module=STATIC / "sampler.js"):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "items", "epsilon"), LAWS)
 def test_draws_follow_the_exact_law(name, items, epsilon):
-    assert fits(name, items, epsilon, 20_000) > 1e-6
+    assert fits(name, items, epsilon, 10_000) > 1e-6
 
 
 @LONG
@@ -195,7 +203,7 @@ class Sent:
 @pytest.mark.parametrize(("name", "items", "epsilon"), LAWS[1:4])
 def test_the_exact_audit_passes_on_the_tables_that_are_sent(name, items, epsilon):
     tables = json.loads(json.dumps(page.browser_tables(mechanism(name, items, epsilon))))
-    assert audit_exact(Sent(tables, epsilon), claimed_epsilon=epsilon, draws=3000).holds
+    assert audit_exact(Sent(tables, epsilon), claimed_epsilon=epsilon, draws=1000).holds
     assert not audit_exact(Sent(tables, epsilon), claimed_epsilon=Fraction(epsilon) * Fraction(9, 10), draws=0).holds
 
 
@@ -234,5 +242,5 @@ def test_mutants_of_the_script_are_caught(fault, tmp_path):
             draw(tables, 1, module=mutant)
         assert "only WebCrypto is random" in failed.value.stderr
     else:
-        cases = [("reinsertion", 6, 1), ("reinsertion", 5, 1), ("tiers", 12, 2), ("tiers-3-2-2-1", 8, 1)]
-        assert not all(same(*case, 300, mutant) for case in cases)
+        cases = [("reinsertion", 6, 1), ("tiers-3-2-2-1", 8, 1)]
+        assert not all(same(*case, 120, mutant) for case in cases)

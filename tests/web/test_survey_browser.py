@@ -137,6 +137,7 @@ def test_a_respondent_drags_with_a_finger(visit, server, survey):
         assert order(page) == [first[1], first[2], first[0], first[3]]
 
 
+@pytest.mark.long
 def test_a_hundred_items_on_a_phone(visit, database):
     survey = create_survey(database, "Many", [f"item {number}" for number in range(100)], 1)
     with served(database) as server, visit(f"{server}/s/{survey.id}", **PHONE) as page:
@@ -156,6 +157,7 @@ def test_a_hundred_items_on_a_phone(visit, database):
         assert page.evaluate("JSON.parse(Object.values(localStorage)[0]).offset") == stored[-1]
 
 
+@pytest.mark.long
 def test_visitors_see_different_orders(visit, server, survey):
     with visit(f"{server}/s/{survey.id}") as page:
         seen = set()
@@ -165,6 +167,7 @@ def test_visitors_see_different_orders(visit, server, survey):
     assert len(seen) > 1  # all the same: one in 24^5
 
 
+@pytest.mark.long
 def test_a_browser_that_stores_nothing_is_told_so(visit, server, survey, chromium, database):
     with visit("about:blank") as page:
         page.add_init_script(
@@ -179,6 +182,7 @@ def test_a_browser_that_stores_nothing_is_told_so(visit, server, survey, chromiu
     assert database.count(survey.id) == 1
 
 
+@pytest.mark.long
 def test_an_answer_waits_for_a_server_that_is_away(visit, server, survey, database):
     with visit(f"{server}/s/{survey.id}") as page:
         page.click("#done")
@@ -240,21 +244,21 @@ def test_nothing_but_the_copy_crosses(chromium, database):
     made = mechanism_of(survey)
     with served(database) as server:
         address = f"{server}/s/{survey.id}"
-        for truth in ([0, 1, 2, 3], [3, 1, 0, 2]):
-            (token,) = invite(database, survey, 1)
-            crossed = all_traffic(chromium, f"{address}#{token}", truth)
-            posts = [request for request in crossed if request[0] != "GET"]
-            expected = made.sample(np.array([truth], dtype=np.int32), Stream(5, ()))[0].tolist()
-            assert [post[:2] + post[3:] for post in posts] == [
-                ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))]
-            ]
-            static = {f"{server}/static/{name}" for name in ("page/style.css", "icon.svg", *MODULES)}
-            assert {request[1] for request in crossed if request[0] == "GET"} <= static | {address}
-            for _, url, headers, _ in crossed:
-                assert token not in url
-                assert token not in json.dumps(headers)
-                named = {name.lower() for name, value in headers.items() if value}
-                assert not {"cookie", "referer", "authorization"} & named
+        truth = [3, 1, 0, 2]
+        (token,) = invite(database, survey, 1)
+        crossed = all_traffic(chromium, f"{address}#{token}", truth)
+        posts = [request for request in crossed if request[0] != "GET"]
+        expected = made.sample(np.array([truth], dtype=np.int32), Stream(5, ()))[0].tolist()
+        assert [post[:2] + post[3:] for post in posts] == [
+            ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))]
+        ]
+        static = {f"{server}/static/{name}" for name in ("page/style.css", "icon.svg", *MODULES)}
+        assert {request[1] for request in crossed if request[0] == "GET"} <= static | {address}
+        for _, url, headers, _ in crossed:
+            assert token not in url
+            assert token not in json.dumps(headers)
+            named = {name.lower() for name, value in headers.items() if value}
+            assert not {"cookie", "referer", "authorization"} & named
 
 
 MODULES = ("survey.js", "sampler.js", "sortable.js")
@@ -267,12 +271,12 @@ def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
     wanted = [2, 0, 3, 1]
     seen = []
     with served(database) as server:
-        for truth in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+        for truth in ([0, 1, 2, 3], [3, 2, 1, 0]):
             relative = np.array([[truth.index(item) for item in wanted]], dtype=np.int32)
             cell = int(places(relative)[0])
             word = (cuts[cell] + (cuts[cell - 1] if cell else 0)) // 2
             seen.append(all_traffic(chromium, f"{server}/s/{survey.id}#{token}", truth, word))
-    assert seen[0] == seen[1] == seen[2]
+    assert seen[0] == seen[1]
     assert list(database.answers(survey.id)) == [bytes(wanted)]
 
 
@@ -289,7 +293,10 @@ def test_results_follow_without_reloading(visit, server, survey, database, monke
         assert page.locator("#results svg").is_visible()
 
 
-@pytest.mark.parametrize("look", [{**PHONE, "color_scheme": "light"}, {**DESKTOP, "color_scheme": "dark"}], ids=str)
+LOOKS = [{**PHONE, "color_scheme": "dark"}, pytest.param({**DESKTOP, "color_scheme": "light"}, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["phone", "desktop"])
 def test_axe_finds_nothing_serious(visit, server, survey, database, axe, look):
     database.store(survey, [(str(number), bytes([0, 1, 2, 3])) for number in range(4)])
 

@@ -119,7 +119,7 @@ def test_anything_may_be_sent(client, database, survey, ticket):
         {"token": st.just(ticket()), "ranking": st.lists(st.integers(-1, 5) | anything, max_size=6)}
     )
 
-    @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(anything | wrong | nearly)
     def refused(content):
         try:

@@ -99,6 +99,7 @@ def test_an_export_is_read_by_the_other_commands(run, tmp_path):
     assert release.guarantee.epsilon == 2
 
 
+@pytest.mark.long
 def test_an_export_trains_a_model(run, tmp_path):
     survey_id = create(run)
     answer("survey.db", survey_id)
