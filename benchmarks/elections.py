@@ -51,6 +51,7 @@ def table() -> Table:
     rows = [*_noise(), *_on_data(_IRISH, _irish)]
     for name, path in _CHOICES.items():
         rows += _on_data(path, lambda ballots, name=name: _choices(name, ballots))
+        rows += _on_data(path, lambda ballots, name=name: _sureness(name, ballots))
     return Table(("what", "measured", "target", "met"), rows)
 
 
@@ -97,8 +98,8 @@ def _differences(noise: Numbers) -> float:
     return float((centred**2).sum(axis=1).mean() / (noise.shape[1] - 1))
 
 
-def _request(rule: str, protect: str, seats: int = 1) -> ElectionRequest:
-    return ElectionRequest.of(1, rule, protect, 0, seats, 1, "kemeny", "everything", 0.95)
+def _request(rule: str, protect: str, seats: int = 1, epsilon: Fraction | int = 1) -> ElectionRequest:
+    return ElectionRequest.of(epsilon, rule, protect, 0, seats, 1, "kemeny", "everything", 0.95)
 
 
 def _irish(ballots: Ballots) -> Iterator[Row]:
@@ -185,6 +186,31 @@ def _choices(name: str, ballots: Ballots) -> Iterator[Row]:
     yield (
         f"exact Kemeny order on {name}: contradictions, of all pairs, %",
         f"{100 * best_possible / pairs:.1f}",
+        "",
+        "",
+    )
+
+
+def _sureness(name: str, ballots: Ballots) -> Iterator[Row]:
+    """Whether intervals hold the exact scores and ranks, and whether the probability of the winner is true."""
+    held, ranked, said, right = [], [], [], []
+    for rule in ("borda", "pairs", "plurality"):
+        true = _request(rule, "ballot", epsilon=10**5).count(ballots).draw(SeededBits(0)).value
+        places = {item: place for place, item in enumerate(true.items, 1)}
+        for size in (50, 200, 1000):
+            counted = _request(rule, "ballot", epsilon=Fraction(size) / ballots.count).count(ballots)
+            for seed in range(_RUNS // 5):
+                result = counted.draw(SeededBits(seed)).value
+                for row, item in enumerate(result.items):
+                    held.append(result.low[row] <= true.scores[places[item] - 1] <= result.high[row])
+                    ranked.append(result.rank_low[row] <= places[item] <= result.rank_high[row])
+                said.append(result.winners_probability)
+                right.append(result.winners == true.winners)
+    yield _at_least(f"{name}: exact scores inside their 95% intervals", float(np.mean(held)), 0.94)
+    yield _at_least(f"{name}: exact ranks inside their 95% intervals", float(np.mean(ranked)), 0.95)
+    yield (
+        f"{name}: mean probability of the winner, and how often right",
+        f"{np.mean(said):.1%}, {np.mean(right):.1%}",
         "",
         "",
     )
