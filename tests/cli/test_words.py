@@ -84,6 +84,8 @@ ASKED: dict[str, list[str]] = {
     "plan ranking": ["--items", "4"],
     "plan comparisons": ["--items", "4", "--comparisons", "100", "--protect", "outcome"],
     "plan scores": ["--items", "4"],
+    "plan voters": ["--items", "4", "-e", "1", "--votes-per-voter", "1:9,3:2"],
+    "elect": ["poll.csv", "-e", "1", "--protect", "ballot"],
     "plan respondents": ["--items", "4", "-e", "1", "--half-width", "0.1"],
     "budget create": ["other.db", "--dataset", "poll", "--protects", "position", "-e", "1"],
     "budget spend": ["budget.db", "--protects", "comparison", "-e", "1", "by hand"],
