@@ -25,7 +25,8 @@ demo: $(CORE)  ## the main job on built-in data, in under a minute
 survey-demo: $(DEV)  ## a survey with 500 simulated respondents, in under a minute; on a terminal its pages stay open
 	@$(VENV)/bin/python examples/survey.py $$(test -t 1 && echo --open)
 
-test: lint docs $(TORCH)  ## lint, types, layers, docs, every test but the long ones
+test: $(DEV) $(TORCH)  ## lint, types, layers, docs, every test but the long ones
+	@$(MAKE) --no-print-directory docs & $(MAKE) --no-print-directory lint; lint=$$?; wait $$! && exit $$lint
 	@$(PYTEST) -m "not long"
 
 test-long: $(DEV)  ## the long ones, before a release: power studies, audits from end to end
