@@ -92,6 +92,7 @@ def _meaning(board: Leaderboard) -> list[str]:
     """What a score and what an interval says, a line each."""
     scores = {
         "score": "A score is a log-strength: an item with 1 more than another wins 73% of their comparisons.",
+        "majorities": "A score is how many others the item beats more often than it loses to them, by noisy counts.",
         "elo": "A score is on the chess players' scale: 400 more than another wins 91% of their comparisons.",
     }
     counted = f"A score is the item's {board.score_name}, with noise."
