@@ -13,7 +13,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Unsupported
 
 ORDERS = [("tea", "milk", "water"), ("water", "tea", "milk")]
 
@@ -153,6 +153,12 @@ def test_json_lines_of_rankings_and_scores(tmp_path):
     assert list(Rankings.read(path)) == ORDERS
     scores = write(tmp_path, "scores.jsonl", '{"item": "a", "score": 1}\n{"item": "b", "score": 2.5}\n')
     assert read_scores(scores).scores.tolist() == [1, 2.5]
+
+
+def test_engines_leave_json_lines_to_the_process(tmp_path):
+    path = write(tmp_path, "votes.jsonl", "".join(json.dumps(row) + "\n" for row in ARENA))
+    with pytest.raises(Unsupported, match="engines read Parquet and plain CSV files"):
+        Comparisons.read(path, items_from_data=True, engine="duckdb")
 
 
 @pytest.mark.parametrize(

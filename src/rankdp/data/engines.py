@@ -77,6 +77,10 @@ def files_on(pattern: str, engine: Any) -> OnEngine:
     paths = [str(Path(path).resolve()) for path in held.paths]
     if isinstance(held, ParquetFiles):
         return OnEngine(_read_many(backend.read_parquet, paths, pattern), pattern, backend, held.rows)
+    if not held.plain:
+        raise Unsupported(
+            f"{pattern}: engines read Parquet and plain CSV files; this one is read in process, without one"
+        )
     options = {
         "duckdb": {"all_varchar": True, "delim": held.separator, "header": True},
         "pyspark": {"header": True, "inferSchema": False, "sep": held.separator},

@@ -133,6 +133,11 @@ class TextFiles:
         check_names(self._headers[0].names, paths[0])
 
     @property
+    def plain(self) -> bool:
+        """Whether any program reads these as CSV files with one header line."""
+        return all(header.heads == 1 for header in self._headers)
+
+    @property
     def separator(self) -> str:
         """What stands between the fields."""
         return self._headers[0].separator

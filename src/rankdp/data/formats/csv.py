@@ -112,7 +112,7 @@ def read_header(path: str) -> TextHeader:
     def text(coded: Sequence[str], plain: Sequence[str]) -> CsvText:
         return CsvText(path, names, separator, coded, plain, heads)
 
-    return TextHeader(path, names, dict.fromkeys(names, "text"), len(first), text, separator)
+    return TextHeader(path, names, dict.fromkeys(names, "text"), len(first), text, separator, heads)
 
 
 def _qualtrics_questions(text: bytes, separator: str, width: int) -> list[str] | None:

@@ -32,7 +32,9 @@ def read_keys(path: str) -> TextHeader:
     if not kinds:
         raise InputError(f"{path}: there is no object with a key; JSON Lines have an object on each line")
     told = {key: _kind(types) for key, types in kinds.items()}
-    return TextHeader(path, list(told), told, longest, lambda coded, plain: JsonText(path, told, [*coded, *plain]))
+    return TextHeader(
+        path, list(told), told, longest, lambda coded, plain: JsonText(path, told, [*coded, *plain]), heads=0
+    )
 
 
 def _kind(types: set[type]) -> Kind:

@@ -42,6 +42,8 @@ class TextHeader:
     open: Callable[[Sequence[str], Sequence[str]], Text]
     """Opens some columns as dictionaries of texts, where the format has them, and some as they are."""
     separator: str = ","
+    heads: int = 1
+    """Lines before the first row: none in JSON Lines, three where Qualtrics wrote them."""
 
 
 def bare_suffix(path: str) -> str:
