@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
@@ -35,6 +35,7 @@ from rankdp.privacy.exact import Real
 from rankdp.theory.estimators import rank_estimator
 
 MOST_ITEMS = 100
+_PAIRS_UP_TO = 10  # items of which majorities are worth knowing
 NAMES = ("optimal", "reinsertion", "tiers", "offset-tiers")
 
 
@@ -92,6 +93,8 @@ def _shape(part: KeptTables, weight: Fraction) -> dict[str, Any]:
 def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     """The mechanism of this name, or for "auto" the one among those of browsers whose mean ranks are the most precise.
 
+    Up to 10 items, majorities between two items must be known as well, for orders such as Kemeny's.
+
     Parameters
     ----------
     name
@@ -102,11 +105,12 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
         The privacy of one item's position.
     """
     if name == "auto":
-        able = [mechanism(each, items, epsilon) for each in (NAMES if items <= TABLE_UP_TO else NAMES[1:])]
-        return min((made for made in able if isinstance(made, RankingMechanism)), key=_rank_variance)
-    made = mechanism(name, items, epsilon)
-    assert isinstance(made, RankingMechanism)
-    browser_tables(made)
+        names = NAMES if items <= TABLE_UP_TO else NAMES[1:]
+        wanted = "pairs" if items <= _PAIRS_UP_TO else "ranks"
+        able = [cast(RankingMechanism, mechanism(each, items, epsilon)) for each in names]
+        return min((made for made in able if wanted in made.undoable), key=_rank_variance)
+    made = cast(RankingMechanism, mechanism(name, items, epsilon))
+    browser_tables(made)  # or refused
     return made
 
 
