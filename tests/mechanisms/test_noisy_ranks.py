@@ -205,10 +205,7 @@ def test_mean_ranks_of_long_rankings_are_estimated_without_bias(request):
     assert np.abs(errors).max() < 4.5
     assert found.mean_ranks.bias.max() < 1e-5
     assert np.abs(found.mean_ranks.naive - truth).max() > 2 * found.mean_ranks.standard_errors.max()
-    with pytest.raises(
-        rankdp.errors.Unsupported, match="two positions of the noisy-ranks mechanism is known for up to"
-    ):
-        _ = found.win_rates
+    assert not found.win_rates.unbiased  # no law of two positions is known at this length
 
 
 def test_labels_for_learning_have_the_right_mean():

@@ -304,7 +304,8 @@ def test_impossible_sizes_are_refused(sizes):
 
 def test_sizes_for_a_mechanism_without_tiers_are_refused():
     with pytest.raises(
-        InputError, match="tiers can be given with tiers, ulam-tiers and sliding-tiers, got mechanism 'kendall'"
+        InputError,
+        match="tiers can be given with tiers, offset-tiers, ulam-tiers and sliding-tiers, got mechanism 'kendall'",
     ):
         rankdp.mechanism("kendall", 12, 1, tiers=[6, 6])
     with pytest.raises(InputError, match="mechanism must be auto or one of"):
