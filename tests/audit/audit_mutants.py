@@ -486,7 +486,7 @@ MUTANTS = [
     Mutant("answers paid by every ledger", twice(unpaid_answers, None), honest=True),
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
-    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.privatize._Run.check_voters")),
+    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.ranking_run.RankingRun.check_voters")),
     Mutant("live boards as they are", live_boards(), honest=True),
     Mutant("a live board's voter counted anew in every update", live_boards(forget=True)),
     Mutant("live boards with half the sensitivity", live_boards(half=True)),

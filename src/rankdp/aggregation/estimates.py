@@ -28,15 +28,17 @@ import numpy as np
 from rankdp.aggregation.means import Estimate, Part, estimate, evidence
 from rankdp.aggregation.methods import Board, board_of, score
 from rankdp.aggregation.origin import Origin, known_origin
+from rankdp.aggregation.spark_tallies import SparkTallies
 from rankdp.aggregation.tallies import Tallies, Tally
 from rankdp.checks import one_of
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
+from rankdp.data.spark import SparkRankings, is_spark
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
@@ -292,7 +294,7 @@ class Aggregate(Shown):
 
 
 def aggregate(
-    rankings: Rankings | Release[Rankings],
+    rankings: Rankings | Release[Any] | Any,
     mechanism: str | Sequence[str] | None = None,
     epsilon: Real | Iterable[Real] | None = None,
     *,
@@ -305,7 +307,7 @@ def aggregate(
     ----------
     rankings
         Synthetic rankings, or the release of them by ``privatize``, which knows its mechanism and epsilon. A partial
-        ranking of k items went through the mechanism for k items.
+        ranking of k items went through the mechanism for k items. A Spark DataFrame is counted by its tasks.
     mechanism
         The name of what made the rankings, one for all or one per row; "auto" is the choice that ``privatize`` makes.
     epsilon
@@ -317,6 +319,9 @@ def aggregate(
         than that of counting, and without bias where that costs at most 5%. "unbiased" undoes it completely.
     """
     release = Release(None, rankings.guarantee, rankings.provenance) if isinstance(rankings, Release) else None
+    held = rankings.value if isinstance(rankings, Release) else rankings
+    if is_spark(held):
+        return Aggregate(_on_spark(held, release, mechanism, epsilon), combine, estimator, release)
     each = [mechanism] if mechanism is None or isinstance(mechanism, str) else list(mechanism)
     code = {name: number for number, name in enumerate(dict.fromkeys(each))}
     table, origin = known_origin(rankings, next(iter(code), None), epsilon)
@@ -327,6 +332,19 @@ def aggregate(
     origins = [origin, *(Origin.said(str(name), origin.epsilon) for name in list(code)[1:])]
     codes = np.array([code[name] for name in each])
     return Aggregate(Tallies(origins, lambda: [(table, codes)]), combine, estimator, release)
+
+
+def _on_spark(frame: Any, release: Release[None] | None, mechanism: Any, epsilon: Any) -> SparkTallies:
+    """The tallies of a Spark DataFrame, from its release or from what the caller says about it."""
+    if release is not None:
+        if mechanism is not None or epsilon is not None:
+            raise InputError("a release knows its mechanism and epsilon: give neither")
+        origin = Origin.stated(release.provenance.parameters)
+    elif not isinstance(mechanism, str) or epsilon is None or one_each(epsilon):
+        raise InputError("mechanism and epsilon must be given, one of each for all rankings of a Spark table")
+    else:
+        origin = Origin.said(mechanism, positive(epsilon))
+    return SparkTallies(origin, SparkRankings.of(frame, origin.offset_column))
 
 
 def aggregate_file(

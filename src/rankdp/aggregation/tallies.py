@@ -78,13 +78,17 @@ class Tallies:
                 groups[kind].add(orders, len(names))
             self._tied = self._tied or batch.tied is not None
         order = list(range(len(names))) if sort is None else list(sort(names))
-        self.items = tuple(names[item] for item in order)
-        self._places = {name: place for place, name in enumerate(self.items)}
-        self._groups = {kind: groups[kind] for kind in sorted(groups)}
-        for tally in self.groups:
+        for tally in groups.values():
             tally.reorder(order)
             if self._tied:
                 tally.landed = tally.landed @ _shared(tally.mechanism)
+        self._settle(groups, [names[item] for item in order])
+
+    def _settle(self, groups: dict[Kind, Tally], names: Sequence[str]) -> None:
+        """Take over what was counted, for these items."""
+        self.items = tuple(names)
+        self._places = {name: place for place, name in enumerate(self.items)}
+        self._groups = {kind: groups[kind] for kind in sorted(groups)}
 
     @property
     def groups(self) -> tuple[Tally, ...]:
@@ -116,10 +120,10 @@ class Tallies:
             everyone: Longs = np.full((count, count), sum(tally.voters for tally in self.groups), dtype=np.int64)
             np.fill_diagonal(everyone, 0)
             return everyone
-        together = np.zeros((count, count, 3))
-        for kind, orders in self._again():
-            _tally_pairs(orders, np.zeros((1, kind[0], kind[0])), np.zeros((count, count), dtype=np.int32), together)
-        return np.asarray((together[:, :, 0] + together[:, :, 0].T).astype(np.int64))
+        nothing = [np.zeros((1, length, length)) for length, *_ in self._groups]
+        cells = self.pair_sums(nothing, np.zeros((count, count), dtype=np.int32))
+        together = np.sum(cells, axis=0)[:, :, 0]
+        return np.asarray(np.rint(together + together.T).astype(np.int64))
 
     def pair_sums(self, scores: Sequence[Floats], levels: Ints) -> list[Floats]:
         """By group, row i and column j: of rankings with i before j how many there are, their scores and the squares.

@@ -30,6 +30,7 @@ from rankdp.data.files import COUNTED
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.rankings import Rankings
+from rankdp.data.spark import is_spark
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
@@ -79,7 +80,8 @@ class Ballots:
         ----------
         source
             Ballots (returned as they are), Rankings, a path (`read`), lists of names (`from_orders`), a frame
-            (`from_frame`), or an Ibis table or a connection (`from_table`).
+            (`from_frame`), or an Ibis table, a Spark DataFrame or a connection
+            (`from_table`).
         **options
             The options of the method that is called.
         """
@@ -91,7 +93,7 @@ class Ballots:
             return cls.from_rankings(source)
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source, **options)
-        if type(source).__module__.partition(".")[0] == "ibis" or "table" in options:
+        if type(source).__module__.partition(".")[0] == "ibis" or is_spark(source) or "table" in options:
             return cls.from_table(source, **options)
         return (cls.from_orders if isinstance(source, (list, tuple)) else cls.from_frame)(source, **options)
 
@@ -232,7 +234,7 @@ class Ballots:
         Parameters
         ----------
         source
-            An Ibis table expression, or an Ibis or DuckDB connection.
+            An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
         table
             The name of the table, where `source` is a connection.
         items, voter_column, weight_column, columns

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from rankdp.checks import one_of, whole
 from rankdp.data.columns import ITEM_NAMES, first_known, listed_names
 from rankdp.data.counts import PairCounts
+from rankdp.data.spark import is_spark
 from rankdp.data.tables import check_item, check_items, folded, natural
 from rankdp.data.vote_columns import (
     BothBad,
@@ -191,7 +192,7 @@ class Comparisons(VoteRules):
         Parameters
         ----------
         source
-            An Ibis table expression, or an Ibis or DuckDB connection.
+            An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
         table
             The name of the table, where `source` is a connection.
         items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem
@@ -209,8 +210,8 @@ class Comparisons(VoteRules):
         Parameters
         ----------
         source
-            Comparisons (returned as they are), a path (`read`), an Ibis table or a connection (`from_table`), or a
-            frame (`from_frame`).
+            Comparisons (returned as they are), a path (`read`), an Ibis table, a Spark DataFrame or a connection
+            (`from_table`), or a frame (`from_frame`).
         **options
             The options of the method that is called.
         """
@@ -220,7 +221,7 @@ class Comparisons(VoteRules):
             return source
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source, **options)
-        if type(source).__module__.partition(".")[0] == "ibis" or "table" in options:
+        if type(source).__module__.partition(".")[0] == "ibis" or is_spark(source) or "table" in options:
             return cls.from_table(source, **options)
         return cls.from_frame(source, **options)
 

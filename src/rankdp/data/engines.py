@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
+from rankdp.data.spark import is_spark
 from rankdp.data.tables import MISSING, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
     BOTH_BAD,
@@ -124,8 +126,10 @@ def duckdb_file(path: str, table: str | None) -> OnEngine:
 
 
 def open_table(source: Any, table: str | None) -> OnEngine:
-    """An Ibis table expression, or a table of an Ibis or DuckDB connection."""
+    """An Ibis table expression, a Spark DataFrame, or a table of an Ibis or DuckDB connection."""
     ibis = _ibis()
+    if is_spark(source):
+        source = _spark_table(source)
     if isinstance(source, ibis.expr.types.Table):
         if table is not None:
             raise InputError(f"table names a table of a connection; got {table!r} beside a table expression")
@@ -134,10 +138,23 @@ def open_table(source: Any, table: str | None) -> OnEngine:
         source = ibis.duckdb.from_connection(source)
     if not hasattr(source, "to_pyarrow"):
         raise InputError(
-            "source must be an Ibis table, or an Ibis or DuckDB connection with the name of a table, got "
-            f"{type(source).__name__}"
+            "source must be an Ibis or Spark table, or an Ibis or DuckDB connection with the name of a table, "
+            f"got {type(source).__name__}"
         )
     return OnEngine(_table(source, table, source.name), f"{source.name}, {table}", source)
+
+
+def _spark_table(frame: Any) -> Any:
+    """A Spark DataFrame as an Ibis table, by a view of the session; its settings stay as they were."""
+    settings = frame.sparkSession.conf
+    before = {name: settings.get(name) for name in ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")}
+    view = f"rankdp_{uuid4().hex}"
+    with in_a_sentence("Spark table", *_LIBRARIES):
+        backend = _ibis().pyspark.connect(frame.sparkSession)
+        for name, value in before.items():
+            settings.set(name, value)
+        frame.createOrReplaceTempView(view)
+        return backend.table(view)
 
 
 def _table(backend: Any, table: str | None, what: str) -> Any:

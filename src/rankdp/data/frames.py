@@ -165,7 +165,7 @@ def from_frame(
 ) -> Rankings:
     """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
     one_of("ties", ties, get_args(ReadTies))
-    frame = arrow_table(frame)
+    frame = arrow_table(frame.toArrow() if hasattr(frame, "toArrow") else frame)  # toArrow is Spark's
     found = recognise(frame.column_names, "frame", voter_column, epsilon_column, offset_column, columns)
     if not len(frame):
         raise InputError("frame: there are no rows")

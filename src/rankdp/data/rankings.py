@@ -81,7 +81,8 @@ class Rankings:
         ----------
         source
             Rankings (returned as they are), a path (`read`), or a frame (`from_frame`): PyArrow, pandas, Polars,
-            DuckDB, Ibis or whatever else speaks the Arrow C stream protocol.
+            DuckDB, Ibis or whatever else speaks the Arrow C stream protocol; a Spark DataFrame is brought into memory
+            (``privatize`` and ``aggregate`` leave it where it is).
         **options
             The options of the method that is called.
         """
@@ -91,9 +92,9 @@ class Rankings:
             return source
         if isinstance(source, (str, PathLike)):
             return cls.read(source, **options)
-        if not hasattr(source, "__arrow_c_stream__"):
+        if not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "toArrow"):
             raise InputError(
-                "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Ibis), "
+                "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Ibis, Spark), "
                 f"got {type(source).__name__}"
             )
         return cls.from_frame(source, **options)

@@ -25,40 +25,33 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdp.data.files import PREFLIB, format_of, open_rankings, open_writer
-from rankdp.data.formats.preflib import no_place_for_offsets
-from rankdp.data.frames import OFFSET, RankingsReader
+from rankdp.data.files import open_rankings, open_writer
+from rankdp.data.frames import RankingsReader
 from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
+from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.tiers import Tiered
-from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, may_have_offsets, named
-from rankdp.mechanisms.registry import mechanism as build
+from rankdp.mechanisms.registry import Objective, named
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.release import Release, released
+from rankdp.privacy.release import Release
+from rankdp.publish.ranking_run import RankingRun
+from rankdp.publish.spark_rankings import privatize_spark
 from rankdp.types import Ints, Longs
 
 _BATCHES_AHEAD = 4
-_ROWS_NAMED = 5
 _IDS_LOOKED_AT = 20
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-
-Group = tuple[NDArray[np.intp] | slice, RankingMechanism]
 
 
 def privatize(
@@ -76,13 +69,15 @@ def privatize(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
-) -> Release[Rankings]:
+    target: str | os.PathLike[str] | None = None,
+) -> Release[Any]:
     """A synthetic copy of a table: the same voters and items, every order drawn around the true one.
 
     Parameters
     ----------
     rankings
-        The true rankings, or a path or table that ``Rankings.of`` opens.
+        The true rankings, or a path or table that ``Rankings.of`` opens. A Spark DataFrame stays on Spark: its tasks
+        draw, once, and the result is a DataFrame of what they drew (see ``publish.spark_rankings``).
     epsilon
         The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
         ``rankings.epsilons``.
@@ -114,18 +109,32 @@ def privatize(
         are drawn and charged again.
     bits
         Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    target
+        With a Spark DataFrame, a new directory for Parquet files, which the result reads: a DataFrame is computed again
+        by every action, and synthetic rankings must be drawn once.
 
     Returns
     -------
-    Release[Rankings]
-        The synthetic table with its guarantee.
+    Release
+        The synthetic table (``Rankings``, or a Spark DataFrame) with its guarantee.
     """
+    chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
+    if is_spark(rankings):
+        if answers is not None or one_each(epsilon):
+            raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
+        run = chosen(cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
+        if target is None:
+            raise InputError(
+                Setting("target"), " must name a new directory for what is drawn, once, from a Spark table"
+            )
+        return privatize_spark(rankings, os.fspath(target), run, ledger)
+    if target is not None:
+        raise InputError(Setting("target"), " is for Spark DataFrames: privatize_file writes files")
     rankings = Rankings.of(rankings)
     if one_each(epsilon):
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
         rankings = rankings.with_epsilons(own)
         epsilon = None
-    chosen = partial(_Run, named(mechanism, tiers), objective, top, as_tiers)
     run = chosen(cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
     groups = run.look(rankings)
     run.check_voters(lambda row: rankings.voters[row])
@@ -233,7 +242,7 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
-    chosen = partial(_Run, named(mechanism, tiers), objective, top, as_tiers)
+    chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
     start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits(), os.fspath(target))
     listed = None if items is None else tuple(items)
     named_columns: dict[str, Any] = {"voter_column": voter_column, "columns": columns}
@@ -309,7 +318,7 @@ def _in_random_order(table: Rankings, bits: Bits) -> Rankings:
     return table.take(np.argsort(bits.words(len(table)), kind="stable"))
 
 
-def _promise(run: _Run, read: Callable[[], RankingsReader]) -> Guarantee:
+def _promise(run: RankingRun, read: Callable[[], RankingsReader]) -> Guarantee:
     """What privatizing a file will promise, from reading it to the end."""
     with read() as reader:
         for batch in reader:
@@ -329,7 +338,7 @@ def _voter_of(read: Callable[[], RankingsReader], row: int) -> Any:
 
 
 def _permanent(
-    run: _Run, rankings: Rankings, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
+    run: RankingRun, rankings: Rankings, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
 ) -> Release[Rankings]:
     """Stored answers where there are any, drawn ones elsewhere; the store decides what is charged."""
     if run.repeated_voters:
@@ -371,203 +380,7 @@ def _permanent(
     return run.release(table, chosen.items, answers="kept", wave=wave, **facts)
 
 
-class _Run:
-    """One call: what was asked for, and what its rows have shown so far."""
-
-    def __init__(
-        self,
-        name: str,
-        objective: Objective,
-        top: int | None,
-        as_tiers: bool,
-        epsilon: Real | None,
-        listed_items_public: bool,
-        repeated_voters: bool,
-        bits: Bits | None,
-        target: str | None = None,
-    ) -> None:
-        check_choice(name, objective, top)
-        self.target = target
-        self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
-        self.epsilon = None if epsilon is None else positive(epsilon)
-        self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
-        self.bits = bits or SecureBits()
-        self.mechanisms: dict[tuple[int, Fraction], RankingMechanism] = {}
-        self._partial, self._items, self._rows_per_voter = False, 0, 1
-        self._voter_keys: list[Longs] = []
-        self._admitting = Lock()
-
-    def look(self, batch: Rankings) -> list[Group]:
-        """Take note of rows that are drawn later, and say by which mechanisms."""
-        self.count(batch)
-        return self._groups(batch)
-
-    def privatized(self, batch: Rankings, bits: Bits) -> Rankings:
-        """The synthetic rows of a fresh batch."""
-        return self.draw(batch, self._groups(batch), bits)
-
-    def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
-        """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
-        orders = batch.orders
-        if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
-            drawn, offsets = groups[0][1].sample_with_offsets(orders, bits, workers)
-        else:
-            drawn, offsets = orders.copy(), np.zeros(len(orders), dtype=np.int32)
-            for rows, chosen in groups:
-                part = chosen.sample_with_offsets(orders[rows, : chosen.items], bits, workers)
-                drawn[rows, : chosen.items], offsets[rows] = part
-        if self.as_tiers:
-            return self._tied(batch, drawn, offsets, groups)
-        public = offsets if self.with_offsets(orders.shape[1]) else None
-        return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
-
-    def _tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
-        """The tier lists of drawn rows: their ties show the offset, and the items of a tier are listed by index."""
-        tied = np.zeros(drawn.shape, dtype=np.bool_)
-        listed = drawn.copy()
-        for rows, chosen in groups:
-            assert chosen.ties is not None
-            mine = chosen.ties[offsets[rows] if chosen.has_offsets else np.zeros(len(offsets[rows]), dtype=np.int64)]
-            keys = np.cumsum(~mine, axis=1) * len(batch.items) + drawn[rows, : chosen.items]
-            tied[rows, : chosen.items] = mine
-            listed[rows, : chosen.items] = np.sort(keys, axis=1) % len(batch.items)
-        return Rankings._of(listed, batch.items, batch._voters, batch.epsilons, None, tied)
-
-    def with_offsets(self, width: int) -> bool:
-        """Whether rows are released with offsets: the same for all batches of a table of this width.
-
-        One mechanism for all rows decides. Where lengths or epsilons differ, later rows may have offsets that the first
-        ones do not have.
-        """
-        if self.as_tiers:
-            return False
-        if self.epsilon is not None and not self.listed_items_public:
-            return any(chosen.has_offsets for chosen in self.mechanisms.values())
-        return may_have_offsets(self.name, width, self.objective)
-
-    def _groups(self, batch: Rankings) -> list[Group]:
-        """Which rows go through which mechanism, after checking what the whole table must obey.
-
-        Rows share a mechanism when they share a length of at least two (one listed item has no order to protect) and
-        an epsilon. Batches may come in any order: whether their lists of items agree does not depend on it.
-        """
-        if batch.tied is not None:
-            raise InputError(
-                Setting("ties"), " must be broken before rankings are privatized: they are orders without ties"
-            )
-        if self.epsilon is None and batch.epsilons is None:
-            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
-        complete, items = batch.complete, len(batch.items)
-        with self._admitting:
-            if not complete or self._items not in (0, items):
-                if not self.listed_items_public:
-                    raise InputError(
-                        "some rankings list only some of the items: their order can be protected, but not which items "
-                        "they list; say that this is public with ",
-                        Setting("listed_items_public", True),
-                    )
-                self._partial = True
-            self._items = items
-            if complete and self.epsilon is not None:
-                return [(slice(None), self._mechanism(items, self.epsilon))] if items > 1 else []
-            own = np.zeros(len(batch)) if batch.epsilons is None or self.epsilon is not None else batch.epsilons
-            kinds, kind = np.unique(np.stack([batch.lengths, own]), axis=1, return_inverse=True)
-            return [
-                (np.flatnonzero(kind == number), self._mechanism(int(length), self.epsilon or positive(value)))
-                for number, (length, value) in enumerate(kinds.T.tolist())
-                if length > 1
-            ]
-
-    def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
-        if (length, epsilon) not in self.mechanisms:
-            chosen = cast(RankingMechanism, build(self.name, length, epsilon, objective=self.objective, top=self.top))
-            if self.as_tiers and chosen.ties is None:
-                able = ", ".join(name for name, kind in MECHANISMS.items() if issubclass(kind, Tiered))
-                raise InputError(
-                    Setting("as_tiers", True), f" needs a mechanism with tiers ({able}), got {chosen.name}; name one"
-                )
-            if (
-                self.target is not None
-                and chosen.has_offsets
-                and not self.as_tiers
-                and format_of(self.target) in PREFLIB
-            ):
-                raise no_place_for_offsets(self.target)
-            self.mechanisms[length, epsilon] = chosen
-        return self.mechanisms[length, epsilon]
-
-    def count(self, batch: Rankings) -> None:
-        """Take note of who stands in the rows: whole numbers as they are, other ids as 64-bit hashes of their text.
-
-        Python keys its hashes at random in each process. Two of 10^7 different ids share one with probability 3e-6,
-        and count as one voter then: the table is refused, or promised less than it could be.
-        """
-        ids = batch.voters
-        if ids is None:
-            return
-        if ids.dtype.kind in "iu":
-            keys = ids.astype(np.int64)
-        else:
-            keys = np.fromiter(map(hash, map(str, ids.tolist())), np.int64, len(ids))
-        self._voter_keys.append(keys)
-
-    def check_voters(self, voter_of: Callable[[int], Any]) -> None:
-        """Find the largest number of rows of one voter; more than one is refused unless it was said to be right."""
-        if not self._voter_keys:
-            return
-        keys = np.concatenate(self._voter_keys)
-        keys.sort(kind="stable")  # ids that are in order already take no time
-        if not (keys[1:] == keys[:-1]).any():
-            return
-        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-        counts = np.diff(np.append(begins, len(keys)))
-        self._rows_per_voter = int(counts.max())
-        if not self.repeated_voters:
-            rows = np.flatnonzero(np.concatenate(self._voter_keys) == keys[begins[counts.argmax()]]).tolist()
-            named = ", ".join(str(row + 1) for row in rows[:_ROWS_NAMED])
-            more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
-            raise InputError(
-                f"voter {str(voter_of(rows[0]))!r} stands in {len(rows)} rows ({named}{more}, counted from 1), "
-                "and each is drawn for: keep one row for each voter, or say ",
-                Setting("repeated_voters", True),
-                ", and epsilon is stated and charged for all rows of a voter together",
-            )
-
-    def guarantee(self) -> Guarantee:
-        """The weakest of the guarantees of all rows looked at so far, for all rows of a voter together."""
-        if not self.mechanisms:
-            raise InputError("no ranking lists two items or more: there is no order to protect")
-        each = [chosen.guarantee for chosen in self.mechanisms.values()]
-        weakest = replace(
-            each[0],
-            epsilon=max(guarantee.epsilon for guarantee in each),
-            whole_ranking_epsilon=max(guarantee.whole_ranking_epsilon or 0 for guarantee in each),
-            personal=self.epsilon is None,
-            listed_items_public=self._partial,
-        )
-        return weakest.for_rows_of_a_voter(self._rows_per_voter)
-
-    def release(self, value: Any, width: int, **facts: Any) -> Release[Any]:
-        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
-        if self.with_offsets(width):
-            facts["offset_column"] = OFFSET
-        used = {type(chosen).name for chosen in self.mechanisms.values()}
-        parameters = {
-            "asked_for": self.name,
-            "objective": self.objective,
-            **({"top": self.top} if self.top else {}),
-            **({"as_tiers": True} if self.as_tiers else {}),
-            "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
-            "choices": [
-                {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())
-            ],
-            **facts,
-        }
-        mechanism = " + ".join(name for name in MECHANISMS if name in used)
-        return released(value, self.guarantee(), mechanism, parameters, self.bits)
-
-
-def _streamed(run: _Run, reader: RankingsReader) -> Generator[Rankings, None, None]:
+def _streamed(run: RankingRun, reader: RankingsReader) -> Generator[Rankings, None, None]:
     """The synthetic batches in order: one is read, and a few are drawn, while another is written."""
     with ThreadPoolExecutor(1) as reading, ThreadPoolExecutor(os.cpu_count()) as drawing:
         batches = iter(reader)

@@ -1,0 +1,212 @@
+"""Rankings in a Spark DataFrame, read where its rows are: by its tasks, as batches of ``Rankings``.
+
+Two ways to use them. ``each_task`` brings to the driver what every task makes of its rows, which is small; ``mapped``
+is a DataFrame of other rankings. The table itself never comes to the driver. rankdp must be installed on the workers.
+
+A DataFrame is a recipe: every action on ``mapped`` runs it anew, with fresh random bits where it draws any. Whoever
+draws from secret rows keeps the result in a ``new_directory`` and hands out nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from rankdp.data.atomic import SIDECAR
+from rankdp.data.columns import Columns, recognise
+from rankdp.data.frames import OFFSET, row_batches, wide_columns
+from rankdp.data.rankings import Rankings
+from rankdp.data.tables import Known, arrow_ids, decoded, in_a_sentence
+from rankdp.errors import InputError, RankdpError, Setting, Unsupported
+
+_WHAT = "Spark table"
+
+T = TypeVar("T")
+
+
+def is_spark(source: Any) -> bool:
+    """Whether this is a Spark DataFrame."""
+    return type(source).__module__.partition(".")[0] == "pyspark" and hasattr(source, "mapInArrow")
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Turn what Spark raises into one sentence; of a task that failed, the last line of its traceback."""
+    try:
+        with in_a_sentence(what, "py4j"):
+            yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "pyspark":
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        said = lines[-1] if type(error).__name__ == "PythonException" else lines[0]
+        raise InputError(f"{what}: Spark stopped ({said})") from None
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRankings:
+    """A Spark DataFrame with a row per ranking, and what its columns mean."""
+
+    frame: Any
+    columns: Columns
+
+    @classmethod
+    def of(cls, frame: Any, offset_column: str | None = None) -> Self:
+        """Recognise the columns, as for frames in memory."""
+        public = offset_column if offset_column in frame.columns else None
+        columns = recognise(frame.columns, _WHAT, offset_column=public)
+        if columns.layout == "long":
+            raise Unsupported(
+                f"{_WHAT}: rankings on Spark need a row each (voter, rank_1, rank_2, …), got a row per voter and item"
+            )
+        return cls(frame.select([_quoted(name) for name in columns.used]), columns)
+
+    @property
+    def width(self) -> int:
+        """How many places a row has."""
+        return len(self.columns.ranks)
+
+    def each_task(self, work: Callable[[Iterator[Rankings], Known], T], items: Sequence[str] | None = None) -> list[T]:
+        """What ``work`` makes of the batches of each task and of the items that it met; a refusal is raised here."""
+        found = self.frame.mapInArrow(partial(_worked, work, self.columns, items), "found binary")
+        with _told(_WHAT):
+            results = [pickle.loads(row["found"]) for row in found.collect()]
+        for result in results:
+            if isinstance(result, RankdpError):
+                raise result
+        return results
+
+    def mapped(self, change: Callable[[Rankings], Rankings], items: Sequence[str], offsets: bool) -> Any:
+        """A DataFrame of the rankings that ``change`` makes of each batch, drawn anew by every action on it."""
+        from pyspark.sql.types import IntegerType, IntegralType, StringType, StructType
+
+        schema, voter = StructType(), self.columns.voter
+        if voter is not None:
+            kind = self.frame.schema[voter].dataType
+            schema.add(voter, kind if isinstance(kind, IntegralType) else StringType())
+        for rank in range(self.width):
+            schema.add(f"rank_{rank + 1}", StringType())
+        if offsets:
+            schema.add(OFFSET, IntegerType())
+        return self.frame.mapInArrow(partial(_changed, change, self.columns, items, schema.names), schema)
+
+    def most_rows(self) -> tuple[int, Any]:
+        """The largest number of rows of one voter, counted by Spark, and the voter; (1, None) without ids."""
+        if self.columns.voter is None:
+            return 1, None
+        from pyspark.sql import functions
+
+        counted = self.frame.select(self.frame[_quoted(self.columns.voter)]).mapInArrow(_ids, "voter string")
+        with _told(_WHAT):
+            grouped = counted.groupBy("voter").agg(functions.count("*").alias("rows"))
+            (most,) = grouped.agg(functions.max(functions.struct("rows", "voter")).alias("most")).first()
+        return (1, None) if most is None else (int(most["rows"]), most["voter"])
+
+
+@contextmanager
+def new_directory(frame: Any, target: str) -> Iterator[Directory]:
+    """A new directory on a file system that Spark reaches; whatever fails, nothing stays behind.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame of the session.
+    target
+        The path or address of the directory.
+    """
+    session = frame.sparkSession
+    if not hasattr(session, "_jsparkSession"):
+        raise Unsupported("rankings are privatized on Spark by a session of this process, not over Spark Connect")
+    with _told(target):
+        path = session._jvm.org.apache.hadoop.fs.Path(target)
+        files = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+        beside = path.suffix(SIDECAR)
+        if files.exists(path) or files.exists(beside):
+            raise InputError(f"{target}: there is something of this name already; ", Setting("target"), " must be new")
+        if not files.mkdirs(path):
+            raise InputError(f"{target}: the directory could not be made")
+    try:
+        yield Directory(session, target, files, beside)
+    except BaseException:
+        for made in (path, beside):
+            files.delete(made, True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A new directory of Parquet files, and the promise beside it."""
+
+    session: Any
+    target: str
+    files: Any
+    beside: Any
+
+    def keep(self, frame: Any) -> Any:
+        """The rows of a DataFrame, computed once and for all: what is returned reads the files written here.
+
+        Of a task that runs twice (a retry, speculation) Spark commits one attempt and removes the files of the other.
+        Neither ``persist`` nor a local checkpoint would do: lost rows of the one are computed again, and of the other
+        two attempts may both stay.
+        """
+        with _told(self.target):
+            frame.write.mode("append").parquet(self.target)
+            return self.session.read.schema(frame.schema).parquet(self.target)
+
+    def promise(self, facts: Mapping[str, Any]) -> None:
+        """Write TARGET.release.json."""
+        with _told(self.target):
+            stream = self.files.create(self.beside)
+            stream.write(bytearray(json.dumps(facts, indent=2).encode()))
+            stream.close()
+
+
+def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[Rankings]:
+    """The rankings of one task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = 0 if context is None else context.partitionId()
+    where = partial("{}, partition {}, row {}".format, _WHAT, number)
+    return row_batches(arrow, columns, known, _WHAT, lambda row: where(row + 1), "refuse")
+
+
+def _worked(
+    work: Callable[[Iterator[Rankings], Known], Any], columns: Columns, items: Any, arrow: Iterator[Any]
+) -> Iterator[Any]:
+    import pyarrow as pa
+
+    known = Known.start(items, columns.items)
+    try:
+        found = work(_batches(arrow, columns, known), known)
+    except RankdpError as refusal:  # returned, since Spark would try a task that raises again
+        found = refusal
+    yield pa.RecordBatch.from_pydict({"found": pa.array([pickle.dumps(found)], pa.binary())})
+
+
+def _changed(
+    change: Callable[[Rankings], Rankings], columns: Columns, items: Any, names: Sequence[str], arrow: Iterator[Any]
+) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in _batches(arrow, columns, Known.start(items)):
+        cells = [decoded(column) for column in wide_columns(change(batch), len(columns.ranks))]
+        plain = [cell if pa.types.is_integer(cell.type) else cell.cast(pa.string()) for cell in cells]
+        yield pa.RecordBatch.from_arrays(plain, list(names))
+
+
+def _ids(arrow: Iterator[Any]) -> Iterator[Any]:
+    """The voters' ids as texts, as they are compared."""
+    import pyarrow as pa
+
+    for batch in arrow:
+        yield pa.RecordBatch.from_arrays([arrow_ids(batch.column(0)).cast(pa.string())], ["voter"])

@@ -1,0 +1,238 @@
+"""One call of privatize: which mechanism each row goes through, whose rows there are, and what may be promised.
+
+Rows may come in batches and in any order; what is promised is the weakest of their guarantees, for all rows of a voter
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from threading import Lock
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdp.data.files import PREFLIB, format_of
+from rankdp.data.formats.preflib import no_place_for_offsets
+from rankdp.data.frames import OFFSET
+from rankdp.data.rankings import Rankings
+from rankdp.errors import InputError, Setting
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.tiers import Tiered
+from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, may_have_offsets
+from rankdp.mechanisms.registry import mechanism as build
+from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.release import Release, released
+from rankdp.types import Ints, Longs
+
+_ROWS_NAMED = 5
+
+Group = tuple[NDArray[np.intp] | slice, RankingMechanism]
+
+
+class RankingRun:
+    """One call: what was asked for, and what its rows have shown so far."""
+
+    def __init__(
+        self,
+        name: str,
+        objective: Objective,
+        top: int | None,
+        as_tiers: bool,
+        epsilon: Real | None,
+        listed_items_public: bool,
+        repeated_voters: bool,
+        bits: Bits | None,
+        target: str | None = None,
+    ) -> None:
+        check_choice(name, objective, top)
+        self.target = target
+        self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
+        self.epsilon = None if epsilon is None else positive(epsilon)
+        self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
+        self.bits = bits or SecureBits()
+        self.mechanisms: dict[tuple[int, Fraction], RankingMechanism] = {}
+        self._partial, self._items, self._rows_per_voter = False, 0, 1
+        self._voter_keys: list[Longs] = []
+        self._admitting = Lock()
+
+    def look(self, batch: Rankings) -> list[Group]:
+        """Take note of rows that are drawn later, and say by which mechanisms."""
+        self.count(batch)
+        return self._groups(batch)
+
+    def privatized(self, batch: Rankings, bits: Bits) -> Rankings:
+        """The synthetic rows of a fresh batch."""
+        return self.draw(batch, self._groups(batch), bits)
+
+    def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
+        """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
+        orders = batch.orders
+        if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
+            drawn, offsets = groups[0][1].sample_with_offsets(orders, bits, workers)
+        else:
+            drawn, offsets = orders.copy(), np.zeros(len(orders), dtype=np.int32)
+            for rows, chosen in groups:
+                part = chosen.sample_with_offsets(orders[rows, : chosen.items], bits, workers)
+                drawn[rows, : chosen.items], offsets[rows] = part
+        if self.as_tiers:
+            return self._tied(batch, drawn, offsets, groups)
+        public = offsets if self.with_offsets(orders.shape[1]) else None
+        return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
+
+    def _tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
+        """The tier lists of drawn rows: their ties show the offset, and the items of a tier are listed by index."""
+        tied = np.zeros(drawn.shape, dtype=np.bool_)
+        listed = drawn.copy()
+        for rows, chosen in groups:
+            assert chosen.ties is not None
+            mine = chosen.ties[offsets[rows] if chosen.has_offsets else np.zeros(len(offsets[rows]), dtype=np.int64)]
+            keys = np.cumsum(~mine, axis=1) * len(batch.items) + drawn[rows, : chosen.items]
+            tied[rows, : chosen.items] = mine
+            listed[rows, : chosen.items] = np.sort(keys, axis=1) % len(batch.items)
+        return Rankings._of(listed, batch.items, batch._voters, batch.epsilons, None, tied)
+
+    def with_offsets(self, width: int) -> bool:
+        """Whether rows are released with offsets: the same for all batches of a table of this width.
+
+        One mechanism for all rows decides. Where lengths or epsilons differ, later rows may have offsets that the first
+        ones do not have.
+        """
+        if self.as_tiers:
+            return False
+        if self.epsilon is not None and not self.listed_items_public:
+            return any(chosen.has_offsets for chosen in self.mechanisms.values())
+        return may_have_offsets(self.name, width, self.objective)
+
+    def _groups(self, batch: Rankings) -> list[Group]:
+        """Which rows go through which mechanism, after checking what the whole table must obey.
+
+        Rows share a mechanism when they share a length of at least two (one listed item has no order to protect) and
+        an epsilon. Batches may come in any order: whether their lists of items agree does not depend on it.
+        """
+        if batch.tied is not None:
+            raise InputError(
+                Setting("ties"), " must be broken before rankings are privatized: they are orders without ties"
+            )
+        if self.epsilon is None and batch.epsilons is None:
+            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
+        complete, items = batch.complete, len(batch.items)
+        with self._admitting:
+            if not complete or self._items not in (0, items):
+                if not self.listed_items_public:
+                    raise InputError(
+                        "some rankings list only some of the items: their order can be protected, but not which items "
+                        "they list; say that this is public with ",
+                        Setting("listed_items_public", True),
+                    )
+                self._partial = True
+            self._items = items
+            if complete and self.epsilon is not None:
+                return [(slice(None), self._mechanism(items, self.epsilon))] if items > 1 else []
+            own = np.zeros(len(batch)) if batch.epsilons is None or self.epsilon is not None else batch.epsilons
+            kinds, kind = np.unique(np.stack([batch.lengths, own]), axis=1, return_inverse=True)
+            return [
+                (np.flatnonzero(kind == number), self._mechanism(int(length), self.epsilon or positive(value)))
+                for number, (length, value) in enumerate(kinds.T.tolist())
+                if length > 1
+            ]
+
+    def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
+        if (length, epsilon) not in self.mechanisms:
+            chosen = cast(RankingMechanism, build(self.name, length, epsilon, objective=self.objective, top=self.top))
+            if self.as_tiers and chosen.ties is None:
+                able = ", ".join(name for name, kind in MECHANISMS.items() if issubclass(kind, Tiered))
+                raise InputError(
+                    Setting("as_tiers", True), f" needs a mechanism with tiers ({able}), got {chosen.name}; name one"
+                )
+            if (
+                self.target is not None
+                and chosen.has_offsets
+                and not self.as_tiers
+                and format_of(self.target) in PREFLIB
+            ):
+                raise no_place_for_offsets(self.target)
+            self.mechanisms[length, epsilon] = chosen
+        return self.mechanisms[length, epsilon]
+
+    def count(self, batch: Rankings) -> None:
+        """Take note of who stands in the rows: whole numbers as they are, other ids as 64-bit hashes of their text.
+
+        Python keys its hashes at random in each process. Two of 10^7 different ids share one with probability 3e-6,
+        and count as one voter then: the table is refused, or promised less than it could be.
+        """
+        ids = batch.voters
+        if ids is None:
+            return
+        if ids.dtype.kind in "iu":
+            keys = ids.astype(np.int64)
+        else:
+            keys = np.fromiter(map(hash, map(str, ids.tolist())), np.int64, len(ids))
+        self._voter_keys.append(keys)
+
+    def check_voters(self, voter_of: Callable[[int], Any]) -> None:
+        """Find the largest number of rows of one voter; more than one is refused unless it was said to be right."""
+        if not self._voter_keys:
+            return
+        keys = np.concatenate(self._voter_keys)
+        keys.sort(kind="stable")  # ids that are in order already take no time
+        if not (keys[1:] == keys[:-1]).any():
+            return
+        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        counts = np.diff(np.append(begins, len(keys)))
+        rows = np.flatnonzero(np.concatenate(self._voter_keys) == keys[begins[counts.argmax()]]).tolist()
+        named = ", ".join(str(row + 1) for row in rows[:_ROWS_NAMED])
+        more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
+        self.admit_rows(len(rows), lambda: voter_of(rows[0]), f" ({named}{more}, counted from 1)")
+
+    def admit_rows(self, most: int, voter: Callable[[], Any], which: str = "") -> None:
+        """Promise for so many rows of one voter; more than one is refused unless it was said to be right.
+
+        ``voter`` and ``which`` name the voter with so many rows, and the rows, in the refusal.
+        """
+        self._rows_per_voter = most
+        if most > 1 and not self.repeated_voters:
+            raise InputError(
+                f"voter {str(voter())!r} stands in {most:,} rows{which}, and each is drawn for: "
+                "keep one row for each voter, or say ",
+                Setting("repeated_voters", True),
+                ", and epsilon is stated and charged for all rows of a voter together",
+            )
+
+    def guarantee(self) -> Guarantee:
+        """The weakest of the guarantees of all rows looked at so far, for all rows of a voter together."""
+        if not self.mechanisms:
+            raise InputError("no ranking lists two items or more: there is no order to protect")
+        each = [chosen.guarantee for chosen in self.mechanisms.values()]
+        weakest = replace(
+            each[0],
+            epsilon=max(guarantee.epsilon for guarantee in each),
+            whole_ranking_epsilon=max(guarantee.whole_ranking_epsilon or 0 for guarantee in each),
+            personal=self.epsilon is None,
+            listed_items_public=self._partial,
+        )
+        return weakest.for_rows_of_a_voter(self._rows_per_voter)
+
+    def release(self, value: Any, width: int, **facts: Any) -> Release[Any]:
+        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+        if self.with_offsets(width):
+            facts["offset_column"] = OFFSET
+        used = {type(chosen).name for chosen in self.mechanisms.values()}
+        parameters = {
+            "asked_for": self.name,
+            "objective": self.objective,
+            **({"top": self.top} if self.top else {}),
+            **({"as_tiers": True} if self.as_tiers else {}),
+            "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
+            "choices": [
+                {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())
+            ],
+            **facts,
+        }
+        mechanism = " + ".join(name for name in MECHANISMS if name in used)
+        return released(value, self.guarantee(), mechanism, parameters, self.bits)
