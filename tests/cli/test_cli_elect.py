@@ -70,7 +70,7 @@ def test_every_format_from_one_run(directory: Path) -> None:
     assert "&lt;b&gt;dan&lt;/b&gt;" in page
     assert "<b>dan" not in page
     assert "What is promised" in page
-    assert "round 1" in page
+    assert "Round by round" in page
     assert "://" not in page
     assert (directory / "result.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((directory / "result.csv.release.json").read_text())["guarantee"]["epsilon"] == "5"

@@ -201,10 +201,10 @@ def _transcript(result: Election) -> Table:
         if name in result.winners and not any(name in one.elected for one in result.rounds):
             cells[-1] += " elected"
         rows.append([name, *cells])
-    heads = ["candidate", *(f"round {number}" for number in range(1, len(result.rounds) + 1))]
+    heads = ["candidate", *(str(number) for number in range(1, len(result.rounds) + 1))]
     widths = sorted({_count(one.half_width) for one in result.rounds}, key=lambda text: float(text.replace(",", "")))
     span = widths[0] if len(widths) == 1 else f"{widths[0]} to {widths[-1]}"
-    return Table(heads, rows, title=f"The rounds, in votes, ± {span} each")
+    return Table(heads, rows, title=f"Round by round, in votes, ± {span} each")
 
 
 def _count(value: float) -> str:
