@@ -31,6 +31,7 @@ class OneRanking(Situation):
     def options_for_top(self, k: int) -> tuple[str, ...]:
         """With tiers for it: the top list and the rest."""
         tiered = [name for name in self.options if issubclass(MECHANISMS[name], Tiered)]
+        tiered = [name for name in tiered if not MECHANISMS[name].has_offsets]  # whose cuts are nobody's choice
         return (*self.options, *(named(name, [k, self.items - k]) for name in tiered))
 
     def respondents(self, option: str, epsilon: float) -> float | None:
