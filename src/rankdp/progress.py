@@ -22,7 +22,7 @@ def tell(doing: str, done: float, total: float | None = None) -> None:
 
 @contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """Let somebody hear it, from whatever thread it is told."""
+    """Report it to the listener, from whatever thread it is told."""
     _listeners.append(listener)
     try:
         yield

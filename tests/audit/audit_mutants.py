@@ -398,7 +398,7 @@ def repeated_voters(order, count, bits):
 
 
 def live_boards(forget: bool = False, half: bool = False) -> dict[str, Callable[[], bool]]:
-    """All that a voter says in three updates: counted anew in each, or with half the noise."""
+    """All that a voter says in three updates: counted again in each, or with half the noise."""
 
     def caught():
         scale = RunningTotals.scale
@@ -488,7 +488,7 @@ MUTANTS = [
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
     Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.ranking_run.RankingRun.check_voters")),
     Mutant("live boards as they are", live_boards(), honest=True),
-    Mutant("a live board's voter counted anew in every update", live_boards(forget=True)),
+    Mutant("a live board's voter counted again in every update", live_boards(forget=True)),
     Mutant("live boards with half the sensitivity", live_boards(half=True)),
     Mutant("covariates as they are", covariates(2 * STEPS), honest=True),
     Mutant("covariates: an outcome taken to change by 1", covariates(STEPS)),

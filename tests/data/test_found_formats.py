@@ -280,7 +280,7 @@ def test_blt(tmp_path):
         ('2 1\n1 1 0\n0\n"a" "a"\n', "two candidates have one name"),
         ("2 1\nx 1 0\n0\n", "line 2: a ballot must begin with how often it was cast, got 'x'"),
         ("99999999999 1\n", "line 1: the number of candidates must be a whole number from 1 to 10,000"),
-        ('2 1\n0\n"a" "b"\n', "there is no ballot that ranks somebody"),
+        ('2 1\n0\n"a" "b"\n', "no ballot ranks a candidate"),
     ],
 )
 def test_bad_blt(tmp_path, text, sentence):

@@ -3,7 +3,7 @@
 Two ways to use them. ``each_task`` brings to the driver what every task makes of its rows, which is small; ``mapped``
 is a DataFrame of other rankings. The table itself never comes to the driver. rankdp must be installed on the workers.
 
-A DataFrame is a recipe: every action on ``mapped`` runs it anew, with fresh random bits where it draws any. Whoever
+A DataFrame is a recipe: every action on ``mapped`` runs it again, with fresh random bits where it draws any. Whoever
 draws from secret rows keeps the result in a ``new_directory`` and hands out nothing else.
 """
 
@@ -86,7 +86,7 @@ class SparkRankings:
         return results
 
     def mapped(self, change: Callable[[Rankings], Rankings], items: Sequence[str], offsets: bool) -> Any:
-        """A DataFrame of the rankings that ``change`` makes of each batch, drawn anew by every action on it."""
+        """A DataFrame of the rankings that ``change`` makes of each batch, drawn again by every action on it."""
         from pyspark.sql.types import IntegerType, IntegralType, StringType, StructType
 
         schema, voter = StructType(), self.columns.voter

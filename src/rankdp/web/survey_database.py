@@ -247,7 +247,7 @@ class SurveyDatabase:
             _insert(connection, _ANSWERS, survey_id, moved)
 
     def _empty_log(self) -> None:
-        """Let SQLite forget which rows were written together; not now, where somebody reads: the next batch does it."""
+        """Let SQLite forget which rows were written together; while a reader is active, the next batch does it."""
         if self._sqlite:
             with self._problems(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 for pragma in ("busy_timeout=0", "wal_checkpoint(TRUNCATE)", f"busy_timeout={_PATIENCE}"):

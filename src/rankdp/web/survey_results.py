@@ -1,4 +1,4 @@
-"""The results of a survey: the aggregate of its answers, with shared ranks, made when somebody looks."""
+"""The results of a survey: the aggregate of its answers, with shared ranks, made on request."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Made:
 
 
 class LiveResults:
-    """The newest report of every survey that somebody looks at.
+    """The newest report of every survey that is being looked at.
 
     Parameters
     ----------

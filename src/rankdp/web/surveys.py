@@ -4,7 +4,7 @@ A respondent's browser draws a synthetic ranking (``static/sampler.js``) from ta
 and sends that and nothing else. So what the collector holds is a file of synthetic rankings under the promise of the
 mechanism, as ``rankdp privatize`` would have made it, and the same functions read it.
 
-An answer comes with a token, by which it is stored once. An invitation is a token that was given to somebody. Where
+An answer comes with a token, by which it is stored once. An invitation is a token that was given to a person. Where
 everybody may answer the page brings one along, a *ticket*: 128 random bits with their keyed hash, so that the server
 need not remember the tickets that it gave out.
 """
@@ -273,7 +273,7 @@ def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike
 def promised(survey: Survey) -> Mapping[str, Any]:
     """The numbers of the sentences about privacy, from public facts alone.
 
-    ``factor`` bounds the change of anyone's odds about one item's place, ``sure`` how sure somebody may become for whom
+    ``factor`` bounds the change of anyone's odds about one item's place, ``sure`` how sure a reader may become for whom
     it was even; ``reach`` is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
     """
     made = mechanism_of(survey)

@@ -63,7 +63,7 @@ class BltFile:
             self.notes.append(f"{silent:,} ballots that rank nobody are skipped")
         self.orders = [order for order in self.orders if order[1] and order[2]]
         if not self.orders:
-            raise InputError(f"{path}: there is no ballot that ranks somebody")
+            raise InputError(f"{path}: no ballot ranks a candidate")
 
     def _read(self, content: bytes) -> Iterator[tuple[int, str]]:
         for number, raw in enumerate(content.splitlines(), 1):
