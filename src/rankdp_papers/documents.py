@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,27 @@ from rankdp.data.atomic import make_directory, write_whole
 from rankdp.report.document import Table, page, paragraph
 from rankdp.version import __version__
 from rankdp_papers.results import Reproduced
-from rankdp_papers.specification import PAPERS, Size
+from rankdp_papers.specification import PAPERS, Claim, Size
+from rankdp_papers.verdicts import Verdict
 
 _TITLE = "The papers, reproduced"
 _MARKS = {"holds": "✔ holds", "does not hold": "✘ does not hold", "undecided": "? undecided"}
 _AUTHORS = {"paper": "the paper", "rankdp": "rankdp"}
 _HEADS = ["figure", "claim", "by", "verdict", "number"]
-_LONGEST_TABLE = 60
 _VERDICTS = (
-    "A claim does not hold when the numbers contradict it beyond their errors, holds when they support it and nothing "
-    "contradicts, and is undecided when the errors are too large to tell. Beside each verdict stands the number that "
-    "is least in favour, ± its standard error; a number without one is exact."
+    "A claim does not hold when the numbers contradict it beyond their errors, holds when they support it by two "
+    "standard errors even where they are least in favour, and is undecided otherwise. Beside each verdict stands the "
+    "number that is least in favour, ± its standard error; a number without one is exact. What the papers say in words "
+    "such as small or matches is judged by a yardstick of ours: a failure there is no error of a paper. Our own "
+    "statements are regression tests; they stand beside the figures and are not counted."
 )
+_LISTS = (
+    ("Claims of the papers that do not hold", "claim", ("does not hold",)),
+    ("Misprints: formulas that fail as they are printed", "misprint", ("does not hold",)),
+    ("Qualitative words that fail by our yardsticks", "yardstick", ("does not hold",)),
+    ("Undecided", None, ("undecided",)),
+)
+"""Title, kind of claim (any for None) and verdicts of the lists in the summary."""
 
 
 Block = tuple[str, Any]
@@ -36,7 +45,7 @@ def to_html(done: Sequence[Reproduced], size: Size) -> str:
     """All figures, the table of claims and a paragraph for each."""
     blocks = [*_summary(done, size)]
     for paper, members in _by_paper(done):
-        blocks += [("title", PAPERS[paper]), *(block for result in members for block in _section(result))]
+        blocks += [("title", PAPERS[paper]), *(block for result in members for block in _section(result, size))]
     blocks += [("title", "All claims"), ("table", (_HEADS, _claims(done)))]
     footer = [f"rankdp {__version__}: rankdp reproduce"]
     return page(_TITLE, *(_html(*block) for block in blocks), footer=footer)
@@ -51,7 +60,9 @@ def write_markdown(done: Sequence[Reproduced], size: Size, directory: Path) -> N
     index = [summary, verdicts, ("text", _INDEX), ("text", toctree), *failing, *claims]
     _write_page(directory / "index.md", _TITLE, index)
     for paper, members in _by_paper(done):
-        _write_page(directory / f"{paper}.md", PAPERS[paper], (block for one in members for block in _section(one)))
+        _write_page(
+            directory / f"{paper}.md", PAPERS[paper], (block for one in members for block in _section(one, size))
+        )
         for result in members:
             if "png" in result.pictures:
                 write_whole(directory / _picture_name(result), result.pictures["png"])
@@ -62,18 +73,39 @@ def _write_page(path: Path, title: str, blocks: Iterable[Block]) -> None:
     write_whole(path, ("\n\n".join(text) + "\n").encode())
 
 
-def _section(result: Reproduced) -> Iterable[Block]:
+def _section(result: Reproduced, size: Size) -> Iterable[Block]:
     """One figure, table or erratum."""
     specification = result.specification
     yield "heading", specification.title
     yield "text", f"`{specification.name}`: {specification.source}."
     yield "text", " ".join(specification.setting.split())
+    yield "text", _sizes(result, size)
     if result.missing:
         yield "warning", f"Left out: {result.missing}."
         return
     yield ("picture", result) if result.pictures else ("table", _rows(result))
     yield "table", (_HEADS[1:], [row[1:] for row in _claims([result])])
     yield "text", result.seen
+
+
+def _sizes(result: Reproduced, size: Size) -> str:
+    """The grid and the repetitions of this very run, and how numbers were found where there are several ways."""
+    run = getattr(result.specification, size)
+    points = [f"{name} {', '.join(map(_point, values))}" for name, values in run.grid.items()]
+    often = f"{run.repetitions:,} repetitions" if run.repetitions > 1 else "nothing is repeated"
+    words = "; ".join([f"Run here: {often}", *points])
+    ways = Counter(row["by"] for row in result.rows if row["method"] == "integrated") if _named(result) else {}
+    if ways:
+        words += ". Integrated by " + ", ".join(f"{way} ({count} numbers)" for way, count in sorted(ways.items()))
+    return f"{words}."
+
+
+def _named(result: Reproduced) -> bool:
+    return bool(result.rows) and "by" in result.rows[0]
+
+
+def _point(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _html(kind: str, content: Any) -> str:
@@ -106,44 +138,64 @@ def _picture_name(result: Reproduced) -> str:
 
 
 def _summary(done: Sequence[Reproduced], size: Size) -> list[Block]:
-    """How much was run, what became of the papers' claims and of ours, and what does not hold."""
+    """How much was run, what became of the papers' claims, and what does not hold."""
     shown = [result for result in done if not result.missing]
     seconds = sum(result.seconds for result in done)
     grid = "at the papers' own sizes" if size == "full" else "on the quick grid"
     sentences = [f"Figures, tables and errata {grid}: {len(shown)}, in {seconds / 60:.1f} minutes of one core."]
-    for by, whose in (("paper", "The papers'"), ("rankdp", "Our own")):
-        answers = Counter(verdict.answer for result in shown for verdict in result.verdicts if verdict.claim.by == by)
-        if answers:
-            sentences.append(
-                f"{whose} claims: {answers['holds']} hold, {answers['does not hold']} do not, "
-                f"{answers['undecided']} are undecided."
-            )
+    found = Counter((verdict.claim.kind, verdict.answer) for _, verdict in _papers_claims(done))
+    kinds = (("claim", "The papers' claims"), ("yardstick", "Qualitative words, by our yardsticks"))
+    for kind, what in kinds:
+        holds, fails, open_ = (found[kind, answer] for answer in ("holds", "does not hold", "undecided"))
+        if holds + fails + open_:
+            sentences.append(f"{what}: {holds} hold, {fails} do not, {open_} are undecided.")
+    if misprints := found["misprint", "does not hold"]:
+        sentences.append(f"Misprints shown: {misprints}.")
     if len(shown) < len(done):
         sentences.append(f"Left out: {len(done) - len(shown)}; each says why.")
-    failing = [row for row in _claims(done) if row[3] != _MARKS["holds"]]
-    table = [("title", "What does not hold, or is undecided"), ("table", (_HEADS, failing))]
-    return [("text", " ".join(sentences)), ("text", _VERDICTS), *(table if failing else [])]
+    blocks: list[Block] = [("text", " ".join(sentences)), ("text", _VERDICTS)]
+    for title, wanted, answers in _LISTS:
+        listed = [
+            _claim_row(name, verdict)
+            for name, verdict in _papers_claims(done)
+            if verdict.answer in answers and wanted in (verdict.claim.kind, None)
+        ]
+        if listed:
+            blocks += [("title", title), ("table", (_HEADS, listed))]
+    return blocks
+
+
+def _papers_claims(done: Iterable[Reproduced]) -> Iterator[tuple[str, Verdict]]:
+    """The name of a figure and a verdict, for every statement that a paper makes."""
+    return (
+        (result.specification.name, verdict)
+        for result in done
+        for verdict in result.verdicts
+        if verdict.claim.by == "paper"
+    )
 
 
 def _claims(done: Iterable[Reproduced]) -> list[list[str]]:
-    return [
-        [
-            result.specification.name,
-            f"{verdict.claim.text} ({verdict.claim.where})" if verdict.claim.where else verdict.claim.text,
-            _AUTHORS[verdict.claim.by],
-            _MARKS[verdict.answer],
-            verdict.explain(),
-        ]
-        for result in done
-        for verdict in result.verdicts
-    ]
+    return [_claim_row(result.specification.name, verdict) for result in done for verdict in result.verdicts]
+
+
+def _claim_row(name: str, verdict: Verdict) -> list[str]:
+    claim = verdict.claim
+    text = f"{claim.text} ({claim.where})" if claim.where else claim.text
+    return [name, text, _author(claim), _MARKS[verdict.answer], verdict.explain()]
+
+
+def _author(claim: Claim) -> str:
+    """Who says so; of a paper's words and formulas, what a failure would be."""
+    kind = {"misprint": ", as printed", "yardstick": ", our yardstick"}.get(claim.kind, "")
+    return _AUTHORS[claim.by] + kind
 
 
 def _rows(one: Reproduced) -> tuple[list[str], list[list[str]]]:
     """The table itself, where there is no picture of it."""
     exact = not any(row["error"] for row in one.rows)
     heads = [name for name in one.rows[0] if not (exact and name == "error")]
-    cells = [[_cell(row[name]) for name in heads] for row in one.rows[:_LONGEST_TABLE]]
+    cells = [[_cell(row[name]) for name in heads] for row in one.rows]
     return ["standard error" if name == "error" else name for name in heads], cells
 
 

@@ -17,7 +17,10 @@ from rankdp.errors import InputError
 from rankdp.privacy.bits import SeededBits
 
 Row = dict[str, Any]
-"""Column -> value. "value" and "error" (its standard error, 0 where it is exact) are numbers; the rest says of what."""
+"""Column -> value. "value" and "error" (its standard error, 0 where it is exact) are numbers, "by" may say how they
+were found; the rest says of what."""
+NUMBERS = ("value", "error", "by")
+"""The columns that do not say of what."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from rankdp.errors import InputError
-from rankdp_papers.experiment import Row
+from rankdp_papers.experiment import NUMBERS, Row
 from rankdp_papers.pictures import draw, image
 from rankdp_papers.specification import Specification
 from rankdp_papers.verdicts import Verdict, judge, select
@@ -99,6 +99,6 @@ def _number(wanted: str, rows: Sequence[Row]) -> str:
 def _side_by_side(chosen: Sequence[Row], rows: Sequence[Row], other: str) -> Iterator[tuple[Row, Row]]:
     """Each of the chosen rows, and the row that differs from it in one column only, which has ``other``."""
     for row, beside in itertools.product(chosen, rows):
-        different = [beside[name] for name in row if name not in ("value", "error") and row[name] != beside[name]]
+        different = [beside[name] for name in row if name not in NUMBERS and row[name] != beside[name]]
         if different == [other]:
             yield row, beside

@@ -7,7 +7,7 @@
     [settings]          constants of every cell
     [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
     [figure]            x, lines, panels, rows, log, labels (see ``pictures``)
-    [[claims]]          text, by, where, check and what the check takes (see ``verdicts``)
+    [[claims]]          text, by, kind, where, check and what the check takes (see ``Claim`` and ``verdicts``)
 
 Files of the package are found by name (xu/figure2); a file of your own also says ``paper = "xu"``.
 """
@@ -67,12 +67,18 @@ class FigurePlan:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, or of ours, that the table can contradict."""
+    """A statement of the paper, or of ours, that the table can contradict.
+
+    Ours (``by`` "rankdp") are regression tests. Of the paper's, ``kind`` says what a failure is: of a "claim" that the
+    paper makes, of a formula taken as it is printed ("misprint"), or of our own number for a qualitative word
+    ("yardstick"), which is no error of the paper.
+    """
 
     text: str
     by: str
     check: str
     where: str = ""
+    kind: str = "claim"
     select: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -182,6 +188,7 @@ def _claim(plain: Mapping[str, Any]) -> Claim:
     options = {name: value for name, value in plain.items() if name not in known}
     claim = _part(Claim, {**{k: v for k, v in plain.items() if k in known}, "options": options}, "[[claims]]")
     one_of("[[claims]] by", claim.by, ("paper", "rankdp"))
+    one_of("[[claims]] kind", claim.kind, ("claim", "misprint", "yardstick"))
     return claim
 
 

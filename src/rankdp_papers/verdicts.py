@@ -4,13 +4,15 @@ A claim *does not hold* when some place contradicts it beyond its error, *holds*
 contradicts, and is *undecided* when the errors are too large to tell. "Beyond its error" means z standard errors, with
 z chosen so that all the places of a claim together raise a false alarm in one of a hundred tables (Bonferroni).
 
-* above: value(first) - value(second) > margin wherever the other columns agree; supported when the mean difference is
-  significantly above the margin;
-* trend: of any two values along a column the later one is higher (or lower); supported when the mean change from end to
-  end is;
+* above: value(first) - value(second) > margin wherever the other columns agree; supported when that is so by two
+  standard errors at the worst place;
+* trend: of any two values along a column the later one is higher (or lower); supported when the change from end to end
+  is at least two standard errors on the worst line;
 * equals: abs(value - target) <= tolerance; supported when the errors are below the tolerance;
 * at most: value <= bound; supported when every value is, errors aside; at least: value >= bound;
 * slope: the slope of log(value) on log(x) equals the target.
+
+Where both sides are 0, or both are 1, they are saturated: such a place neither supports nor contradicts.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ import numpy as np
 
 from rankdp.checks import one_of
 from rankdp.errors import InputError
-from rankdp_papers.experiment import Row
+from rankdp_papers.experiment import NUMBERS, Row
 from rankdp_papers.specification import Claim
 
 Answer = Literal["holds", "does not hold", "undecided"]
 _FALSE_ALARM = 0.01
-_SUPPORT = 3.0  # standard errors of a mean that count as support
+_SUPPORT = 2.0  # standard errors, at the worst place, that count as support
 _ROUNDING = 1e-12  # differences of closed forms below it are none
 
 
@@ -69,7 +71,8 @@ class Verdict:
 class _Measured(NamedTuple):
     """A quantity that the claim says is at least 0: how far above it is, its standard error, and what to show of it.
 
-    ``sharp``: it speaks for the claim by itself, its error being small enough to see a departure.
+    ``sharp``: it speaks for the claim by itself, its error being small enough to see a departure. ``saturated``: it
+    cannot speak at all.
     """
 
     ahead: float
@@ -77,14 +80,15 @@ class _Measured(NamedTuple):
     shown: float
     place: str
     sharp: bool = True
+    saturated: bool = False
 
 
 class _Checked(NamedTuple):
-    """What was measured; the claim is supported by the mean of all, or by every one being sharp."""
+    """What was measured; the claim is supported when every place that can speak is sharp. ``mean``: show it too."""
 
     what: str
     measured: list[_Measured]
-    by_mean: bool = False
+    mean: bool = False
 
 
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
@@ -98,13 +102,15 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
         inspect.signature(check).bind(chosen, **claim.options)
     except TypeError as problem:
         raise InputError(f"the claim {claim.text!r}, check {claim.check!r}: {problem}") from None
-    what, measured, by_mean = check(chosen, **claim.options)
+    what, measured, with_mean = check(chosen, **claim.options)
     if not measured:
         raise InputError(f"the claim {claim.text!r}: no rows have both sides of it")
+    speaking = [one for one in measured if not one.saturated]
     against = _contradiction(measured)
-    worst = min(against or measured, key=lambda one: one.ahead)
-    supported = _significant(measured) if by_mean else all(one.sharp for one in measured)
-    mean = fmean(one.shown for one in measured) if by_mean and len(measured) > 1 else None
+    doubtful = [one for one in speaking if not one.sharp]
+    worst = min(against or doubtful or speaking or measured, key=lambda one: one.ahead)
+    supported = bool(speaking) and not doubtful
+    mean = fmean(one.shown for one in measured) if with_mean and len(measured) > 1 else None
     answer: Answer = "does not hold" if against else "holds" if supported else "undecided"
     return Verdict(claim, answer, what, worst.shown, worst.error, worst.place, mean)
 
@@ -127,8 +133,9 @@ def _above(rows: list[Row], column: str, first: Any, second: Any, margin: float 
         by_name = {row[column]: row for row in group}
         if first in by_name and second in by_name:
             difference, error = _difference(by_name[first], by_name[second])
-            measured.append(_Measured(difference - margin, error, difference, place))
-    return _Checked("smallest difference", measured, by_mean=True)
+            still = _saturated(by_name[first], by_name[second])
+            measured.append(_ahead(difference - margin, error, difference, place, still))
+    return _Checked("smallest difference", measured, mean=True)
 
 
 def _trend(rows: list[Row], along: str, direction: str, slack: float = 0.0) -> _Checked:
@@ -142,10 +149,10 @@ def _trend(rows: list[Row], along: str, direction: str, slack: float = 0.0) -> _
             at = f"{along} {_show(a[along])} to {_show(b[along])}"
             steps.append(_Measured(sign * change + slack, error, change, f"{place}, {at}" if place else at))
         change, error = _difference(ordered[-1], ordered[0])
-        ends.append(_Measured(sign * change, error, change, place))
+        ends.append(_ahead(sign * change, error, change, place, _saturated(ordered[0], ordered[-1])))
     if not steps or _contradiction(steps):
         return _Checked("worst reversal", steps)
-    return _Checked("smallest change from end to end", ends, by_mean=True)
+    return _Checked("smallest change from end to end", ends, mean=True)
 
 
 def _equals(
@@ -207,10 +214,13 @@ def _contradiction(measured: Sequence[_Measured]) -> list[_Measured]:
     return [one for one in measured if one.ahead < -z * one.error - _ROUNDING]
 
 
-def _significant(measured: Sequence[_Measured]) -> bool:
-    """Whether the mean of all is above 0 beyond its error."""
-    error = math.hypot(*(one.error for one in measured)) / len(measured)
-    return fmean(one.ahead for one in measured) > _SUPPORT * error + _ROUNDING
+def _ahead(ahead: float, error: float, shown: float, place: str, saturated: bool) -> _Measured:
+    """A difference, sharp where it is above 0 beyond its error."""
+    return _Measured(ahead, error, shown, place, ahead > _SUPPORT * error + _ROUNDING, saturated)
+
+
+def _saturated(one: Row, other: Row) -> bool:
+    return bool(one["value"] == other["value"] and one["value"] in (0.0, 1.0))
 
 
 def _need_column(rows: Sequence[Row], column: str) -> None:
@@ -223,14 +233,14 @@ def _groups(rows: Sequence[Row], without: str) -> list[tuple[str, list[Row]]]:
     _need_column(rows, without)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        key = tuple(value for name, value in row.items() if name not in ("value", "error", without))
+        key = tuple(value for name, value in row.items() if name not in (*NUMBERS, without))
         groups.setdefault(key, []).append(row)
     return [(_place(group[0], rows, without), group) for group in groups.values()]
 
 
 def _place(row: Row, rows: Sequence[Row], without: str = "") -> str:
     """The columns in which ``rows`` differ, and their values here."""
-    names = [name for name in row if name not in ("value", "error", without)]
+    names = [name for name in row if name not in (*NUMBERS, without)]
     different = [name for name in names if any(other[name] != row[name] for other in rows)]
     return ", ".join(row[name] if isinstance(row[name], str) else f"{name} {_show(row[name])}" for name in different)
 

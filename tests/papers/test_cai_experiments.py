@@ -102,7 +102,7 @@ def test_votes_are_shared_by_epsilons_and_nested_in_p():
 
 
 def test_strengths_have_the_top_quarter_first_and_are_centred():
-    drawn = drawn_votes.strengths(400, np.random.default_rng(0))
+    drawn = algorithms.strengths(400, np.random.default_rng(0))
     assert drawn.sum() == pytest.approx(0, abs=1e-10)
     powers = np.exp(drawn - drawn[0])
     assert powers[:100] == pytest.approx(1)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def claim(check: str, select: dict | None = None, **options: object) -> Claim:
-    return Claim("A claim", "paper", check, "Figure 1", select or {}, options)
+    return Claim("A claim", "paper", check, "Figure 1", select=select or {}, options=options)
 
 
 def rows(values: dict[str, list[float]], error: float = 0.0, x: str = "n") -> list[dict]:
@@ -34,12 +34,8 @@ ABOVE = {"column": "method", "first": "ours", "second": "theirs"}
     [
         ([0.9, 0.8], 0.01, "holds", 0.1),
         ([0.9, 0.6], 0.01, "does not hold", -0.1),
-        (
-            [0.9, 0.6],
-            0.2,
-            "undecided",
-            -0.1,
-        ),  # the one that points the wrong way is within its error, and so is the mean
+        ([0.9, 0.6], 0.2, "undecided", -0.1),  # the one that points the wrong way is within its error
+        ([0.9, 0.71], 0.01, "undecided", 0.01),  # the worst place has no support of its own, however clear the mean
         ([0.7, 0.7], 0.0, "undecided", 0.0),  # equal is not above
     ],
 )
@@ -64,7 +60,24 @@ def test_one_wild_place_among_many_is_no_contradiction():
     table = rows({"ours": list(1.0 + 0.1 * draw.normal(size=200)), "theirs": [0.95] * 200})
     for row in table:
         row["error"] = 0.1 if row["method"] == "ours" else 0.0
-    assert judge(claim("above", **ABOVE), table).answer == "holds"
+    assert judge(claim("above", **ABOVE), table).answer == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "answer"),
+    [([0.5, 1.0], [0.3, 1.0], "holds"), ([0.0, 0.0], [0.0, 0.0], "undecided"), ([0.5, 0.7], [0.3, 0.7], "undecided")],
+)
+def test_saturated_places_neither_support_nor_contradict(ours: list[float], theirs: list[float], answer: str):
+    verdict = judge(claim("above", **ABOVE), rows({"ours": ours, "theirs": theirs}, 0.01))
+    assert verdict.answer == answer
+
+
+def test_a_trend_needs_support_on_its_worst_line():
+    table = rows({"clear": [3.0, 2.0, 1.0], "flat": [3.0, 2.99, 2.99]}, 0.01)
+    verdict = judge(claim("trend", along="n", direction="down"), table)
+    assert (verdict.answer, verdict.place) == ("undecided", "flat")
+    stuck = rows({"clear": [3.0, 2.0, 1.0], "stuck": [0.0, 0.0, 0.0]}, 0.01)
+    assert judge(claim("trend", along="n", direction="down"), stuck).answer == "holds"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 With n items, d comparisons an item on average (n p in the paper's model) and eps-DP for one comparison:
 
     paper     Algorithm 1: Laplace noise of scale 8 kappa_1/eps in the objective (Proposition 2.1) and a ridge gamma;
-              Theorem 2.2 takes gamma = c sqrt(n p log n), Proposition 2.2 c sqrt(n p); c is left open, 1 here
+              Theorem 2.2 takes gamma = c0 sqrt(n p log n), Proposition 2.2 c0 sqrt(n p), and c0 is left open
+              (``ridge_constant`` finds the best one)
     tight     the same with the noise that its proof needs, and the ridge of least expected error (``ranking``)
     outcome   noise of scale 2/eps on the wins and a fit to them, where only outcomes are secret
     copeland  Algorithm 2: the same noise on the wins, and no fit
@@ -34,10 +35,10 @@ COMPARISON = Protection("comparison")
 _SAME = 9  # decimals beyond which two scores differ by the solver's rounding alone
 
 
-def paper_ridge(items: int, comparisons: int, *, logarithm: bool = True) -> float:
-    """sqrt(d log n), the ridge of Theorem 2.2, or sqrt(d), that of Proposition 2.2."""
+def paper_ridge(items: int, comparisons: int, constant: float = 1.0, *, logarithm: bool = True) -> float:
+    """c0 sqrt(d log n), the ridge of Theorem 2.2, or c0 sqrt(d), that of Proposition 2.2."""
     degree = 2 * comparisons / items
-    return math.sqrt(degree * (math.log(items) if logarithm else 1.0))
+    return constant * math.sqrt(degree * (math.log(items) if logarithm else 1.0))
 
 
 def paper(
@@ -77,6 +78,12 @@ def penalized(counts: PairCounts, ridge: float) -> Floats:
 def centred(scores: Floats) -> Floats:
     """Scores that sum to 0."""
     return np.asarray(scores - scores.mean())
+
+
+def strengths(items: int, generator: np.random.Generator) -> Floats:
+    """Centred scores by the generator of Section 4.1, the k = n/4 best first."""
+    top = items // 4
+    return centred(np.log(np.concatenate([np.ones(top), generator.uniform(0.2, 0.7, items - top)])))
 
 
 def information(counts: PairCounts, curvature: Floats) -> Floats:

@@ -1,9 +1,9 @@
 """Where the paper's constants and words are not as printed, and what each correction is worth.
 
-``worth`` and ``one_constant``, on the votes of Figure 3: the noise of Algorithm 1 (scale 8/eps), that of its proof (a
-little over 4/eps), and that of wins where only outcomes are secret (2/eps); the ridges of Proposition 2.2 and Theorem
-2.2, and the one that minimises the expected error. And what becomes of Algorithm 1 if kappa_2 has to obey both halves
-of (2.4).
+``worth``, ``sensitivity`` and ``one_constant``, on the votes of Figure 3: the noise of Algorithm 1 (scale 8/eps), the
+least that our proof of Proposition 2.1 allows (a little over 4/eps), and that of wins where only outcomes are secret
+(2/eps); the ridge of Theorem 2.2 at c0 = 1 and at its best c0, and the one that minimises the expected error. And what
+becomes of Algorithm 1 if kappa_2 has to obey both halves of (2.4).
 
 ``overlap``, Section 4.1's generator. Printed, e^theta_i is uniform on (0.2, 0.7) for i < k and 1 for i >= k: n - k + 1
 items share the highest score, so that "the" top k = n/4 is any k of them. Let it be the k with the smallest numbers. A
@@ -15,7 +15,8 @@ move a coordinate of the gradient, so noise in the objective is proportional to 
 it stays bounded. For the normal distribution function (Thurstone's model) it is the sum of two hazard rates,
 phi/Phi + phi/(1 - Phi), and grows like B.
 
-``spent``, how much epsilon Algorithm 1 spends with Laplace noise of scale b and a ridge gamma. By the proof,
+``spent``, how much epsilon Algorithm 1 spends with Laplace noise of scale b and a ridge gamma. By our proof of
+Proposition 2.1 (``mechanisms.votes.objective``; the paper prints none that we have),
 
     eps_1 = 4 kappa_1/b + log(1 + 2 kappa_2/gamma).
 
@@ -38,10 +39,10 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.rankers.links import LINKS, LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 from rankdp.types import Floats
-from rankdp_papers.cai import algorithms, drawn_votes
+from rankdp_papers.cai import algorithms, drawn_votes, ridge_constant
 from rankdp_papers.experiment import Cell, Repeated, Row, exact_row, exact_rows
 
-OUTCOME, PAPER = "only outcomes secret", "the paper's noise, ridge sqrt(np log n)"
+OUTCOME, PAPER = "only outcomes secret", "the paper's noise, its best c0"
 TRUTH = "the truth, ties by lot"
 Wins = tuple[tuple[int, int, int], ...]
 """Winner, loser, how often."""
@@ -53,17 +54,41 @@ _ITEMS = 4  # of the worst case
 def worth(cell: Cell) -> list[Row]:
     """Errors with one correction after the other; "noise" is the scale as a share of the paper's 8/eps."""
     items, comparisons, epsilon = cell["items"], drawn_votes.expected_comparisons(cell), cell["epsilon"]
-    small, rates = (algorithms.paper_ridge(items, comparisons, logarithm=log) for log in (False, True))
+    size = (items, comparisons)
+    best = algorithms.paper_ridge(*size, ridge_constant.best_constant(*size, epsilon))
     mechanisms = {
-        "the paper's noise, ridge sqrt(np)": algorithms.paper(items, comparisons, epsilon, small),
-        PAPER: algorithms.paper(items, comparisons, epsilon),
-        "the proof's noise, ridge sqrt(np log n)": algorithms.tight(items, comparisons, epsilon, rates),
-        "the proof's noise, our ridge": algorithms.tight(items, comparisons, epsilon),
+        "the paper's noise, c0 = 1": algorithms.paper(*size, epsilon),
+        PAPER: algorithms.paper(*size, epsilon, best),
+        "the least noise, the paper's best c0": algorithms.tight(*size, epsilon, best),
+        "the least noise, our ridge": algorithms.tight(items, comparisons, epsilon),
     }
     noise = NoisyWins(algorithms.COMPARISON, epsilon)
     scales = {name: float(one.scale) for name, one in mechanisms.items()} | {OUTCOME: float(noise.scale) / 2}
     shares = [exact_row(name, "noise", scale * epsilon / 8) for name, scale in scales.items()]
     return _errors(cell, mechanisms, noise) + shares
+
+
+def sensitivity(cell: Cell) -> list[Row]:
+    """The paper's error against c0 on the votes of Figure 3, with and without noise, and ours, which has no c0."""
+    items, comparisons, epsilon = cell["items"], drawn_votes.expected_comparisons(cell), cell["epsilon"]
+    ours, repeated = algorithms.tight(items, comparisons, epsilon), Repeated()
+    mechanisms = {
+        constant: algorithms.paper(items, comparisons, epsilon, algorithms.paper_ridge(items, comparisons, constant))
+        for constant in ridge_constant.CONSTANTS
+    }
+    for repetition in range(cell.repetitions):
+        votes, streams = drawn_votes.poll(cell, repetition), (items, cell["p"], epsilon, repetition)
+        our_error = votes.relative_errors(algorithms.perturbed(ours, votes.counts, cell.bits("ours", *streams)))["l2"]
+        for constant, mechanism in mechanisms.items():
+            noisy = algorithms.perturbed(mechanism, votes.counts, cell.bits("paper", *streams))
+            plain = algorithms.penalized(votes.counts, algorithms.paper_ridge(items, comparisons, constant))
+            for method, error in (
+                ("bradley-terry + paper", votes.relative_errors(noisy)["l2"]),
+                ("bradley-terry + paper, no noise", votes.relative_errors(plain)["l2"]),
+                ("bradley-terry + tight", our_error),
+            ):
+                repeated.add({"l2": error}, method=method, c0=f"{constant:g}")
+    return [{**row, "c0": float(row["c0"])} for row in repeated.rows()]
 
 
 def one_constant(cell: Cell) -> list[Row]:
@@ -100,7 +125,7 @@ def overlap(cell: Cell) -> list[Row]:
     printed, repeated = cell["generator"] == "printed", Repeated()
     for repetition in range(cell.repetitions):
         generator = cell.generator("poll", items, repetition)
-        truth = as_printed(items, generator) if printed else drawn_votes.strengths(items, generator)
+        truth = as_printed(items, generator) if printed else algorithms.strengths(items, generator)
         votes = drawn_votes.vote(truth, cell["p"], top, generator)
         wins = votes.counts.half_wins
         fitted = algorithms.from_wins(votes.counts, wins)

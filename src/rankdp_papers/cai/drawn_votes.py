@@ -25,7 +25,8 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats, Longs
 from rankdp_papers.cai import algorithms
-from rankdp_papers.experiment import Cell, Repeated, Row
+from rankdp_papers.cai.ridge_constant import best_constant
+from rankdp_papers.experiment import Cell, Repeated, Row, exact_row
 
 NOT_PRIVATE = "bradley-terry + not private"
 WINS_NOT_PRIVATE = "copeland + not private"
@@ -54,12 +55,6 @@ class Poll:
         return float((algorithms.best_first(scores, self.lots)[: self.top] < self.top).mean())
 
 
-def strengths(items: int, generator: np.random.Generator) -> Floats:
-    """Centred scores, the k = n/4 best first."""
-    top = items // 4
-    return algorithms.centred(np.log(np.concatenate([np.ones(top), generator.uniform(0.2, 0.7, items - top)])))
-
-
 def vote(truth: Floats, p: float, top: int, generator: np.random.Generator) -> Poll:
     """Each pair compared once with probability p."""
     left, right = np.triu_indices(len(truth), 1)
@@ -73,7 +68,7 @@ def vote(truth: Floats, p: float, top: int, generator: np.random.Generator) -> P
 def poll(cell: Cell, repetition: int) -> Poll:
     """The votes of one repetition at this cell's n and p."""
     generator = cell.generator("poll", cell["items"], repetition)
-    return vote(strengths(cell["items"], generator), cell["p"], cell["items"] // 4, generator)
+    return vote(algorithms.strengths(cell["items"], generator), cell["p"], cell["items"] // 4, generator)
 
 
 def expected_comparisons(cell: Cell) -> int:
@@ -97,12 +92,16 @@ def perturbed_polls(
 def errors(cell: Cell) -> list[Row]:
     """Every method's errors at one n, p and epsilon."""
     size, epsilon = (cell["items"], expected_comparisons(cell)), cell["epsilon"]
+    constant, plain = best_constant(*size, epsilon), best_constant(*size, None)
     mechanisms = {
-        "bradley-terry + paper": algorithms.paper(*size, epsilon),
+        "bradley-terry + paper": algorithms.paper(*size, epsilon, algorithms.paper_ridge(*size, constant)),
+        "bradley-terry + paper, c0 = 1": algorithms.paper(*size, epsilon),
         "bradley-terry + tight": algorithms.tight(*size, epsilon),
     }
     noise, repeated = NoisyWins(algorithms.COMPARISON, epsilon), Repeated()
     for votes, streams in perturbed_polls(cell, mechanisms, repeated):
+        without = algorithms.penalized(votes.counts, algorithms.paper_ridge(*size, plain))
+        repeated.add(votes.relative_errors(without), method="bradley-terry + paper, no noise")
         exact = votes.counts.half_wins
         noisy = noise.sample(exact, cell.bits("wins", *streams))
         for names, wins, variance in (
@@ -113,4 +112,4 @@ def errors(cell: Cell) -> list[Row]:
             counted = votes.overlap(wins)
             repeated.add(fitted, method=names[0])
             repeated.add({"overlap": counted, "lead": counted - fitted["overlap"]}, method=names[1])
-    return repeated.rows()
+    return [*repeated.rows(), exact_row("bradley-terry + paper", "c0", constant)]

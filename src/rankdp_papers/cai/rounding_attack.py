@@ -20,7 +20,7 @@ from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats
-from rankdp_papers.cai import algorithms, drawn_votes
+from rankdp_papers.cai import algorithms
 from rankdp_papers.experiment import Cell, Repeated, Row, exact_row
 
 NAIVE, OURS = "bradley-terry + single precision", "bradley-terry + tight"
@@ -67,7 +67,7 @@ class _Case:
 
     @classmethod
     def drawn(cls, generator: np.random.Generator, items: int, mechanism: ObjectivePerturbation) -> _Case:
-        truth = drawn_votes.strengths(items, generator)
+        truth = algorithms.strengths(items, generator)
         left, right = np.triu_indices(items, 1)
         won = generator.random(len(left)) < LOGISTIC.cdf(truth[left] - truth[right])
 

@@ -7,8 +7,8 @@ about a pair add up (Remark 3). Measures, between scores that are centred and be
     hamming     the share of items whose rank differs
     sampling    l2 in units of the sampling error of the maximum likelihood scores, sqrt(trace of inverse information)
 
-Two references: "own", the same estimator with the same ridge and no noise, the paper's reading; and "likelihood",
-maximum likelihood without a ridge, which also counts what a ridge takes away.
+These are distances from the same estimator with the same ridge and no noise, the paper's reading. "l2 from likelihood"
+and so on are those from maximum likelihood without a ridge, which also count what a ridge takes away.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats, Longs
 from rankdp_papers.cai import algorithms
+from rankdp_papers.cai.ridge_constant import best_constant
 from rankdp_papers.experiment import Cell, Repeated, Row, data_home
+
+_FROM_LIKELIHOOD = " from likelihood"
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,20 @@ def distances(cell: Cell) -> list[Row]:
     """Every method's distances at one p and epsilon."""
     answers, epsilon = read(data_home(cell["survey"]) / cell["survey"]), cell["epsilon"]
     items, comparisons = len(answers.items), round(cell["p"] * len(answers.halves))
-    voter = Protection("voter", cell["per_voter"])
-    mechanisms = {
-        "bradley-terry + paper": algorithms.paper(items, comparisons, epsilon),
-        "bradley-terry + tight": algorithms.tight(items, comparisons, epsilon),
-        "bradley-terry + voter": algorithms.tight(items, comparisons, epsilon, protection=voter),
+    size, voter = (items, comparisons), Protection("voter", cell["per_voter"])
+    ridge_at = {
+        budget: algorithms.paper_ridge(*size, best_constant(*size, budget))
+        for budget in (epsilon, epsilon / cell["per_voter"])
     }
+    papers = {budget: algorithms.paper(*size, budget, ridge) for budget, ridge in ridge_at.items()}
+    mechanisms = {
+        "bradley-terry + paper": papers[epsilon],
+        "bradley-terry + paper, c0 = 1": algorithms.paper(*size, epsilon),
+        "bradley-terry + tight": algorithms.tight(*size, epsilon),
+        "bradley-terry + paper, voter": papers[epsilon / cell["per_voter"]],
+        "bradley-terry + voter": algorithms.tight(*size, epsilon, protection=voter),
+    }
+    without_noise = algorithms.paper_ridge(*size, best_constant(*size, None))
     noise, voters_noise = NoisyWins(algorithms.COMPARISON, epsilon), NoisyWins(voter, epsilon)
     repeated = Repeated()
     for repetition in range(cell.repetitions):
@@ -86,6 +97,8 @@ def distances(cell: Cell) -> list[Row]:
         for name, mechanism in mechanisms.items():
             private = algorithms.perturbed(mechanism, counts, cell.bits(name, *streams))
             reference.add_scores(name, private, algorithms.penalized(counts, float(mechanism.ridge)))
+        plain = algorithms.penalized(counts, without_noise)
+        reference.add_scores("bradley-terry + paper, no noise", plain, plain)
         wins = noise.sample(counts.half_wins, cell.bits("wins", *streams))
         ridge = choose_ridge(float(counts.halves.sum()) / items, noise.noise_variance)
         fitted = algorithms.from_wins(counts, wins, noise.noise_variance)
@@ -115,7 +128,7 @@ class _Reference:
 
     def add_scores(self, method: str, private: Floats, own: Floats) -> None:
         """All measures, to both references."""
-        for name, scores in (("own", own), ("likelihood", self.scores)):
+        for whence, scores in (("", own), (_FROM_LIKELIHOOD, self.scores)):
             off = private - scores
             length = float(np.linalg.norm(off))
             measured = {
@@ -124,12 +137,12 @@ class _Reference:
                 "hamming": self._hamming(private, scores),
                 "sampling": length / self.sampling_error,
             }
-            self.repeated.add(measured, method=method, reference=name)
+            self.repeated.add({name + whence: value for name, value in measured.items()}, method=method)
 
     def add_wins(self, method: str, private: Longs) -> None:
         """The ranks' distance only: wins are no scores."""
-        for name, values in (("own", self.counts.half_wins), ("likelihood", self.scores)):
-            self.repeated.add({"hamming": self._hamming(private, values)}, method=method, reference=name)
+        for whence, values in (("", self.counts.half_wins), (_FROM_LIKELIHOOD, self.scores)):
+            self.repeated.add({f"hamming{whence}": self._hamming(private, values)}, method=method)
 
     def _hamming(self, private: NDArray[Any], other: NDArray[Any]) -> float:
         return float((algorithms.best_first(private, self.lots) != algorithms.best_first(other, self.lots)).mean())

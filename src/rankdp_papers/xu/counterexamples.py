@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.theory.estimators import pair_estimator
-from rankdp.theory.mallows import preference_bounds, reversal_tail
+from rankdp.theory.mallows import preference_bounds, reversal_tail, theorem_2_bound
 from rankdp.theory.permutations import all_permutations, concordance
+from rankdp.types import Ints
 from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows, mean_row
 from rankdp_papers.xu.rivals import built, worst_ratio
 
 _MAJORITY = 0.7
+_CLOSE_RACE = 0.501
 _TIE = 1e-9  # log-likelihoods closer than this are equal
 
 
@@ -37,26 +40,53 @@ def majority(cell: Cell) -> list[Row]:
     return rows
 
 
-def _first_above_second(one: RankingMechanism) -> tuple[float, float, float]:
+def _first_above_second(one: RankingMechanism, majority: float = _MAJORITY) -> tuple[float, float, float]:
     """Over the population and all outputs: the share in synthetic rankings, the unbiased estimate and its variance."""
-    outputs, secret = all_permutations(one.items), np.arange(one.items)
+    outputs = all_permutations(one.items)
     places = np.argsort(outputs, axis=1)
     above = places[:, 0] < places[:, 1]
     estimate = pair_estimator(one).values[places[:, 0], places[:, 1]]
     law = np.zeros(len(outputs))
-    for share, order in ((_MAJORITY, secret), (1 - _MAJORITY, np.roll(secret, -1))):
+    for share, order in _population(one.items, majority):
         law += share * np.exp(one.log_prob(outputs, order))
     mean = float(law @ estimate)
     return float(law @ above), mean, float(law @ (estimate - mean) ** 2)
+
+
+def _population(items: int, majority: float) -> tuple[tuple[float, Ints], tuple[float, Ints]]:
+    """The two rankings, each with its share of the people."""
+    order = np.arange(items, dtype=np.int32)
+    return (majority, order), (1 - majority, np.roll(order, -1))
+
+
+def _excess_of_best(one: RankingMechanism, majority: float) -> float:
+    """R~(f*) - R~*, f* the order of the raw majorities: where (7) says 0, as R(f*) is R*.
+
+    It is the share of pairs whose majority is turned, each weighed by the lead it has then.
+    """
+    lost = 0.0
+    for i, j in itertools.combinations(range(one.items), 2):
+        raw = synthetic = 0.0
+        for share, order in _population(one.items, majority):
+            a, b = int(np.argsort(order)[i]), int(np.argsort(order)[j])
+            kept = one.keep_probability(min(a, b), max(a, b))
+            raw += share * (a < b)
+            synthetic += share * (kept if a < b else 1 - kept)
+        lost += abs(2 * synthetic - 1) * ((raw > 0.5) != (synthetic > 0.5))
+    return lost / math.comb(one.items, 2)
 
 
 def _theorem_1(one: RankingMechanism, raw: float) -> list[Row]:
     """The ratio of leads that Theorem 1(2) bounds, in this population and for one fixed ranking."""
     low, high = preference_bounds(one.items, float(one.epsilon))
     kept = [one.keep_probability(i, j) for i, j in itertools.combinations(range(one.items), 2)]
-    rows = [exact_row("kendall", "least kept pair of a fixed ranking", min(kept))]
+    rows = [
+        exact_row("kendall", "least kept pair of a fixed ranking", min(kept)),
+        exact_row("kendall", "synthetic excess risk of the best ranking", _excess_of_best(one, _CLOSE_RACE)),
+    ]
     leads = {
         "ratio of leads": abs(2 * raw - 1) / (2 * _MAJORITY - 1),
+        "ratio of leads, close race": abs(2 * _first_above_second(one, _CLOSE_RACE)[0] - 1) / (2 * _CLOSE_RACE - 1),
         "ratio of leads, fixed ranking, smallest": 2 * min(kept) - 1,
         "ratio of leads, fixed ranking, largest": 2 * max(kept) - 1,
     }
@@ -176,3 +206,43 @@ def _error_of_two(one: RankingMechanism) -> float:
     best = likelihood >= likelihood.max(axis=0) - _TIE
     right = best[0] / best.sum(axis=0)
     return 1 - float(np.exp(logs[0]) @ right @ np.exp(logs[0]))
+
+
+def theorem_2(cell: Cell) -> list[Row]:
+    """What Theorem 2's constant can be at one epsilon, and what its proof's event means for the attack.
+
+    The bound is C0 times a factor that grows like 1/epsilon, and it bounds a probability: C0 is at most 1/factor. With
+    ``releases`` of three items all sequences of releases are enumerated.
+    """
+    epsilon, releases = cell["epsilon"], cell["releases"]
+    factor = theorem_2_bound(releases, 3, epsilon)
+    rows = [exact_row("theorem 2", "largest C0 allowed", 1 / factor)]
+    rows.append(exact_row("theorem 2", "bound with C0 = 1", factor))
+    rows.append(exact_row("binomial tail", "bound with C0 = 1", reversal_tail(releases, 3, epsilon)))
+    chances = dict.fromkeys(("the attack errs", "the attack puts the second item above the first"), 0.0)
+    most = 0.0
+    for chance, reversed_by_most, optimal in _attacks(built("kendall", 3, epsilon), releases):
+        if reversed_by_most:
+            most += chance
+            chances["the attack errs"] += chance * all(order != (0, 1, 2) for order in optimal)
+            turned = sum(order.index(1) < order.index(0) for order in optimal) / len(optimal)
+            chances["the attack puts the second item above the first"] += chance * turned
+    return rows + [exact_row("given that most reverse", measure, chance / most) for measure, chance in chances.items()]
+
+
+def _attacks(one: RankingMechanism, releases: int) -> Iterator[tuple[float, bool, list[tuple[int, ...]]]]:
+    """Every multiset of releases: its probability, whether most reverse the two best items, and the likeliest secrets.
+
+    The likeliest secrets of Algorithm 1 are Kemeny's orders: those with the most pairs as in the releases.
+    """
+    every = [tuple(order) for order in all_permutations(one.items).tolist()]
+    law = np.exp(one.log_prob(all_permutations(one.items), np.arange(one.items)))
+    pairs = list(itertools.permutations(range(one.items), 2))
+    above = np.array([[order.index(i) < order.index(j) for i, j in pairs] for order in every], dtype=int)
+    for chosen in itertools.combinations_with_replacement(range(len(every)), releases):
+        counts = np.bincount(chosen, minlength=len(every))
+        ways = math.factorial(releases) / math.prod(math.factorial(int(count)) for count in counts)
+        agree = above @ (counts @ above)
+        optimal = [every[place] for place in np.flatnonzero(agree == agree.max())]
+        reversed_by_most = bool(2 * (counts @ above)[pairs.index((1, 0))] > releases)
+        yield float(ways * np.prod(law**counts)), reversed_by_most, optimal

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from rankdp.data.rankings import Rankings
+from rankdp.errors import Unsupported
 from rankdp.learn.labels import Labels, labels_of
 from rankdp.learn.linear import Objective, fit_linear
 from rankdp.learn.towers import TwoTowerRanker
@@ -88,7 +89,10 @@ def sushi_utility(cell: Cell) -> list[Row]:
         for name, noisy in zip(cell["mechanisms"], mechanisms, strict=True):
             synthetic = noisy.sample(train, cell.bits("noise", name, cell["epsilon"], repetition))
             for how, mechanism in (("as they stand", None), ("debiased", noisy)):
-                model = _one_ranking(items, _labels(synthetic, mechanism))
+                try:
+                    model = _one_ranking(items, _labels(synthetic, mechanism))
+                except Unsupported:  # tiers say nothing of pairs within a tier, which no labels can undo
+                    continue
                 found.setdefault((name, how), []).append(judge.accuracy(model))
     return [_ratio_row(values, best, method=name, labels=how) for (name, how), values in found.items()]
 
