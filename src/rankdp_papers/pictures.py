@@ -1,14 +1,18 @@
 """Tidy rows as small multiples: a line and its band of two standard errors for each method.
 
 Colour says which mechanism, noise or method it is (``plots.COLOURS``, the same everywhere) and dashes say which variant
-of it: "kendall + debiased" has Kendall's colour. What is not private is grey, and "simulated" is black dots that leave
-the lines below them visible. Lines that are no mechanism, such as values of epsilon, take a colour each from
-``plots.SERIES``.
+of it: "kendall + debiased" has Kendall's colour. What is in ``_FIXED`` and ``_VARIANTS`` looks the same in every
+figure. What is not private is grey, and "simulated" is black dots. Lines that are no mechanism, such as values
+of epsilon, take a colour each from ``plots.SERIES``. The earlier a line is drawn, the broader it is and the larger are
+its open markers, so that one that lies under another still shows around it. Words such as epsilon and P_e are set as
+mathematics.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +30,70 @@ if TYPE_CHECKING:
 Style = Mapping[str, Any]
 _GREY = "#5B5B5B"
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)), (0, (7, 2)))
-_GREYS = (":", (0, (3, 1, 1, 1)))
+_GREYS = {"bradley-terry": ":", "copeland": (0, (3, 1, 1, 1))}
 _MARKERS = ("o", "s", "^", "D", "v")
+_SHAPES = {"ulam": "s", "ulam-tiers": "D", "tiers": "v", "reinsertion": "^", "optimal": "P", "noisy-ranks": "x"}
+_PAPER, _TIGHT, _OUTCOME, _WINS = "#D55E00", "#0072B2", "#009E73", "#CC79A7"
+_FIXED = {
+    "bradley-terry + paper": (_PAPER, 0),
+    "bradley-terry + paper, c0 = 1": (_PAPER, 1),
+    "bradley-terry + paper, no noise": (_PAPER, 2),
+    "bradley-terry + paper, voter": (_PAPER, 3),
+    "bradley-terry + theorem 2.1": (_PAPER, 4),
+    "bradley-terry + tight": (_TIGHT, 0),
+    "bradley-terry + voter": (_TIGHT, 3),
+    "bradley-terry + outcome": (_OUTCOME, 0),
+    "copeland": (_WINS, 0),
+    "copeland + voter": (_WINS, 3),
+    "the paper's noise, its best c0": (_PAPER, 0),
+    "the paper's noise, c0 = 1": (_PAPER, 1),
+    "the least noise, the paper's best c0": (_TIGHT, 1),
+    "the least noise, our ridge": (_TIGHT, 0),
+    "only outcomes secret": (_OUTCOME, 0),
+    "first order": ("#E69F00", 1),
+    "second order": ("#56B4E9", 2),
+    "third order": ("#7F3C8D", 3),
+    "integrated": ("#0072B2", 0),
+}
+"""Estimators that no mechanism of the library names: colour, and the place of dash and marker."""
+_VARIANTS = {
+    "debiased": 1,
+    "equal realised epsilon": 1,
+    "binomial bound": 2,
+    "first order": 1,
+    "first order (29)": 1,
+    "lower bound (30)": 2,
+    "upper bound (30)": 3,
+    "best p": 0,
+    "p-hat (91)": 1,
+    "p = 0.7": 2,
+    "p = 0.4": 3,
+}
+_MATHEMATICS = (
+    (r"\(m-1\) log\(N\)/sqrt\(N\)", r"$(m-1)\\,\\log N/\\sqrt{N}$"),
+    (r"\(m-1\)/sqrt\(N\)", r"$(m-1)/\\sqrt{N}$"),
+    (r"2\(m-1\)/epsilon", r"$2(m-1)/\\varepsilon$"),
+    (r"m/epsilon", r"$m/\\varepsilon$"),
+    (r"l/\(sigma b\)", r"$l/(\\sigma b)$"),
+    (r"F'/\(F\(1-F\)\)", r"$F'/(F(1-F))$"),
+    (r"\bepsilon\b", r"$\\varepsilon$"),
+    (r"\balpha\b", r"$\\alpha$"),
+    (r"\bsigma\b", r"$\\sigma$"),
+    (r"\bkappa_2\b", r"$\\kappa_2$"),
+    (r"\bP_e\b", r"$P_e$"),
+    (r"\bp-hat\b", r"$\\hat{p}$"),
+    (r"\bl2\b", r"$\\ell_2$"),
+    (r"l∞|\blinf\b", r"$\\ell_\\infty$"),
+    (r"\bc0\b", r"$c_0$"),
+    (r"\b(items|releases) ([nN])\b", r"\1 $\2$"),
+    (r"\b([pn]) = ", r"$\1$ = "),
+)
+"""Words in labels, and how they are set."""
 _MARKED_UP_TO = 25  # points of a line
 _BAND = 2.0  # standard errors on either side
 _WIDTH, _HEIGHT = 3.4, 2.9  # of one axes, in inches
+_BREADTHS, _MARKER_SIZES = (3.0, 1.1), (9.0, 3.5)  # of the first and the last line, in points
+_TICKED_UP_TO = 8  # values of x that each get a tick
 
 
 def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
@@ -49,12 +112,12 @@ def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
             logarithmic = "y" in plan.log or str(vertical) in plan.log
             _panel(axes, plan, here, styles, logarithmic)
         named = "value" if plan.rows is None else _name(plan, plan.rows, vertical)
-        line[0].set_ylabel(plan.y_labels.get(str(vertical)) or plan.y_label or named)
+        line[0].set_ylabel(mathematics(plan.y_labels.get(str(vertical)) or plan.y_label or named))
     for axes, horizontal in zip(grid[0], across, strict=True):
         if plan.panels is not None:
-            axes.set_title(_name(plan, plan.panels, horizontal), fontsize=10)
+            axes.set_title(mathematics(_name(plan, plan.panels, horizontal)), fontsize=10)
     for axes in grid[-1]:
-        axes.set_xlabel(plan.x_label or plan.x)
+        axes.set_xlabel(mathematics(plan.x_label or plan.x))
     _legend(figure, grid, plan, styles, width)
     return figure
 
@@ -74,37 +137,53 @@ def image(figure: Figure, kind: str) -> bytes:
     return drawn.getvalue()
 
 
+def mathematics(text: str) -> str:
+    """A label with its symbols set as mathematics; one that has formulas already is left as it is."""
+    if "$" in text:
+        return text
+    for word, formula in _MATHEMATICS:
+        parts = re.split(r"(\$[^$]*\$)", text)  # what is set already is not touched again
+        text = "".join(part if part.startswith("$") else re.sub(word, formula, part) for part in parts)
+    return text
+
+
 def line_styles(names: Sequence[str]) -> dict[str, Style]:
     """Colour, dash and marker of each line: one colour for one mechanism, one dash for one of its variants."""
     styles: dict[str, Style] = {}
     colours: dict[str, str] = {}
     for name in names:
         if name == "simulated":
-            styles[name] = {"color": "black", "linestyle": "", "marker": "o", "zorder": 3}
+            styles[name] = {"color": "black", "linestyle": "", "marker": "o", "markersize": 3.0, "zorder": 3}
             continue
         base, _, variant = name.partition(" + ")
         if "not private" in (base, variant):
-            kind = sum(style["color"] == _GREY for style in styles.values())
-            styles[name] = {"color": _GREY, "linestyle": _GREYS[kind % len(_GREYS)], "marker": ""}
+            styles[name] = {"color": _GREY, "linestyle": _GREYS.get(base, ":"), "marker": ""}
             continue
-        colour = colours.setdefault(base, COLOURS.get(base, SERIES[len(colours) % len(SERIES)]))
-        kind = sum(style["color"] == colour for style in styles.values())
+        if name in _FIXED:
+            colour, kind = _FIXED[name]
+        else:
+            colour = colours.setdefault(base, COLOURS.get(base, SERIES[len(colours) % len(SERIES)]))
+            kind = _VARIANTS.get(variant, sum(style["color"] == colour for style in styles.values()))
         styles[name] = {
             "color": colour,
             "linestyle": _DASHES[kind % len(_DASHES)],
-            "marker": _MARKERS[kind % len(_MARKERS)],
+            "marker": _SHAPES.get(base, _MARKERS[kind % len(_MARKERS)]),
         }
     return styles
 
 
 def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[str, Style], logarithmic: bool) -> None:
     """The lines of one pair of axes."""
-    for name, style in styles.items():
+    for place, (name, style) in enumerate(styles.items()):
         line = sorted((row for row in rows if str(row[plan.lines]) == name), key=lambda row: row[plan.x])
         x, y = [row[plan.x] for row in line], [row["value"] for row in line]
         marked = style if len(x) <= _MARKED_UP_TO else {**style, "marker": ""}
         if line:
-            axes.plot(x, y, label=plan.names.get(name, name), markersize=3.2, linewidth=1.5, **marked)
+            after = place / max(1, len(styles) - 1)
+            breadth, size = (first + (last - first) * after for first, last in (_BREADTHS, _MARKER_SIZES))
+            face = style["color"] if style["linestyle"] == "" else "none"
+            looks = {"linewidth": breadth, "markersize": size, "markerfacecolor": face, **marked}
+            axes.plot(x, y, label=plan.names.get(name, name), **looks)
         if any(row["error"] for row in line):
             low = [row["value"] - _BAND * row["error"] for row in line]
             high = [row["value"] + _BAND * row["error"] for row in line]
@@ -125,12 +204,15 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
 
 def _logarithmic(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
     """A logarithmic axis with plain numbers: 1, 2 and 5 of each decade, or the decades where there are many."""
-    from matplotlib.ticker import LogLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
     (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
     present = [value for value in values if value > 0]
-    wide = bool(present) and max(present) / min(present) > 300
-    axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    span = max(present) / min(present) if present else 1.0
+    subs = (1.0,) if span > 300 else (1.0, 2.0, 5.0) if span > 6 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    few = axis is axes.xaxis and len(present) <= _TICKED_UP_TO
+    apart = all(later / earlier >= 1.3 for earlier, later in itertools.pairwise(present))
+    axis.set_major_locator(FixedLocator(present) if few and apart else LogLocator(subs=subs))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(lambda value, _: f"{value:g}".replace("e+0", "e").replace("e-0", "e-"))
 
@@ -146,7 +228,7 @@ def _legend(figure: Figure, grid: Any, plan: FigurePlan, styles: Mapping[str, St
     columns = max(1, min(len(ordered), int(width / (0.075 * longest + 0.65))))
     figure.legend(
         [found[label] for label in ordered],
-        ordered,
+        [mathematics(label) for label in ordered],
         loc="outside lower center",
         ncols=columns,
         frameon=False,

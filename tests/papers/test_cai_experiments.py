@@ -21,6 +21,8 @@ from rankdp_papers.cai import (
     algorithms,
     corrections,
     drawn_votes,
+    private_rates,
+    ridge_constant,
     rounding_attack,
     students,
 )
@@ -181,14 +183,16 @@ def test_distances_shrink_with_endless_epsilon_and_a_student_costs_more_than_an_
     values = {"survey": "immigration", "per_voter": 6, "p": 1}
     near = students.distances(Cell({**values, "epsilon": 100_000}, 3, 1))
     for measure in ("l2", "linf", "hamming"):
-        assert value(near, method="bradley-terry + paper", reference="own", measure=measure) < 1e-3
-    assert value(near, method="bradley-terry + paper", reference="likelihood", measure="l2") > 0.1  # the ridge alone
-    rows = students.distances(Cell({**values, "epsilon": 1}, 20, 1))
-    answer, student = (
-        value(rows, method=f"bradley-terry + {unit}", reference="likelihood", measure="l2")
-        for unit in ("tight", "voter")
+        assert value(near, method="bradley-terry + paper", measure=measure) < 1e-3
+    without_noise = value(near, method="bradley-terry + paper, no noise", measure="l2 from likelihood")
+    assert without_noise > 0.01  # the ridge alone
+    assert value(near, method="bradley-terry + paper", measure="l2 from likelihood") == pytest.approx(
+        without_noise, abs=1e-3
     )
-    assert student > 2 * answer
+    rows = students.distances(Cell({**values, "epsilon": 1}, 20, 1))
+    for answer, student in (("tight", "voter"), ("paper", "paper, voter")):
+        one, whole = (value(rows, method=f"bradley-terry + {unit}", measure="sampling") for unit in (answer, student))
+        assert whole > 1.3 * one
     assert NoisyWins(Protection("voter", 6), 1).scale == 6 * NoisyWins(algorithms.COMPARISON, 1).scale
 
 
@@ -236,7 +240,30 @@ def test_one_kappa_for_both_purposes_inflates_the_ridge_226_fold():
 def test_a_quarter_of_the_noise_where_only_outcomes_are_secret():
     rows = corrections.worth(Cell(SMALL, 2, 1))
     assert value(rows, method=corrections.OUTCOME, measure="noise") == 0.25
-    assert 0.5 < value(rows, method="the proof's noise, ridge sqrt(np log n)", measure="noise") < 0.56
+    assert 0.5 < value(rows, method="the least noise, the paper's best c0", measure="noise") < 0.56
+
+
+def test_the_best_constant_is_public_and_follows_the_noise():
+    """More noise asks for a larger ridge; the choice depends on sizes and epsilon alone."""
+    small, large, none = (ridge_constant.best_constant(40, 780, epsilon) for epsilon in (0.5, 20, None))
+    assert small > large >= none
+    assert ridge_constant.best_constant(40, 780, 0.5) == small
+    counts = ridge_constant.pilot_votes(np.zeros(5), 23, np.random.default_rng(0))
+    assert sorted(counts.comparisons.tolist()) == [2] * 7 + [3] * 3
+
+
+def test_the_papers_error_depends_on_its_constant_and_ours_does_not():
+    rows = corrections.sensitivity(Cell({"items": 24, "p": 1, "epsilon": 0.5}, 4, 1))
+    assert {row["c0"] for row in rows} == set(ridge_constant.CONSTANTS)
+    assert value(rows, method="bradley-terry + paper", c0=0.1) > 2 * value(rows, method="bradley-terry + paper", c0=4.0)
+    assert value(rows, method="bradley-terry + tight", c0=0.1) == value(rows, method="bradley-terry + tight", c0=4.0)
+
+
+def test_the_private_part_halves_when_epsilon_doubles():
+    sizes = {"items": 60, "p": 1, "c0": 0.1}
+    once, twice = (private_rates.private_part(Cell({**sizes, "epsilon": epsilon}, 20, 1)) for epsilon in (20, 40))
+    ratio = value(once, measure="root mean square") / value(twice, measure="root mean square")
+    assert ratio == pytest.approx(2, rel=0.15)
 
 
 def test_printed_generator_ties_three_quarters_of_the_items():

@@ -60,7 +60,7 @@ def test_one_cell_has_the_columns_that_the_figure_and_the_claims_name(name):
         draw(replace(one.figure, only=only), rows)
 
 
-@pytest.mark.parametrize("name", ["xu/erratum-theorem1", "xu/erratum-worst-case"])
+@pytest.mark.parametrize("name", ["xu/erratum-theorem1", "xu/erratum-theorem2", "xu/erratum-worst-case"])
 def test_exact_errata_come_to_their_verdicts(name):
     one = load(name)
     rows = []
@@ -69,9 +69,30 @@ def test_exact_errata_come_to_their_verdicts(name):
         rows += [{**grid, **row} for row in _function(one.paper, one.experiment)(cell)]
     answers = {claim.text: judge(claim, rows).answer for claim in one.claims}
     false = [text for text, answer in answers.items() if answer == "does not hold"]
-    assert len(false) == {"xu/erratum-theorem1": 2, "xu/erratum-worst-case": 1}[name]
+    assert len(false) == {"xu/erratum-theorem1": 4, "xu/erratum-theorem2": 1, "xu/erratum-worst-case": 1}[name]
     assert {claim.by for claim in one.claims if claim.text in false} == {"paper"}
     assert set(answers.values()) == {"holds", "does not hold"}
+
+
+def test_a_close_race_breaks_the_upper_bound_of_theorem_1():
+    rows = counterexamples.majority(Cell({"items": 5, "epsilon": 1}))
+    leads = {row["method"]: row["value"] for row in rows if row["measure"] == "ratio of leads, close race"}
+    assert leads["kendall"] == pytest.approx(58.59, abs=0.01)
+    assert leads["kendall + upper bound"] == pytest.approx(math.tanh(7 / 8))
+
+
+def test_a_condorcet_cycle_does_not_reverse_the_pair():
+    """2 above 1 in four of seven, 1 above 3 and 3 above 2 in five: Kemeny's order is 1, 3, 2."""
+    cycle = [(1, 0, 2)] * 2 + [(2, 1, 0)] * 2 + [(0, 2, 1)] * 3
+    every = [tuple(order) for order in counterexamples.all_permutations(3).tolist()]
+    wanted = sorted(every.index(order) for order in cycle)
+    one = counterexamples.built("kendall", 3, 1)
+    chosen = list(counterexamples.itertools.combinations_with_replacement(range(6), 7))
+    attacks = list(counterexamples._attacks(one, 7))
+    assert sum(chance for chance, _, _ in attacks) == pytest.approx(1)
+    _, reversed_by_most, optimal = attacks[chosen.index(tuple(wanted))]
+    assert reversed_by_most
+    assert optimal == [(0, 2, 1)]
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,8 @@ def test_every_noise_of_figure_8_can_be_undone_at_every_epsilon_of_its_grids() -
     for epsilon in plain["full"]["grid"]["epsilon"]:
         for name in plain["settings"]["mechanisms"]:
             noisy = trained_models.built(name, 5, epsilon)
+            if "tiers" in name:  # what is within a tier is lost: these lines have no debiased labels
+                continue
             wins = trained_models._labels(table.orders, noisy).wins[0]
             law = noisy.position_matrix()
             assert law @ wins == pytest.approx(np.arange(4, -1, -1), abs=1e-5)

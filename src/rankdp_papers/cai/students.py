@@ -82,7 +82,6 @@ def distances(cell: Cell) -> list[Row]:
     papers = {budget: algorithms.paper(*size, budget, ridge) for budget, ridge in ridge_at.items()}
     mechanisms = {
         "bradley-terry + paper": papers[epsilon],
-        "bradley-terry + paper, c0 = 1": algorithms.paper(*size, epsilon),
         "bradley-terry + tight": algorithms.tight(*size, epsilon),
         "bradley-terry + paper, voter": papers[epsilon / cell["per_voter"]],
         "bradley-terry + voter": algorithms.tight(*size, epsilon, protection=voter),
