@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rankdp.errors import InputError
-from rankdp_papers.results import NUMBER, filled
-from rankdp_papers.specification import PAPERS, load, names
+from rankdp_papers.documents import _sizes, _summary
+from rankdp_papers.results import NUMBER, Reproduced, filled
+from rankdp_papers.specification import PAPERS, Claim, load, names
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 ROWS = [
@@ -36,6 +38,25 @@ def test_numbers_in_texts_are_points_of_the_quick_grid(name: str):
         for column, points in specification.quick.grid.items():
             asked = columns.get(column, points[0] if "take" in columns else None)
             assert asked in (*points, "smallest", "largest") or len(points) == 1, (wanted, column)
+
+
+def test_failures_are_listed_by_kind_and_our_own_statements_are_not_counted():
+    claims = [
+        Claim(f"{by} {kind}", by, "at most", kind=kind, options={"bound": 1.0})
+        for by, kind in (("paper", "claim"), ("paper", "misprint"), ("paper", "yardstick"), ("rankdp", "claim"))
+    ]
+    one = Reproduced(replace(load("xu/erratum-theorem2"), claims=claims), ROWS, 60.0)
+    (_, summary), *rest = _summary([one], "quick")
+    assert "The papers' claims: 0 hold, 1 do not, 0 are undecided." in summary
+    assert "by our yardsticks: 0 hold, 1 do not, 0 are undecided. Misprints shown: 1." in summary
+    listed = {title: [row[1] for row in table[1]] for (_, title), (_, table) in batched(rest[1:])}
+    assert list(listed.values()) == [["paper claim"], ["paper misprint"], ["paper yardstick"]]
+    assert "1 repetitions" not in _sizes(one, "quick")
+    assert "epsilon 0.001, 0.01, 0.1, 1" in _sizes(one, "quick")
+
+
+def batched(blocks):
+    return zip(blocks[::2], blocks[1::2], strict=True)
 
 
 def test_numbers_in_texts_come_from_the_table():

@@ -6,7 +6,7 @@ import pytest
 
 from rankdp.errors import InputError
 from rankdp.report.plots import COLOURS
-from rankdp_papers.pictures import draw, image, line_styles
+from rankdp_papers.pictures import draw, image, line_styles, mathematics
 from rankdp_papers.specification import FigurePlan
 
 pytestmark = pytest.mark.slow
@@ -75,3 +75,22 @@ def test_the_same_numbers_make_the_same_bytes():
 def test_an_unknown_column_is_refused():
     with pytest.raises(InputError, match=r"\[figure\]: there is no column 'size'"):
         draw(FigurePlan("size", "method"), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        ("P_e", "$P_e$"),
+        ("Laplace, scale 2(m-1)/epsilon (Xu)", r"Laplace, scale $2(m-1)/\varepsilon$ (Xu)"),
+        ("relative l2 error", r"relative $\ell_2$ error"),
+        (r"already $\varepsilon$, epsilon", r"already $\varepsilon$, epsilon"),
+    ],
+)
+def test_symbols_are_set_as_mathematics(words: str, label: str):
+    assert mathematics(words) == label
+
+
+def test_an_estimator_looks_the_same_in_every_figure():
+    alone = line_styles(["bradley-terry + tight", "kendall + debiased"])
+    among = line_styles(["copeland", "bradley-terry + paper", "kendall", "bradley-terry + tight", "kendall + debiased"])
+    assert all(among[name] == style for name, style in alone.items())
