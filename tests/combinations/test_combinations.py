@@ -29,7 +29,9 @@ UNITS = {
     "voter": "one voter with at most 2 comparisons",
 }
 POSITION = "one item's position in one ranking"
+NOISY_WORDS = ("At this eps", "Perhaps", "Who was compared with whom is secret")  # follow from what was released
 NOISY = {"noisy_comparisons", "ridge", "noise_variance"}  # follow from the noisy number of comparisons
+CHOSEN = {"mechanism", "calibration", "link"}  # by noisy degrees, which are paid for, where the design is secret
 
 VOTES = ["ann,ale,beer,left", "ann,ale,cola,left", "ann,beer,cola,right", "bob,cola,tea,left", "bob,ale,tea,tie"]
 #: what is replaced in the neighbouring world, and the units for which that makes neighbours
@@ -267,7 +269,7 @@ class Combinations(RuleBasedStateMachine):
             board = release.value
             return facts(release) | {
                 "items": sorted(board.items),
-                "warnings": [said for said in board.warnings if not said.startswith(("At this eps", "Perhaps"))],
+                "warnings": [said for said in board.warnings if not said.startswith(NOISY_WORDS)],
             }
 
         def write(world: World) -> dict[str, Any]:
@@ -363,8 +365,9 @@ def facts(release: Any) -> dict[str, Any]:
     """What a release says of itself that must not depend on the secret; numbers that follow from noise are left out."""
     told = release.to_dict()
     del told["when"]
-    if "noisy_comparisons" in told["parameters"]:
-        told["parameters"] = {name: value for name, value in told["parameters"].items() if name not in NOISY}
+    noisy = NOISY if "noisy_comparisons" in told["parameters"] else set()
+    noisy = noisy | (NOISY | CHOSEN if "design" in told["parameters"] else set())
+    told["parameters"] = {name: value for name, value in told["parameters"].items() if name not in noisy}
     return told
 
 
