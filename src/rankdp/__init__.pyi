@@ -32,6 +32,8 @@ from rankdp.privacy.guarantee import Guarantee as Guarantee
 from rankdp.privacy.ledger import Ledger as Ledger
 from rankdp.privacy.release import Release as Release
 from rankdp.publish.board_report import write_board as write_board
+from rankdp.publish.categories import Boards as Boards
+from rankdp.publish.categories import rank_by as rank_by
 from rankdp.publish.election_report import write_election as write_election
 from rankdp.publish.elections import elect as elect
 from rankdp.publish.live import LiveBoard as LiveBoard

@@ -34,6 +34,16 @@ def _bound(_context: click.Context, _option: click.Parameter, value: str | None)
         raise click.BadParameter(f"{value!r} is neither a whole number nor 'auto'.") from None
 
 
+def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    """``english=2`` as a category with its weight; a name with such a sign and no number after it is a name."""
+    found = {}
+    for value in values:
+        name, sign, weight = value.rpartition("=")
+        numeric = sign and weight.strip().replace(".", "", 1).isdigit()
+        found[(name if numeric else value).strip()] = weight.strip() if numeric else "1"
+    return found or None
+
+
 @click.command()
 @click.argument("votes", metavar="VOTES", callback=standard_input, required=False)
 @click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of the leaderboard: smaller is more private.")
@@ -99,6 +109,26 @@ def _bound(_context: click.Context, _option: click.Parameter, value: str | None)
     metavar="N",
     help="With --live: how many boards there will be at most; any number if not given.",
 )
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="One board for each category in this column, all from one epsilon; name the categories, or take them from "
+    "the votes.",
+)
+@click.option(
+    "--category",
+    "categories",
+    multiple=True,
+    metavar="NAME[=WEIGHT]",
+    callback=_weighed,
+    help="With --by: a public category, and how much of epsilon its board gets beside the others (1 if not given); "
+    "may be repeated.",
+)
+@click.option(
+    "--categories-from-data",
+    is_flag=True,
+    help="With --by: take the categories from the votes, which publishes that list.",
+)
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
 @voter_column_option
 @columns_option
@@ -117,6 +147,9 @@ def rank(
     epsilon: str | None,
     live: Path | None,
     boards: int | None,
+    by: str | None,
+    categories: dict[str, str] | None,
+    categories_from_data: bool,
     items_file: Path | None,
     outputs: tuple[Path, ...],
     title: str,
@@ -141,7 +174,8 @@ def rank(
     from rankdp.data.comparisons import Comparisons
     from rankdp.privacy.bits import SecureBits
     from rankdp.privacy.ledger import spending
-    from rankdp.publish.board_report import board_report
+    from rankdp.publish.board_report import board_report, boards_report
+    from rankdp.publish.categories import CountedBoards
     from rankdp.publish.live import rank_live
     from rankdp.publish.rank import BoardRequest
     from rankdp.report.document import check_outputs
@@ -153,8 +187,10 @@ def rank(
         for name in ("items_from_data", "voter_column", "weight_column", "columns", "both_bad", "on_problem", "table")
     }
     covariates = options.pop("covariates")
+    if by is None and (categories or categories_from_data):
+        raise click.UsageError("--category and --categories-from-data go with --by.")
     if live is not None:
-        _check_live(options | reading | {"covariates": covariates})
+        _check_live(options | reading | {"covariates": covariates, "by": by})
         kept = {name: options[name] for name in ("protect", "max_per_voter", "top", "scale", "level", "ridge")}
         asked = {name: reading[name] for name in ("voter_column", "weight_column", "both_bad", "on_problem")}
         release = rank_live(
@@ -179,11 +215,16 @@ def rank(
     assert epsilon is not None
     comparisons = Comparisons.read(votes, items=items_file, **reading)
     say(comparisons.recognised)
-    counted = BoardRequest.of(epsilon, **options).counted(comparisons, covariates)
+    request, report = BoardRequest.of(epsilon, **options), (boards_report if by else board_report)
+    counted: Any = (
+        CountedBoards.of(request, comparisons, by, categories, categories_from_data, covariates)
+        if by
+        else request.counted(comparisons, covariates)
+    )
     bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         release = counted.draw(bits)
-        deliver(board_report(release, title), outputs, as_json, charge.leaves)
+        deliver(report(release, title), outputs, as_json, charge.leaves)
         charge.commit(release.provenance)
 
 
@@ -196,7 +237,7 @@ def _check_live(options: dict[str, Any]) -> None:
         "calibration": "tight",
         "design": "chance",
     }
-    single |= {"covariates": None, "table": None, "items_from_data": False}
+    single |= {"by": None, "covariates": None, "table": None, "items_from_data": False}
     for name, usual in single.items():
         if options[name] != usual:
             raise click.UsageError(f"--{name.replace('_', '-')} does not go with --live.")

@@ -68,12 +68,14 @@ def deliver(
         raise click.exceptions.Exit(1)
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, name: str = "") -> None:
     for warning in report.warnings:
-        say(f"note: {warning}")
+        say(f"note: {name}{warning}")
     for table in report.tables:
         print_table(table.title or report.title, table.heads, table.rows, table.texts)
-    if not report.tables:
+    for part in report.parts:
+        _show(part, f"{part.title}: ")
+    if not report.tables and not report.parts:
         click.echo(report.title)
     for words in report.words:
         click.echo("\n" + textwrap.fill(words, 100))

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from rankdp.checks import one_of, whole
-from rankdp.data.columns import ITEM_NAMES, first_known, listed_names
+from rankdp.data.columns import ITEM_NAMES, check_names, first_known, listed_names
 from rankdp.data.counts import PairCounts
 from rankdp.data.spark import is_spark
 from rankdp.data.tables import check_item, check_items, folded, natural
@@ -74,6 +74,8 @@ class Comparisons(VoteRules):
         The most comparisons kept of one voter; None for all.
     outcomes_required
         Whether a missing outcome is refused even if other problems are dropped.
+    category
+        The category whose rows are counted; None for all rows.
     engine
         What holds the votes and counts them.
     items_from_data
@@ -299,6 +301,41 @@ class Comparisons(VoteRules):
             )
         return replace(self, per_voter=min(most, self.per_voter or most))
 
+    def within(self, column: str, category: str) -> Self:
+        """The votes of one category: rows of the others are left out, without being problems.
+
+        Parameters
+        ----------
+        column
+            The column that says each row's category; it must not say who met whom, who won, who voted or how often.
+        category
+            What it says in the rows that are kept.
+        """
+        self._check_category(column)
+        ignored = tuple(name for name in self.columns.ignored if name != column)
+        return replace(self, columns=replace(self.columns, category=column, ignored=ignored), category=category)
+
+    def categories(self, column: str) -> set[str | None]:
+        """Everything that a column of categories says, None for nothing. Computed from the secret votes.
+
+        Parameters
+        ----------
+        column
+            As for `within`.
+        """
+        self._check_category(column)
+        return self.engine.names([column])
+
+    def _check_category(self, column: str) -> None:
+        check_names(list(self.engine.kinds), self.engine.what, by=column)
+        columns = self.columns
+        if column in (*columns.told, columns.voter, columns.weight):
+            raise InputError(
+                f"{self.engine.what}: ", Setting("by"), f" is {column!r}, which is used for something else"
+            )
+        if self.engine.kinds[column] == "other":
+            raise InputError(f"{self.engine.what}: the column {column!r} must hold texts or numbers")
+
     def requiring_outcomes(self) -> Self:
         """The same votes, with a missing outcome refused whatever `on_problem` says."""
         return replace(self, outcomes_required=True)
@@ -371,7 +408,8 @@ class Comparisons(VoteRules):
 
 
 def _from_data(engine: InProcess | OnEngine, columns: VoteColumns) -> tuple[str, ...]:
-    names = sorted((name for name in engine.names(columns) if not is_blank(name)), key=natural)
+    found = engine.names([columns.left, columns.right])
+    names = sorted((name for name in found if name is not None and not is_blank(name)), key=natural)
     for name in names:
         check_item(name, lambda: f"{engine.what}: an item")
     if not names:

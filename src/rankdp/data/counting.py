@@ -34,6 +34,7 @@ from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import Covariate, VoteRows, read_covariates
 from rankdp.data.tables import MISSING, SPACES, Coded, Kind, encode, in_a_sentence, text_of
 from rankdp.data.vote_columns import (
+    ELSEWHERE,
     FIRST,
     MARKED,
     NO_OUTCOME,
@@ -43,7 +44,6 @@ from rankdp.data.vote_columns import (
     TIE,
     UNMARKED,
     Diagnostics,
-    VoteColumns,
     VoteRules,
     is_blank,
     weight_of,
@@ -117,6 +117,7 @@ class _Rows:
         self._left, self._right = _Column(names.number), _Column(names.number)
         self._outcome = _Column(self._outcome_of)
         self._weight = _Column(partial(weight_of, most=rules.most_weight))
+        self._here = _Column(lambda value: text_of(value) == rules.category)
         self.rows = 0
         self.problems = np.zeros(len(PROBLEMS), np.int64)
         self.refused: dict[int, tuple[int, int, dict[str, Any]]] = {}
@@ -160,6 +161,9 @@ class _Rows:
                 voters = _ids(batch.column(columns.voter))
                 missing = voters.is_null().to_numpy(zero_copy_only=False)
             contents = _contents(left, right, outcome, weights, missing, items)
+            if self._rules.category is not None:
+                codes, here = self._here.read(batch.column(columns.category))
+                contents[here[codes] == 0] = -ELSEWHERE
             self.rows += batch.num_rows
             if contents.min() < 0:
                 self._note(contents, file, start, batch)
@@ -316,19 +320,18 @@ class InProcess:
         self.what = table.what
         self.kinds: Mapping[str, Kind] = table.kinds
 
-    def names(self, columns: VoteColumns) -> set[str]:
-        """Every item that occurs."""
+    def names(self, columns: Sequence[str]) -> set[str | None]:
+        """Every text that occurs in these columns."""
         names: set[str | None] = set()
         with in_a_sentence(self.what):
-            for stream in self._table.streams([columns.left, columns.right], 1):
+            for stream in self._table.streams(columns, 1):
                 for _, _, batch in stream:
                     for array in batch.columns:
                         column = encode(array)  # whose dictionary may hold values that no row uses
                         rows = column.first_rows().tolist()
-                        names.update(
-                            text_of(value) for value, row in zip(column.values, rows, strict=False) if row >= 0
-                        )
-        return {name for name in names if name is not None}
+                        values = [*column.values, None]
+                        names.update(text_of(value) for value, row in zip(values, rows, strict=True) if row >= 0)
+        return names
 
     def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""

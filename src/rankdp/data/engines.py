@@ -22,6 +22,7 @@ from rankdp.data.spark import is_spark
 from rankdp.data.tables import MISSING, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
     BOTH_BAD,
+    ELSEWHERE,
     FIRST,
     LEFT_OUT,
     MARKED,
@@ -34,7 +35,6 @@ from rankdp.data.vote_columns import (
     UNMARKED,
     WHOLE,
     Diagnostics,
-    VoteColumns,
     VoteRules,
 )
 from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files
@@ -211,11 +211,10 @@ class OnEngine:
         with in_a_sentence(self.what, *_LIBRARIES):
             return self._backend.to_pyarrow(expression)
 
-    def names(self, columns: VoteColumns) -> set[str]:
-        """Every item that occurs."""
-        parts = [self.table.select(name=cell_text(self.table[name])) for name in (columns.left, columns.right)]
-        names = self.run(parts[0].union(parts[1]).distinct())["name"].to_pylist()
-        return {name for name in names if name is not None}
+    def names(self, columns: Sequence[str]) -> set[str | None]:
+        """Every text that occurs in these columns."""
+        first, *rest = (self.table.select(name=cell_text(self.table[name])) for name in columns)
+        return set(self.run((first.union(*rest) if rest else first).distinct())["name"].to_pylist())
 
     def rows(self, rules: VoteRules) -> Any:
         """Every row as two item numbers (the winner first; tied, the smaller one), tie, weight, voter and problem,
@@ -229,6 +228,8 @@ class OnEngine:
         if rules.per_voter is not None:
             voter = cell_text(self.table[columns.voter])
             parts["rd_voter"] = ibis.ifelse(_blank(voter), None, voter)
+        if rules.category is not None:
+            parts["rd_here"] = (cell_text(self.table[columns.category]) == rules.category).fill_null(False)
         rows = self.table.select(**cells, **parts)
         for side in ("left", "right"):
             public = ibis.memtable(_items_table(rules.items, side))
@@ -371,7 +372,8 @@ def weight_cells(table: Any, column: str | None, most: int) -> Any:
 
 def _problem(rows: Any, rules: VoteRules) -> Any:
     """The number of the first problem of a row, in the order of `vote_columns.PROBLEMS`."""
-    cases = [(rows.rd_outcome == STRANGE_OUTCOME, 1), (rows.rd_weight < 0, 2)]
+    cases = [] if rules.category is None else [(~rows.rd_here, ELSEWHERE)]
+    cases += [(rows.rd_outcome == STRANGE_OUTCOME, 1), (rows.rd_weight < 0, 2)]
     if rules.per_voter is not None:
         cases.append((rows.rd_voter.isnull(), 3))
     cases += [

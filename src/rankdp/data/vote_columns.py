@@ -44,11 +44,13 @@ PROBLEMS = (
     "missing outcome",
     "self-comparison",
     "both bad",
+    "another category",
 )
-"""What can be wrong with a row, by number; a row has the first that applies. The last is a choice, not a mistake."""
+"""What can be wrong with a row, by number; a row has the first that applies. The last two are choices, not mistakes."""
 ALWAYS_REFUSED = (1, 2)
 MISSING_OUTCOME = 6
 BOTH_BAD = 8
+ELSEWHERE = 9
 
 MOST_WEIGHT = 10**9
 MOST_BOUNDED_WEIGHT = 10**6
@@ -122,6 +124,8 @@ class VoteColumns:
     ignored: tuple[str, ...]
     marks: tuple[str, ...] = ()
     """Three columns of which one is 1: the left one won, the right one won, a tie."""
+    category: str | None = None
+    """The column that says which of several leaderboards a row is for."""
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -166,13 +170,16 @@ class VoteRules:
     """The most comparisons kept of one voter; None for all."""
     outcomes_required: bool = False
     """True if a missing outcome is refused even where other problems are dropped."""
+    category: str | None = None
+    """The category whose rows are counted; None for all rows."""
 
     @property
     def used(self) -> list[str]:
         """The columns that are read."""
         columns = self.columns
         voter = columns.voter if self.per_voter is not None else None
-        return [name for name in (*columns.told, columns.weight, voter) if name is not None]
+        category = columns.category if self.category is not None else None
+        return [name for name in (*columns.told, columns.weight, voter, category) if name is not None]
 
     @property
     def most_weight(self) -> int:
@@ -200,7 +207,7 @@ class VoteRules:
     @property
     def drops(self) -> bool:
         """Whether rows may be left out, so that how many are counted depends on what they say."""
-        return self.on_problem == "drop" or self.drops_both_bad
+        return self.on_problem == "drop" or self.drops_both_bad or self.category is not None
 
     def refusal(self, problem: int, cells: Mapping[str, Any], where: str) -> InputError:
         """The refusal of a row that breaks a rule.

@@ -6,9 +6,12 @@ import math
 from collections import Counter
 from dataclasses import asdict
 from os import PathLike
+from typing import Any
 
-from rankdp.privacy.guarantee import OUTCOME
+from rankdp.privacy.exact import shown
+from rankdp.privacy.guarantee import OUTCOME, Guarantee
 from rankdp.privacy.release import Release
+from rankdp.publish.categories import Boards
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import win_rate_map
@@ -25,36 +28,85 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
         The heading of the page or picture.
     """
     board = release.value
-    records = board.rows()
     return Report(
         title=title,
-        records=records,
-        facts=lambda: {
-            "leaderboard": records,
-            "level": board.level,
-            "warnings": board.warnings,
-            **({"effects": [asdict(effect) for effect in board.effects]} if board.effects else {}),
-        },
+        records=board.rows(),
+        facts=lambda: _facts(board),
         tables=[_table(board), *([_effects(board)] if board.effects else [])],
         words=_meaning(board),
         warnings=board.warnings,
         figure=lambda: board.plot(title),
-        drawing=board.intervals().svg() + _win_rates(release),
+        drawing=board.intervals().svg() + _win_rates(board, release.guarantee),
         release=release,
     )
 
 
-def write_board(release: Release[Leaderboard], path: str | PathLike[str], title: str = "Leaderboard") -> None:
+def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Report:
+    """The report of leaderboards by category: one page, one CSV file, one guarantee.
+
+    Parameters
+    ----------
+    release
+        What ``rankdp.rank_by`` returned.
+    title
+        The heading of the page or picture.
+    """
+    boards = release.value.boards
+    records = release.value.rows()
+    own = release.value.epsilons
+    parts = [
+        Report(
+            title=name,
+            records=board.rows(),
+            facts=dict,
+            tables=[_table(board), *([_effects(board)] if board.effects else [])],
+            warnings=board.warnings,
+            drawing=board.intervals().svg() + _win_rates(board, release.guarantee),
+        )
+        for name, board in boards.items()
+    ]
+    level = next(iter(boards.values()))
+    shares = ", ".join(f"{name} {shown(epsilon)}" for name, epsilon in own.items())
+    return Report(
+        title=title,
+        records=records,
+        facts=lambda: {
+            "by": release.value.by,
+            "boards": {name: {"epsilon": own[name], **_facts(board)} for name, board in boards.items()},
+        },
+        words=[
+            *_meaning(level),
+            f"One board for each category in {release.value.by!r}, each drawn with an epsilon of its own: {shares}.",
+        ],
+        figure=lambda: release.value.plot(title),
+        release=release,
+        parts=parts,
+    )
+
+
+def _facts(board: Leaderboard) -> dict[str, Any]:
+    return {
+        "leaderboard": board.rows(),
+        "level": board.level,
+        "warnings": board.warnings,
+        **({"effects": [asdict(effect) for effect in board.effects]} if board.effects else {}),
+    }
+
+
+def write_board(
+    release: Release[Leaderboard] | Release[Boards], path: str | PathLike[str], title: str = "Leaderboard"
+) -> None:
     """Write a published leaderboard, with what is promised about it, in the format that the ending says.
 
     Parameters
     ----------
     release, title
-        As in ``board_report``.
+        As in ``board_report`` or ``boards_report``.
     path
         A file that ends with .csv, .json, .html, .png, .svg or .pdf; a CSV gets its guarantee in PATH.release.json.
     """
-    board_report(release, title).write(path)
+    report: Any = boards_report if isinstance(release.value, Boards) else board_report
+    report(release, title).write(path)
 
 
 def _table(board: Leaderboard) -> Table:
@@ -76,9 +128,8 @@ def _table(board: Leaderboard) -> Table:
     return Table(heads, rows, texts=2)
 
 
-def _win_rates(release: Release[Leaderboard]) -> str:
+def _win_rates(board: Leaderboard, promised: Guarantee | None) -> str:
     """The map of win rates where who was compared with whom is public; a rehearsal has no guarantee to say so."""
-    board, promised = release.value, release.guarantee
     if board.score_name != "score" or promised is None or promised.protects != OUTCOME:
         return ""
     return win_rate_map(board.items, board.scores.tolist())

@@ -108,6 +108,8 @@ class Report:
         Whether a command that reports this ends with exit code 1.
     release
         What stands behind the numbers: its guarantee and provenance are stated in every format.
+    parts
+        Reports that are sections of this one: their warnings, drawing and tables, on the page and the terminal.
     """
 
     title: str
@@ -122,6 +124,7 @@ class Report:
     drawing: str = ""
     failed: bool = False
     release: Release[Any] | None = None
+    parts: Sequence[Report] = ()
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the report in the format that the ending says, all or nothing.
@@ -178,16 +181,28 @@ class Report:
 
     def html(self) -> str:
         """A page of its own that loads nothing."""
+        links = (f"<a href='#part-{at}'>{html.escape(part.title)}</a>" for at, part in enumerate(self.parts, 1))
         return page(
             self.title,
+            *self._sections(),
+            f"<nav aria-label=Sections><p>{' · '.join(links)}</p></nav>" if self.parts else "",
+            *(
+                f"<section id=part-{at}><h2>{html.escape(part.title)}</h2>{''.join(part._sections())}</section>"
+                for at, part in enumerate(self.parts, 1)
+            ),
+            self._downloads(),
+            footer=self.footer,
+        )
+
+    def _sections(self) -> list[str]:
+        """All but the heading, the parts and what can be saved."""
+        return [
             *(paragraph(words) for words in self.words),
             *(paragraph(words, "warning") for words in self.warnings),
             self._promised(),
             _scrolling(self.drawing, f"Picture: {self.title}") if self.drawing else self._drawn(),
             *(table.html() for table in self.tables),
-            self._downloads(),
-            footer=self.footer,
-        )
+        ]
 
     def _promised(self) -> str:
         """What is promised, in a box; that of a rehearsal is a warning."""
@@ -222,11 +237,12 @@ class Report:
         if self.figure is None:
             raise Unsupported(f"{self.title}: there is nothing to draw; choose .csv, .json or .html")
         promised = [self.release.explain()] if self.release else []
-        return picture(self.figure(), kind, [*self.warnings, *self.words, *promised])
+        of_parts = [f"{part.title}: {words}" for part in self.parts for words in part.warnings]
+        return picture(self.figure(), kind, [*self.warnings, *of_parts, *self.words, *promised])
 
     def _drawn(self) -> str:
-        """The figure as SVG, or why there is none."""
-        if self.figure is None:
+        """The figure as SVG, or why there is none; parts draw their own."""
+        if self.figure is None or self.parts:
             return ""
         try:
             drawn = picture(self.figure(), "svg").decode()

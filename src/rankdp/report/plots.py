@@ -121,14 +121,15 @@ class Intervals:
     others: Sequence[float] | None = None
     legend: tuple[str, str] = ("", "")
 
-    @property
-    def _axis(self) -> str:
-        return self.label + (f" (the first {_SHOWN} of {len(self.names)})" if len(self.names) > _SHOWN else "")
+    def _axis(self, shown: int) -> str:
+        return self.label + (f" (the first {shown} of {len(self.names)})" if len(self.names) > shown else "")
 
     def figure(self, title: str) -> Figure:
         """The plot by matplotlib, with a title above it."""
-        shown = min(len(self.names), _SHOWN)
-        figure, (axes,) = new_figure(1, width=9, height=1.5 + 0.28 * shown)
+        return stacked([(title, self)])
+
+    def draw(self, axes: Axes, title: str, shown: int) -> None:
+        """The plot of the first so many on axes of a figure."""
         rows = range(shown)
         axes.hlines(rows, self.low[:shown], self.high[:shown], color=SERIES[5], linewidth=3)
         axes.plot(self.values[:shown], rows, "o", color=SERIES[0], label=self.legend[0])
@@ -137,9 +138,8 @@ class Intervals:
             axes.legend(frameon=False)
         axes.set_yticks(rows, [unformatted(_cut(name)) for name in self.names[:shown]])
         axes.set_ylim(shown - 0.4, -0.6)
-        axes.set(xlabel=self._axis, title=unformatted(title))
+        axes.set(xlabel=self._axis(shown), title=unformatted(title))
         axes.grid(axis="x", color="0.93")
-        return figure
 
     def svg(self) -> str:
         """The plot as an SVG element."""
@@ -153,7 +153,7 @@ class Intervals:
             return _LEFT + _WIDTH * (min(max(value, least), most) - least) / span
 
         top, bottom = 44, _STEP * shown + 56
-        label = html.escape(self._axis, quote=True)
+        label = html.escape(self._axis(shown), quote=True)
         words = label if self.others is None else f"{label}; filled: {self.legend[0]}, hollow: {self.legend[1]}"
         parts = [f"<text x='{_LEFT + _WIDTH / 2}' y='14' class='tick'>{words}</text>"]
         for tick in _ticks(least, most):
@@ -170,6 +170,16 @@ class Intervals:
             parts.append(f"<circle cx='{x(self.values[row]):.1f}' cy='{y}' r='4'/>")
         box = f"0 0 {_LEFT + _WIDTH + 30} {bottom + 24}"
         return f"<svg viewBox='{box}' role='img' aria-label='{label}'>{''.join(parts)}</svg>"
+
+
+def stacked(several: Sequence[tuple[str, Intervals]]) -> Figure:
+    """Plots one above the other, each with its title; together they show about 60 items."""
+    most = max(5, _SHOWN // len(several))
+    shown = [min(len(plot.names), most) for _, plot in several]
+    figure, grid = new_grid(len(several), 1, 9, sum(1.5 + 0.28 * rows for rows in shown))
+    for (title, plot), axes, rows in zip(several, grid[:, 0], shown, strict=True):
+        plot.draw(axes, title, rows)
+    return figure
 
 
 def win_rate_map(names: Sequence[str], scores: Sequence[float]) -> str:

@@ -1,0 +1,255 @@
+"""Leaderboards by category: one guarantee for all of them, whatever a neighbour moves between categories."""
+
+import itertools
+import json
+import string
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from support import seeded
+
+import rankdp
+from rankdp.audit.statistical import audit_samples
+from rankdp.cli import cli
+from rankdp.data.comparisons import Comparisons
+from rankdp.errors import InputError
+from rankdp.privacy.bits import SeededBits
+from rankdp.publish import categories
+from rankdp.publish.categories import CountedBoards, split, together
+from rankdp.publish.rank import BoardRequest, CountedVotes
+from rankdp.publish.vote_scores import count_cost
+
+ITEMS = ("a", "b", "c")
+CONTENTS = [(*pair, winner) for pair in (("a", "b"), ("b", "c")) for winner in ("left", "right", "tie")]
+ROWS = [(category, *content) for category in "xyz" for content in CONTENTS]
+UNITS = {"comparison": None, "outcome": None, "voter": 2}
+
+
+def table(rows):
+    """Rows of (category, left, right, winner), perhaps with a voter at the end."""
+    names = ("category", "left", "right", "winner", "voter")
+    return pa.table({name: [row[at] for row in rows] for at, name in enumerate(names) if at < len(rows[0])})
+
+
+def counted(rows, protect, given="xyz", epsilon=1, **options):
+    request = BoardRequest.of(epsilon, protect, "wins", UNITS[protect])
+    votes = Comparisons.from_frame(table(rows), items=ITEMS, **options)
+    return CountedBoards.of(request, votes, "category", given if isinstance(given, dict) else list(given))
+
+
+def loss(one, other):
+    """The exact privacy loss of noisy wins and noisy counts between two tables: independent Laplace noise on each."""
+    total = Fraction(0)
+    for name in one.parts:
+        left, right = one.parts[name], other.parts[name]
+        protection, epsilon = left.request.protection, left.request.epsilon
+        cost = count_cost(protection, epsilon)
+        moved = int(abs(left.half_wins - right.half_wins).sum())
+        total += (epsilon - cost) * moved / protection.half_win_l1
+        compared = abs(int(left.half_wins.sum()) - int(right.half_wins.sum())) // 2
+        assert compared == 0 or cost, "the number of comparisons is taken as public, and neighbours differ in it"
+        total += cost * compared / protection.moved_in_all
+    return total
+
+
+def neighbours(protect):
+    """Tables of two or three rows that differ in one unit."""
+    if protect == "voter":
+        fixed = [("x", "a", "b", "left", "other")]
+        mine = [(*row, "one") for row in (ROWS[0], ROWS[7], ROWS[14], ROWS[3], ROWS[9])]
+        sets = [said for size in range(4) for said in itertools.combinations_with_replacement(mine, size)]
+        return [([*fixed, *one], [*fixed, *other]) for one, other in itertools.combinations(sets, 2)]
+    pairs = itertools.combinations(ROWS, 2)
+    if protect == "outcome":
+        pairs = [(one, other) for one, other in pairs if one[:3] == other[:3]]
+    return [([rest, one], [rest, other]) for rest in ROWS[::5] for one, other in pairs]
+
+
+def worst(protect, given):
+    seen = {}
+
+    def look(rows):
+        key = tuple(rows)
+        if key not in seen:
+            seen[key] = counted(rows, protect, given)
+        return seen[key]
+
+    return max(loss(look(one), look(other)) for one, other in neighbours(protect))
+
+
+@pytest.mark.parametrize("protect", UNITS)
+@pytest.mark.parametrize("given", ["xyz", {"x": 5, "y": 1, "z": Fraction(1, 3)}])
+def test_every_neighbour_of_small_tables_stays_within_epsilon(protect, given):
+    assert counted([(*ROWS[0], "one")], protect, given).guarantee.epsilon == 1
+    assert worst(protect, given) <= 1
+
+
+@pytest.mark.parametrize("protect", ["comparison", "voter"])
+def test_boards_that_all_get_the_whole_epsilon_are_caught(protect, monkeypatch):
+    monkeypatch.setattr(categories, "together", lambda losses, unit: max(losses))
+    assert worst(protect, "xyz") > 1
+
+
+def test_counts_that_are_taken_as_public_are_caught(monkeypatch):
+    """A row that moves to another category changes how many comparisons two boards have."""
+    monkeypatch.setattr(Comparisons, "drops", False)
+    with pytest.raises(AssertionError, match="taken as public"):
+        worst("comparison", "xyz")
+
+
+def test_shares():
+    weights = {"x": Fraction(2), "y": Fraction(1), "z": Fraction(1)}
+    assert split(weights, "outcome") == {"x": 1, "y": Fraction(1, 2), "z": Fraction(1, 2)}
+    assert split(weights, "comparison") == {"x": Fraction(2, 3), "y": Fraction(1, 3), "z": Fraction(1, 3)}
+    assert split(weights, "voter") == {"x": Fraction(1, 2), "y": Fraction(1, 4), "z": Fraction(1, 4)}
+    for unit in UNITS:
+        assert together(list(split(weights, unit).values()), unit) == 1
+        assert split({"x": Fraction(7)}, unit) == {"x": 1}
+
+
+def test_delta_and_rho_add_up_where_epsilon_does():
+    request = BoardRequest.of(1, "voter", "wins", 3, delta="1e-6")
+    votes = Comparisons.from_frame(table([(*row, "one") for row in ROWS]), items=ITEMS)
+    promised = CountedBoards.of(request, votes, "category", ["x", "y", "z"]).guarantee
+    assert (promised.epsilon, promised.delta) == (1, Fraction(1, 10**6))
+    assert promised.protects == "one voter with at most 9 comparisons"
+    single = CountedBoards.of(request, votes, "category", ["x", "y", "z"]).parts["x"].guarantee
+    assert promised.rho == pytest.approx(3 * single.rho)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_an_audit_of_whole_releases_tells_right_from_wrong_shares(full, request, monkeypatch):
+    """A voter who reverses all comparisons in every category; the mutant gives every board the whole epsilon."""
+    if full:
+        monkeypatch.setattr(categories, "together", lambda losses, unit: max(losses))
+    monkeypatch.setattr("rankdp.publish.vote_scores._DRAWS", 2)
+    monkeypatch.setattr(CountedVotes, "_board", lambda self, public, drawn: drawn.scores)  # their order is no news
+    bits, names = seeded(request), string.ascii_lowercase
+
+    def sampler(winner, draws):
+        found = counted([(name, "a", "b", winner, "one") for name in names] * 2, "voter", names)
+        wins = [np.sum(list(found.draw(bits).value.boards.values()), axis=0) for _ in range(draws)]
+        return np.array([[a - b] for a, b, _ in wins])
+
+    found = audit_samples(sampler, [("left", "right")], draws=200, claimed_epsilon=1, name="by category")
+    assert found.holds is not full, found.explain()
+
+
+def test_a_board_is_that_of_its_rows():
+    rows = [*ROWS, *ROWS[:4], ("", "a", "b", "left"), ("w", "b", "a", "left"), (None, "b", "a", "left")]
+    parts = counted(rows, "comparison", on_problem="drop").parts
+    for name, part in parts.items():
+        own = Comparisons.from_frame(table([row for row in rows if row[0] == name]), items=ITEMS)
+        assert part.half_wins.tolist() == own.half_wins().tolist()
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_engines_count_categories_alike(bounded):
+    pytest.importorskip("ibis")
+    rows = [(*row, voter) for row in ROWS for voter in "uv"]
+    for name in "xyz":
+        both = [
+            Comparisons.from_frame(table(rows), items=ITEMS, engine=engine).within("category", name)
+            for engine in ("process", "duckdb")
+        ]
+        counts = [(votes.bound(3) if bounded else votes).half_wins() for votes in both]
+        assert counts[0].sum() == counts[1].sum() == (12 if bounded else 24)
+        assert bounded or counts[0].tolist() == counts[1].tolist()
+        assert both[0].diagnostics().dropped == both[1].diagnostics().dropped == {"another category": 24}
+        assert both[0].categories("category") == both[1].categories("category") == set("xyz")
+
+
+def test_one_charge_for_all_boards(tmp_path):
+    ledger = rankdp.Ledger.create(tmp_path / "ledger", "votes", "one comparison", 3)
+    release = rankdp.rank_by(
+        table(ROWS),
+        2,
+        by="category",
+        categories=["x", "y"],
+        on_problem="drop",
+        protect="comparison",
+        items=ITEMS,
+        ledger=ledger,
+    )
+    assert list(release.value.boards) == ["x", "y"]
+    assert release.value.epsilons == {"x": 1, "y": 1}
+    (entry,) = ledger.history()
+    assert (entry.state, entry.what, entry.spent) == ("committed", "rank by bradley-terry, 2 categories", (2,))
+    assert release.guarantee.epsilon == 2
+    assert [row["category"] for row in release.value.rows()] == ["x"] * 3 + ["y"] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "categories must list the public categories, or categories_from_data=True .* got neither"),
+        ({"categories": ["x"], "categories_from_data": True}, "got both"),
+        ({"categories": []}, "at least one category"),
+        ({"categories": ["x", "y"]}, "in the column 'category' 'z' is not one of the 2 categories given"),
+        ({"categories": {"x": 0, "y": 1, "z": 1}}, "the weight of the category 'x' must be"),
+        ({"categories": ["x"], "by": "winner"}, "by is 'winner', which is used for something else"),
+        ({"categories": ["x"], "by": "nothing"}, "by is 'nothing', but the columns are"),
+    ],
+)
+def test_refusals(options, words):
+    options = {"by": "category"} | options
+    with pytest.raises(InputError, match=words):
+        rankdp.rank_by(table(ROWS), 1, protect="comparison", items=ITEMS, **options)
+
+
+def test_blank_categories_are_refused():
+    with pytest.raises(InputError, match="in the column 'category' a cell is blank"):
+        rankdp.rank_by(
+            table([*ROWS, (None, "a", "b", "left")]),
+            1,
+            by="category",
+            categories=list("xyz"),
+            protect="outcome",
+            items=ITEMS,
+        )
+
+
+def test_the_command_line_writes_one_page(tmp_path):
+    votes, page, facts = tmp_path / "votes.csv", tmp_path / "boards.html", tmp_path / "boards.json"
+    lines = [",".join(row) for row in ROWS * 20]
+    votes.write_text("\n".join(["category,left,right,winner", *lines]) + "\n")
+    common = ["rank", str(votes), "--epsilon", "3", "--protect", "comparison", "--items-from-data", "--rehearse", "1"]
+    asked = [
+        "--by",
+        "category",
+        "--category",
+        "x=2",
+        "--category",
+        "y",
+        "--category",
+        "z",
+        "-o",
+        str(page),
+        "-o",
+        str(facts),
+    ]
+    done = CliRunner().invoke(cli, [*common, *asked])
+    assert done.exit_code == 0, done.output
+    assert "each drawn with an epsilon of its own: x 2, y 1, z 1" in done.output
+    text = page.read_text()
+    assert [text.count(f"<h2>{name}</h2>") for name in "xyz"] == [1, 1, 1]
+    assert text.count("<svg") == 3
+    assert text.count("REHEARSAL") > 0
+    told = json.loads(facts.read_text())
+    assert {name: board["epsilon"] for name, board in told["boards"].items()} == {"x": "2", "y": "1", "z": "1"}
+    alone = CliRunner().invoke(cli, [*common, "--category", "x"])
+    assert alone.exit_code == 2
+    assert "go with --by" in alone.output
+    unlisted = CliRunner().invoke(cli, [*common, "--by", "category"])
+    assert "--category must list the public categories, or --categories-from-data" in str(unlisted.exception)
+
+
+def test_rehearsals_repeat():
+    options = {"by": "category", "categories_from_data": True, "protect": "voter", "max_per_voter": 2, "items": ITEMS}
+    rows = table([(*row, "one") for row in ROWS])
+    one, other = (rankdp.rank_by(rows, 1, bits=SeededBits(5), **options).value.rows() for _ in range(2))
+    assert one == other
+    assert len(one) == 9
