@@ -151,7 +151,13 @@ def test_rankings_and_lists_are_ballots_too(tmp_path):
         ([["a", "b"]] * 1001, {"weights": [10**9] * 1001}, "at most 1,000,000,000,000 ballots"),
         (WIDE.assign(count=["1", "x", "1"]), {}, "frame, row 2: a weight must be a whole number .*, got 'x'"),
         (WIDE.assign(rank_2="b"), {}, "frame, row 1: 'b' is listed twice"),
-        (WIDE.assign(voter=[1, 2, 1]), {}, "3 ballots come from 2 voters, and an election counts one ballot of each"),
+        (WIDE.assign(voter=[1, 2, 1], count=1), {}, "3 ballots come from 2 voters, and an election counts one ballot"),
+        (
+            WIDE.assign(voter=[1, 2, 3], count=[1, 5, 1]),
+            {},
+            "frame, row 2: the voter has 5 ballots, and an election counts",
+        ),
+        (WIDE.assign(id=[1, 2, 3], count=[1, 5, 1]), {"voter_column": "id"}, "row 2: the voter has 5 ballots"),
         (LONG[:0], {}, "no ballots"),
         (WIDE, {"weight_column": "w"}, "weight_column is 'w', but the columns are"),
     ],
@@ -159,6 +165,12 @@ def test_rankings_and_lists_are_ballots_too(tmp_path):
 def test_bad_ballots_get_one_sentence(source, options, words):
     with pytest.raises(InputError, match=words):
         Ballots.of(source, **options)
+
+
+def test_rows_that_are_numbered_may_stand_for_many_ballots():
+    numbered = WIDE.assign(id=[1, 2, 3], count=[1, 5, 1])
+    assert Ballots.of(numbered).count == 7
+    assert Ballots.of(WIDE.assign(voter=[1, 2, 3], count=[1, 0, 1])).count == 2
 
 
 def test_what_a_format_does_not_have_is_refused(tmp_path):

@@ -19,7 +19,7 @@ from rankdp.data.columns import Columns, check_names, first_known, recognise
 from rankdp.data.frames import long_entries, ranked_entries, refuse_nested, wide_batches
 from rankdp.data.orders import orders_from_long
 from rankdp.data.tables import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
-from rankdp.data.vote_columns import MOST_WEIGHT, WEIGHT_NAMES, is_blank, weight_of
+from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.errors import InputError, Unsupported
 from rankdp.types import Flags, Ints, Longs
 
@@ -61,14 +61,15 @@ def ballot_parts(
             f"{held.what}: the column {weight!r} would give ballots weights, which a table with a row per "
             "voter and candidate does not have: use a row per ballot"
         )
+    most = 1 if names_people(columns.voter, voter_column) else MOST_WEIGHT
     known = Known.start(items, columns.items or getattr(held, "declared_items", None))
     notes = (f"{held.what}: {_LOOSE}",) if columns.loose else ()
     with in_a_sentence(held.what):
         if not isinstance(held, (ParquetFiles, TextFiles, Frame)):
-            return known, _engine_parts(held, columns, weight, known), notes
+            return known, _engine_parts(held, columns, weight, most, known), notes
         if columns.layout == "long":
             return known, [_long_part(held, columns, known)], notes
-        return known, list(_wide_parts(held, columns, weight, known)), notes
+        return known, list(_wide_parts(held, columns, weight, most, known)), notes
 
 
 def whole_weights(cells: Sequence[Any], where: Any) -> Longs:
@@ -91,8 +92,20 @@ def refuse_repeated(voters: int, rows: int, what: str) -> None:
         )
 
 
-def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known) -> Iterator[Part]:
-    """The distinct ballots of each batch."""
+def names_people(voter: str | None, asked: str | None) -> bool:
+    """Whether a column names voters, each with one ballot, and not rows (``id``), which may stand for many."""
+    return voter is not None and (voter == asked or first_known([voter], ROWS_NOT_PEOPLE, set()) is None)
+
+
+def _several(at: str, weight: float) -> InputError:
+    return InputError(
+        f"{at}: the voter has {weight:,.0f} ballots, and an election counts one ballot of each voter; if the rows are "
+        "not people, leave out the column of voters"
+    )
+
+
+def _wide_parts(table: Table, columns: Columns, weight: str | None, most: int, known: Known) -> Iterator[Part]:
+    """The distinct ballots of each batch; a row stands for at most ``most``."""
     import pyarrow as pa
 
     voters = []
@@ -104,10 +117,14 @@ def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known
             orders, tied = read(batch, columns, known, where)
             if columns.voter is not None:
                 voters.append(arrow_ids(batch.column(columns.voter), where))
-            yield orders, tied, np.where(orders[:, 0] < 0, 0, _cast(batch, weight, where))  # nobody ranked: not cast
+            yield (
+                orders,
+                tied,
+                np.where(orders[:, 0] < 0, 0, _cast(batch, weight, most, where)),
+            )  # nobody ranked: not cast
             continue
         for rankings in wide_batches([batch], columns, known, table.what, where):
-            weights = _cast(batch, weight, where)
+            weights = _cast(batch, weight, most, where)
             if rankings._voters is not None:
                 voters.append(rankings._voters)
             distinct, inverse = np.unique(rankings.orders, axis=0, return_inverse=True)
@@ -119,13 +136,17 @@ def _wide_parts(table: Table, columns: Columns, weight: str | None, known: Known
         refuse_repeated(len(ids.unique()), len(ids), table.what)
 
 
-def _cast(batch: Any, weight: str | None, where: Where) -> Longs:
-    """How often each row of a batch was cast."""
+def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
+    """How often each row of a batch was cast, at most ``most`` times."""
     if weight is None:
         return np.ones(batch.num_rows, np.int64)
     cells = encode(batch.column(weight))
     meaning = [*cells.values, None]
-    return whole_weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))
+    weights = whole_weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))
+    if (weights > most).any():
+        row = int((weights > most).argmax())
+        raise _several(where(row), weights[row])
+    return weights
 
 
 def _ranked_orders(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Ints, Flags]:
@@ -191,25 +212,25 @@ def _ties(orders: Ints, voters: Longs, ranks: Longs) -> Flags:
     return tied
 
 
-def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, known: Known) -> list[Part]:
+def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
     from rankdp.data.vote_files import Frame
 
     wide = columns.layout != "long"
-    distinct = _rows_alike(held, columns, weight) if wide else _voters_alike(held, columns)
+    distinct = _rows_alike(held, columns, weight, most) if wide else _voters_alike(held, columns)
     if not len(distinct):
         raise InputError(f"{held.what}: there are no ballots; at least one is needed")
     if wide:
         frame = Frame(distinct)
         frame.what = f"{held.what}, distinct ballots"
-        return list(_wide_parts(frame, replace(columns, voter=None), _AMOUNT, known))
+        return list(_wide_parts(frame, replace(columns, voter=None), _AMOUNT, MOST_WEIGHT, known))
     frame = Frame(_unfolded(distinct, columns))
     frame.what = f"{held.what}, distinct ballots"
     orders, tied, _ = _long_part(frame, columns, known)
     return [(orders, tied, distinct[_AMOUNT].to_numpy().astype(np.int64))]
 
 
-def _rows_alike(held: OnEngine, columns: Columns, weight: str | None) -> Any:
+def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int) -> Any:
     """Of a wide table every distinct row of ranks, and how often it was cast."""
     from rankdp.data.engines import cell_text, weight_cells
 
@@ -217,13 +238,15 @@ def _rows_alike(held: OnEngine, columns: Columns, weight: str | None) -> Any:
     cells = {name: cell_text(table[name]) for name in columns.ranks}
     voter = {} if columns.voter is None else {_VOTER: cell_text(table[columns.voter])}
     rows = table.select(**cells, **voter, **{_AMOUNT: weight_cells(table, weight, MOST_WEIGHT).cast("float64")})
-    facts = {"rows": rows.count(), "least": rows[_AMOUNT].min()}
+    facts = {"rows": rows.count(), "least": rows[_AMOUNT].min(), "most": rows[_AMOUNT].max()}
     if voter:
         facts["voters"] = rows[_VOTER].nunique()
     (found,) = held.run(rows.aggregate(**facts)).to_pylist()
     refuse_repeated(int(found.get("voters", found["rows"])), int(found["rows"]), held.what)
     if found["rows"] and found["least"] < 0:
         raise InputError(f"{held.what}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, and some is not")
+    if found["rows"] and found["most"] > most:
+        raise _several(held.what, found["most"])
     return held.run(rows.group_by(columns.ranks).aggregate(**{_AMOUNT: rows[_AMOUNT].sum().cast("int64")}))
 
 

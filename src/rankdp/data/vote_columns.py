@@ -58,8 +58,8 @@ MOST_BOUNDED_WEIGHT = 10**6
 
 WHOLE = r"^[0-9]{1,12}(\.0*)?$"
 WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
-_ROWS_NOT_PEOPLE = {"id", "race", "race_id", "ballot", "ballot_id", "session", "session_id"}
-_PEOPLE = tuple(name for name in VOTER_NAMES if name not in _ROWS_NOT_PEOPLE)
+ROWS_NOT_PEOPLE = ("id", "race", "race_id", "ballot", "ballot_id", "session", "session_id")
+_PEOPLE = tuple(name for name in VOTER_NAMES if name not in ROWS_NOT_PEOPLE)
 
 BothBad = Literal["tie", "drop"]
 OnProblem = Literal["refuse", "drop"]

@@ -81,7 +81,7 @@ def summary(result: Election) -> str:
     several = len(result.winners) > 1
     said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners)}."]
     if result.ballots is not None:
-        said[0] = said[0][:-1] + f", of {result.ballots:,} ballots."
+        said[0] = said[0][:-1] + f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}."
     if result.winners_probability is not None and not (
         result.probability_is_floor and result.winners_probability < TOLD
     ):
