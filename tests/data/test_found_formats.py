@@ -165,11 +165,14 @@ def test_engines_leave_json_lines_to_the_process(tmp_path):
     ("text", "sentence"),
     [
         ('{"left": "a", "right": "b", "winner": "left"}\n{"left": 1', "line 2: this is not a JSON object on one line"),
-        ('[{"left": "a"}]', "line 1: each line must be a JSON object; a JSON array becomes JSON Lines with: jq"),
-        (
-            '[\n{"left": "a"}]',
-            "line 1: this is not a JSON object on one line; a JSON array becomes JSON Lines with: jq",
-        ),
+        ('{"left": "a"}\n5', "line 2: each line must be a JSON object"),
+        ('[{"left": "a", "right": "b", "winner": "left"}, 5]', "object 2: an array must hold JSON objects"),
+        ('[{"left": "a", "right": "b", "winner": "left"} {}]', "object 2: a comma or the end of the array must come"),
+        ('[{"left": "a", "right": "b", "winner": "left"}', "object 2: a comma or the end of the array must come"),
+        ('[{"left": "a", "right": "b", "winner": "left"}, {"left": ]', "object 2: this is not a JSON object"),
+        ('[{"left": "a", "right": "b", "winner": "left"}] []', "there is more behind the end of the array"),
+        (b'[{"left": "\xe9"}]', "near object 1: the text is not valid UTF-8"),
+        ("[]", "there is no object with a key"),
         ('{"left": ["a"], "right": "b", "winner": "left"}\n', "the column 'left' must hold texts or numbers"),
         ('{"a": 1}\n', "comparisons need the columns"),
         ("\n\n", "there is no object with a key"),
@@ -183,8 +186,34 @@ def test_bad_json_lines(tmp_path, text, sentence):
 def test_json_that_changes_its_kind_is_refused(tmp_path):
     rows = ['{"left": "a", "right": "b", "winner": "left"}'] * 1001 + ['{"left": 5, "right": "b", "winner": "left"}']
     path = write(tmp_path, "votes.jsonl", "\n".join(rows))
-    with pytest.raises(InputError, match="line 1002: 'left' must hold texts as in the lines before, got '5'"):
+    with pytest.raises(InputError, match="line 1002: 'left' must hold texts as in those before, got '5'"):
         Comparisons.read(path, items=["a", "b"]).count()
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("ending", ["json", "json.gz", "dump"])
+def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, ending):
+    """With nested extras and names in other scripts, in pieces that end anywhere; and refusals name the object."""
+    rows = [
+        {"model_a": "茶", "model_b": "b", "winner": "model_a", "turns": [{"role": "user", "said": ["]", "}"]}]},
+        {"model_a": "b", "model_b": "ü", "winner": "tie", "turns": None},
+        {"model_b": "茶", "model_a": "ü", "winner": "model_b"},
+    ] * 50
+    lines = write(tmp_path, "votes.jsonl", "\n".join(map(json.dumps, rows)))
+    array = write(tmp_path, f"votes.{ending}", "\ufeff \n" * (ending != "dump") + json.dumps(rows, indent=indent))
+    counts = []
+    for piece in (1 << 18, 7):
+        monkeypatch.setattr("rankdp.data.formats.jsonlines._PIECE", piece)
+        votes = [Comparisons.read(path, items_from_data=True) for path in (lines, array)]
+        assert votes[0].items == votes[1].items == ("b", "ü", "茶")
+        counts += [one.half_wins().tolist() for one in votes]
+    assert counts == [[50, 50, 200]] * 4
+    ranked = write(tmp_path, "ballots.json", json.dumps([{"rank_1": "a", "rank_2": "b"}, {"rank_1": "b"}]))
+    assert Ballots.read(ranked).first_preferences().tolist() == [720720, 720720]
+    assert Rankings.read(ranked).orders.tolist() == [[0, 1], [1, -1]]
+    bad = write(tmp_path, "bad.json", json.dumps([*rows, {"model_a": "x", "model_b": "b", "winner": "tie"}]))
+    with pytest.raises(InputError, match="object 151: 'x' is not one of the 3 items given"):
+        Comparisons.read(bad, items=["b", "ü", "茶"]).count()
 
 
 @pytest.mark.parametrize("engine", ["process", "duckdb"])

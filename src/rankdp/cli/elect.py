@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @columns_option
 @click.option("--weight-column", metavar="NAME", help="Column with the number of equal ballots that a row stands for.")
 @click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
+@click.option("--contest", metavar="NAME", help="Contest to count, in cast vote records that hold several.")
 @click.option(
     "--synthetic",
     type=PATH,
@@ -88,8 +89,9 @@ def elect(
 ) -> None:
     """Publish the result of an election by ranked ballots, with every ballot protected.
 
-    BALLOTS is a CSV, Parquet or PrefLib file, a pattern such as 'ballots/*.csv', or a DuckDB file. Its columns are
-    rank_1, rank_2, …, a row a ballot, perhaps with a count of equal ballots; or voter, item and rank.
+    BALLOTS is a CSV, JSON, Parquet, PrefLib or BLT file, a pattern such as 'ballots/*.csv', a DuckDB file, or cast vote
+    records (also the directory or .zip file of a JSON export). Its columns are rank_1, rank_2, …, a row a ballot,
+    perhaps with a count of equal ballots; or voter, item and rank.
 
     Example: rankdp elect ballots.csv --items candidates.txt --epsilon 1 --rule irv -o result.html
     """
@@ -104,7 +106,7 @@ def elect(
     check_outputs(outputs)
     reading = {
         "items": items_file,
-        **{name: options.pop(name) for name in ("voter_column", "weight_column", "columns", "table")},
+        **{name: options.pop(name) for name in ("voter_column", "weight_column", "columns", "table", "contest")},
     }
     request = ElectionRequest.of(epsilon, **options)
     if request.announce == "winners" and any(path.suffix.lower() in PICTURES for path in outputs):

@@ -110,7 +110,7 @@ def privatize(
 ) -> None:
     """Replace every ranking by a private synthetic one.
 
-    Reads the rankings in IN (CSV, JSON Lines, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
+    Reads the rankings in IN (CSV, JSON, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
     PrefLib); the ending of the name decides, and - is standard input or output. OUT.release.json states the guarantee.
 
     Example: rankdp privatize poll.csv private.csv --epsilon 2

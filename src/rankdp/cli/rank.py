@@ -162,7 +162,7 @@ def rank(
 ) -> None:
     """Publish a leaderboard from votes, with every vote protected.
 
-    VOTES is a CSV, JSON Lines or Parquet file, a pattern such as 'votes/*.parquet', a DuckDB file, or - for standard
+    VOTES is a CSV, JSON or Parquet file, a pattern such as 'votes/*.parquet', a DuckDB file, or - for standard
     input. Its columns are left, right, winner; winner, loser; item_1, item_2, outcome; model_a, model_b, winner; or
     named by --columns.
 

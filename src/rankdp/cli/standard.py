@@ -75,7 +75,7 @@ def _unpacked_ending(path: Path, packed: str) -> str:
 
 
 def _text_ending(head: bytes) -> str:
-    if head.lstrip()[:1] == b"{":
+    if head.lstrip()[:1] in (b"{", b"["):
         return ".jsonl"
     if kind := re.search(rb"^#\s*DATA TYPE:\s*(so[ci]|to[ci])", head, re.MULTILINE):
         return f".{kind[1].decode()}"

@@ -27,6 +27,7 @@ from rankdp.checks import whole
 from rankdp.data.ballot_tables import Part, ballot_parts, refuse_repeated, whole_weights
 from rankdp.data.comparisons import listed_items
 from rankdp.data.files import COUNTED
+from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.rankings import Rankings
@@ -144,12 +145,13 @@ class Ballots:
         columns: Mapping[str, str] | None = None,
         table: str | None = None,
         engine: Any = "auto",
+        contest: str | None = None,
     ) -> Self:
-        """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON Lines, Parquet or DuckDB files.
+        """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files.
 
-        Cast vote records ("1st Choice Mayor", "Mayor Choice 1 of 5") are counted as most elections do: a place left
-        blank or called undervote or skipped is passed over, a candidate who is ranked again counts once, and an
-        overvote ends the ballot.
+        Cast vote records ("1st Choice Mayor", "Mayor Choice 1 of 5"; Dominion's CSV and JSON exports, see
+        `rankdp.data.formats.dominion`) are counted as most elections do: a place left blank or called undervote or
+        skipped is passed over, a candidate who is ranked again counts once, and an overvote ends the ballot.
 
         Parameters
         ----------
@@ -167,10 +169,15 @@ class Ballots:
         engine
             Who puts equal ballots of a table together: "auto" or "process" (this process), "duckdb", or an Ibis
             backend.
+        contest
+            The contest of Dominion's records, where they hold several with ranks.
         """
         name = os.fspath(path)
         kind = bare_suffix(name).removeprefix(".")
-        if kind not in COUNTED:
+        marked = table is None and is_dominion(name)
+        if contest is not None and not marked:
+            raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
+        if kind not in COUNTED and not marked:
             return cls._on(_opened(name, table, engine), items, voter_column, weight_column, columns)
         if voter_column or weight_column or columns:
             raise InputError(
@@ -178,9 +185,10 @@ class Ballots:
                 Setting("voter_column"),
                 " and ",
                 Setting("weight_column"),
-                " are for tables, and a PrefLib file has no columns",
+                " are for tables, and a file of this kind has no such columns",
             )
-        known, counted, notes = counted_orders(name, kind, None if items is None else listed_items(items))
+        listed = None if items is None else listed_items(items)
+        known, counted, notes = counted_marks(name, listed, contest) if marked else counted_orders(name, kind, listed)
         weights = np.array([count for count, _ in counted], np.int64)
         orders = np.full((len(counted), len(known.items)), -1, np.int32)
         tied = np.zeros(orders.shape, np.bool_)

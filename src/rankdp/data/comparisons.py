@@ -100,7 +100,7 @@ class Comparisons(VoteRules):
         table: str | None = None,
         engine: Any = "auto",
     ) -> Self:
-        """Votes in CSV, JSON Lines or Parquet files or in a table of a DuckDB file.
+        """Votes in CSV, JSON or Parquet files or in a table of a DuckDB file.
 
         Parameters
         ----------

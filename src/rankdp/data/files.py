@@ -5,7 +5,7 @@ Reading. The ending says the format and the header the layout:
 - CSV (`.csv`, `.tsv`), wide: `voter, rank_1, rank_2, …`, one line per ranking, blank at its end;
 - CSV, long: `voter, item, rank`, one line per listed item;
 - Parquet (`.parquet`, `.pq`): the same wide or long columns; items as text, dictionaries or whole numbers;
-- JSON Lines (`.jsonl`, `.ndjson`): an object per line with the same columns;
+- JSON (`.jsonl`, `.ndjson`, `.json`): an object per line, or an array of objects, with the same columns;
 - PrefLib (`.soc`, `.soi`, `.toc`, `.toi`) and BLT (`.blt`): counted orders, one row for each voter that is counted.
 
 `rankdp.data.columns` lists the other names of columns that are recognised, such as those of survey tools. All but

@@ -67,13 +67,13 @@ def text_header(path: str) -> TextHeader:
 
 
 def holds_json(path: str) -> bool:
-    """Whether a file is one of JSON Lines: by its ending or, where that does not say, by its first character."""
+    """Whether a file is JSON, by its ending or, where that does not say, by its first character."""
     if bare_suffix(path) in (".csv", ".tsv", ".txt"):
         return False
     if bare_suffix(path) in (".jsonl", ".ndjson", ".json"):
         return True
     with opened(path) as file:
-        return file.read(64).lstrip()[:1] == b"{"
+        return file.read(64).lstrip()[:1] in (b"{", b"[")
 
 
 def _some(stream: Iterator[Any], path: str) -> Generator[Any, None, None]:

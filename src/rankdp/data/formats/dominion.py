@@ -1,0 +1,275 @@
+"""Cast vote records of Dominion's machines, as San Francisco, Alaska or Boulder publish them: a CSV file or JSON.
+
+*CSV*, recognised by ``CvrNumber`` at the start of one of its first lines. The two lines above say the contest and the
+choice of each column, and cells are 1 (marked), 0 or blank (the contest is not on that ballot):
+
+    Election, 5.13.17.1
+    ,,,,"Mayor (Number of positions=1, Number of ranks=2)", …
+    ,,,,Ann(1),Bob(1),Ann(2),Bob(2)
+    CvrNumber,TabulatorNum,BatchId,RecordId, …
+    1,101,1,1,1,0,0,1
+
+*JSON*, recognised by ``ContestManifest.json`` and ``CandidateManifest.json`` in a directory or .zip file. They name the
+contests and choices, and ``CvrExport*.json`` hold sessions, of which the current version (``Modified`` after
+adjudication, else ``Original``) lists marks with their ranks; ambiguous marks are not votes.
+
+The two mean the same, and ballots are counted as most elections do: a rank without a mark is passed over, who is ranked
+again counts once, and two marks at one rank (an overvote) end the ballot. Where a contest has no ranks, the marked ones
+are tied in the first place, unless there are more than may be voted for. A ballot without a vote is not counted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.columns import listed_names
+from rankdp.data.formats.csv import CsvText
+from rankdp.data.formats.texts import bare_suffix, not_utf8, opened
+from rankdp.data.tables import Known, encode
+from rankdp.errors import InputError, Setting
+from rankdp.progress import tell
+
+Groups = list[list[int]]
+Marks = tuple[tuple[int, int], ...]
+"""Pairs of a rank and a choice, in order."""
+
+_HEAD_LINES = 8
+_CONTEST = re.compile(r"(?P<name>.*?)\s*\((?:Vote For|Number of positions)\s*=\s*(?P<seats>[0-9]+)[^()]*\)\s*")
+_RANKED = re.compile(r"(?P<name>.*)\((?P<rank>[0-9]{1,3})\)\s*")
+_MANIFESTS = ("ContestManifest.json", "CandidateManifest.json")
+
+
+@dataclass(slots=True)
+class Contest:
+    """A contest: its name, how many may be voted for, whether choices have ranks, and the names of its choices."""
+
+    name: str
+    seats: int
+    ranked: bool
+    choices: list[str] = field(default_factory=list)
+    places: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    """Where marks are: the rank and the choice of a column, or the choice (rank 0) of a candidate's id."""
+
+    def choice(self, name: str) -> int:
+        """The number of a choice, which is new if its name is."""
+        if name not in self.choices:
+            self.choices.append(name)
+        return self.choices.index(name)
+
+
+def is_dominion(path: str) -> bool:
+    """Whether a file or directory holds such records."""
+    if Path(path).is_dir() or bare_suffix(path) == ".zip":
+        return _manifests(path) is not None
+    if bare_suffix(path) not in (".csv", ".txt") or not Path(path).is_file():
+        return False
+    with opened(path) as file:
+        heads = [file.readline(1 << 22) for _ in range(_HEAD_LINES)]
+    return any(line.lstrip(b'="').startswith(b"CvrNumber") for line in heads[1:])
+
+
+def counted_marks(
+    path: str, items: Iterable[Any] | None, contest: str | None
+) -> tuple[Known, list[tuple[int, Groups]], list[str]]:
+    """The candidates of a contest, its distinct ballots with their counts, and what was done with them.
+
+    Parameters
+    ----------
+    path
+        The file or directory.
+    items
+        The public list of candidates, if there is one; then any other is refused.
+    contest
+        The name of the contest, where there are several.
+    """
+    records: CsvRecords | JsonRecords = (JsonRecords if _manifests(path) else CsvRecords)(path)
+    chosen = _chosen(list(records.contests), contest, path)
+    known = Known.start(items, chosen.choices)
+    for name in chosen.choices:
+        if name not in known:
+            raise InputError(f"{path}: {name!r} is not one of the {len(known.items)} items given")
+    move = [known.position(name) for name in chosen.choices]
+    found: Counter[tuple[tuple[int, ...], ...]] = Counter()
+    for marks, count in records.marks(chosen).items():
+        found[_ballot(marks, chosen)] += count
+    counted = [(n, [[move[choice] for choice in group] for group in ballot]) for ballot, n in found.items() if ballot]
+    how = (
+        "a rank without a mark is passed over, a candidate ranked again counts once, an overvote ends the ballot"
+        if chosen.ranked
+        else f"no ranks, so that up to {chosen.seats} marks share the first place"
+    )
+    return known, counted, [f"{path}: cast vote records (Dominion) of the contest {chosen.name!r}: {how}"]
+
+
+def _chosen(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:
+    if asked is not None:
+        wanted = [one for one in contests if one.name.casefold() == asked.strip().casefold()]
+    else:
+        wanted = [one for one in contests if one.ranked] or list(contests)
+    if len(wanted) == 1:
+        return wanted[0]
+    got = "got none" if asked is None else f"got {asked!r}"
+    raise InputError(
+        f"{path}: ", Setting("contest"), f" must name one of {listed_names([one.name for one in contests])}, {got}"
+    )
+
+
+def _ballot(marks: Marks, contest: Contest) -> tuple[tuple[int, ...], ...]:
+    """The groups of choices that marks mean, best first."""
+    if not contest.ranked:
+        voted = tuple(sorted({choice for _, choice in marks}))
+        return (voted,) if 0 < len(voted) <= contest.seats else ()
+    ballot: list[int] = []
+    for rank in sorted({rank for rank, _ in marks}):
+        here = {choice for at, choice in marks if at == rank}
+        if len(here) > 1:
+            break
+        ballot += here - set(ballot)
+    return tuple((choice,) for choice in ballot)
+
+
+class CsvRecords:
+    """A CSV file of records."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with opened(path) as file:
+            raw = b"".join(islice(file, 4 * _HEAD_LINES))
+        try:
+            rows = list(islice(csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline="")), _HEAD_LINES))
+        except UnicodeDecodeError:
+            raise not_utf8(path, 1, raw) from None
+        except csv.Error as error:
+            raise InputError(f"{path}: its first lines could not be read as CSV ({error})") from None
+        head = next((at for at, row in enumerate(rows) if row and _plain(row[0]) == "CvrNumber"), 0)
+        if head < 2 or len(rows) < head + 2:
+            raise InputError(f"{path}: cast vote records have the contests and choices above CvrNumber, and rows below")
+        self._width, self._heads = len(rows[head + 1]), head + 1
+        found: dict[str, Contest] = {}
+        for column, (title, choice) in enumerate(zip(rows[head - 2], rows[head - 1], strict=False)):
+            if not title.strip() or column >= self._width:
+                continue
+            match = _CONTEST.fullmatch(title)
+            name, seats = (match["name"], int(match["seats"])) if match else (title.strip(), 1)
+            ranked = _RANKED.fullmatch(choice) if "Number of ranks" in title else None
+            own = found.setdefault(title, Contest(name, seats, ranked is not None))
+            if (ranked is not None) != own.ranked:
+                raise InputError(f"{path}, column {column + 1}: {choice!r} has no rank, and others of its contest do")
+            said = _plain(ranked["name"] if ranked else choice)
+            own.places[column] = int(ranked["rank"]) if ranked else 0, own.choice(said)
+        self.contests = list(found.values())
+
+    def marks(self, contest: Contest) -> Counter[Marks]:
+        """The distinct sets of marks for a contest, and how many ballots have each."""
+        columns = list(contest.places)
+        names = [str(column) for column in range(self._width)]
+        text = CsvText(self.path, names, ",", [str(column) for column in columns], heads=self._heads)
+        found: Counter[Marks] = Counter()
+        start = 0
+        for batch in text.batches(1 << 22):
+            marked = np.zeros((batch.num_rows, len(columns)), np.bool_)
+            for at, column in enumerate(columns):
+                cells = encode(batch.column(str(column)))
+                meaning = [{"1": 1, "0": 0, "": 0}.get(_plain(str(value)), -1) for value in cells.values]
+                values = np.array([*meaning, 0], np.int8)[cells.codes]
+                if (values < 0).any():
+                    row = int(np.argmax(values < 0))
+                    bad = cells.values[cells.codes[row]]
+                    raise InputError(f"{text.line(start + row)}: a mark must be 1, 0 or blank, got {bad!r}")
+                marked[:, at] = values == 1
+            distinct, counts = np.unique(np.packbits(marked, axis=1), axis=0, return_counts=True)
+            for row, count in zip(np.unpackbits(distinct, axis=1).tolist(), counts.tolist(), strict=True):
+                found[tuple(contest.places[column] for column, mark in zip(columns, row, strict=False) if mark)] += (
+                    count
+                )
+            start += batch.num_rows
+        return found
+
+
+class JsonRecords:
+    """A directory or .zip file of JSON records."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._folder = _manifests(path)
+        self.contests: list[Contest] = []
+        self._ids: dict[int, Contest] = {}
+        listed, candidates = (self._list(name) for name in _MANIFESTS)
+        try:
+            for one in listed:
+                own = Contest(str(one["Description"]).strip(), int(one["VoteFor"]), int(one.get("NumOfRanks") or 0) > 0)
+                self._ids[one["Id"]] = own
+                self.contests.append(own)
+            for one in candidates:
+                if (mine := self._ids.get(one["ContestId"])) is not None:
+                    mine.places[one["Id"]] = 0, mine.choice(str(one["Description"]).strip())
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: a manifest lacks what contests and candidates have ({error!r})") from None
+        self.contests = [one for one in self.contests if one.choices]
+
+    def marks(self, contest: Contest) -> Counter[Marks]:
+        """The distinct sets of marks for a contest, and how many ballots have each."""
+        found: Counter[Marks] = Counter()
+        (number,) = (key for key, one in self._ids.items() if one is contest)
+        files = sorted(
+            (file for file in self._folder.iterdir() if re.fullmatch(r"CvrExport.*\.json", file.name)), key=str
+        )
+        for done, file in enumerate(files):
+            try:
+                for held in _contests(_json(file)):
+                    if held["Id"] == number:
+                        marks = [mark for mark in held["Marks"] if not mark.get("IsAmbiguous")]
+                        said = {(int(mark["Rank"]), contest.places[mark["CandidateId"]][1]) for mark in marks}
+                        found[tuple(sorted(said))] += 1
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(f"{self.path}, {file.name}: a session is not as it should be ({error!r})") from None
+            tell("reading", done + 1, len(files))
+        return found
+
+    def _list(self, name: str) -> list[Any]:
+        held = _json(self._folder / name)
+        if not isinstance(held, dict) or not isinstance(held.get("List"), list):
+            raise InputError(f"{self.path}, {name}: it must hold an object with a List")
+        return list(held["List"])
+
+
+def _contests(held: Any) -> Iterator[Any]:
+    """Every contest of every card of every session, in its current version."""
+    for session in held["Sessions"]:
+        modified = session.get("Modified")
+        current = modified if modified and modified.get("IsCurrent", True) else session["Original"]
+        for card in current.get("Cards") or [current]:
+            yield from card["Contests"]
+
+
+def _manifests(path: str) -> Any:
+    """Where the manifests are, in a directory or a .zip file; None where there are none."""
+    try:
+        folder: Any = zipfile.Path(path) if bare_suffix(path) == ".zip" else Path(path)
+        return folder if all((folder / name).is_file() for name in _MANIFESTS) else None
+    except (OSError, zipfile.BadZipFile):
+        return None
+
+
+def _json(file: Any) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"{file}: the file is missing or no JSON") from None
+
+
+def _plain(cell: str) -> str:
+    """A cell without what spreadsheets are made to see: ="3" says 3."""
+    return cell.strip().removeprefix("=").strip('"').strip()

@@ -1,0 +1,183 @@
+"""Cast vote records of Dominion's machines, CSV and JSON: the same ballots by the same rules."""
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+
+import pytest
+from click.testing import CliRunner
+
+import rankdp
+from rankdp.cli import cli
+from rankdp.data.ballots import SHARES, Ballots
+from rankdp.data.formats.dominion import is_dominion
+from rankdp.errors import InputError
+
+MAYOR, COUNCIL, MEASURE = ["Ann", "Bob (Rob) Lee", "Write-in"], ["Cy", "Di", "Ed"], ["Yes", "No"]
+# of each ballot: the mayors marked at rank 1, 2 and 3; the council members marked; None where a contest is missing
+BALLOTS = [
+    ([["Ann"], ["Bob (Rob) Lee"], []], ["Cy", "Di"]),
+    ([[], ["Bob (Rob) Lee"], ["Ann"]], ["Cy"]),  # a rank is skipped
+    ([["Ann"], ["Ann"], ["Write-in"]], []),  # somebody is ranked again
+    ([["Write-in"], ["Ann", "Bob (Rob) Lee"], ["Ann"]], ["Cy", "Di", "Ed"]),  # overvotes
+    ([["Ann", "Bob (Rob) Lee"], [], []], ["Ed"]),
+    ([[], [], []], ["Ed"]),
+    (None, ["Di"]),
+    ([["Ann"], ["Bob (Rob) Lee"], []], None),
+]
+MEANT = {("Ann", "Bob (Rob) Lee"): 2, ("Bob (Rob) Lee", "Ann"): 1, ("Ann", "Write-in"): 1, ("Write-in",): 1}
+
+
+def csv_text(version=True, bom="", odd=False):
+    """The export as CSV; ``odd`` writes cells as some versions do."""
+    ids = ["CvrNumber", "TabulatorNum", "BatchId", "RecordId", "ImprintedId", "BallotType"]
+    mayor, council = "Mayor (Number of positions=1, Number of ranks=3)", "Council, Ward 2 (Vote For=2)"
+    contests = [""] * 6 + [mayor] * 9 + [council] * 3 + ["Measure 1 (Vote For=1)"] * 2
+    choices = [""] * 6 + [f"{name}({rank})" for rank in (1, 2, 3) for name in MAYOR] + COUNCIL + MEASURE
+    rows = [["Spring Election", "5.13.17.1"]] if version else []
+    rows += [contests, choices, [*ids, *["DEM"] * 3]]
+    for number, (mayors, members) in enumerate(BALLOTS, 1):
+        marks = [""] * 9 if mayors is None else [str(int(name in mayors[rank])) for rank in range(3) for name in MAYOR]
+        marks += [""] * 3 if members is None else [str(int(name in members)) for name in COUNCIL]
+        rows.append([str(number), "101", "1", str(number), f"101-1-{number}", "02", *marks, "1", "0"])
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL).writerows(rows)
+    return bom + (text.getvalue().replace('"101"', '"=""101"""') if odd else text.getvalue())
+
+
+def json_files(cards=True):
+    """The export as JSON: two files of sessions, one of them adjudicated, with an ambiguous mark."""
+    contests = [("MAYOR", 1, 1, 3), ("COUNCIL, WARD 2", 2, 2, 0), ("UNUSED", 3, 1, 0)]
+    names = [(name, 10 + at, 1) for at, name in enumerate(MAYOR)] + [
+        (name, 20 + at, 2) for at, name in enumerate(COUNCIL)
+    ]
+    ids = {name: number for name, number, _ in names}
+    sessions = []
+    for mayors, members in BALLOTS:
+        held = []
+        if mayors is not None:
+            marks = [
+                {"CandidateId": ids[name], "Rank": rank, "IsAmbiguous": False, "IsVote": True}
+                for rank, several in enumerate(mayors, 1)
+                for name in several
+            ]
+            marks.append({"CandidateId": ids["Write-in"], "Rank": 1, "IsAmbiguous": True, "IsVote": False})
+            held.append({"Id": 1, "Marks": marks})
+        if members is not None:
+            marks = [{"CandidateId": ids[name], "Rank": 1, "IsAmbiguous": False} for name in members]
+            held.append({"Id": 2, "Marks": marks})
+        now = {"IsCurrent": True, "Cards": [{"Contests": held}]} if cards else {"IsCurrent": True, "Contests": held}
+        sessions.append({"Original": now})
+    scanned = {"IsCurrent": False, "Cards": [{"Contests": []}]}
+    sessions[0] = {"Original": scanned, "Modified": sessions[0]["Original"]}
+    keys = ("Description", "Id", "VoteFor", "NumOfRanks")
+    return {
+        "ContestManifest.json": {"List": [dict(zip(keys, one, strict=True)) for one in contests]},
+        "CandidateManifest.json": {
+            "List": [{"Description": name, "Id": number, "ContestId": contest} for name, number, contest in names]
+        },
+        "CvrExport_1.json": {"Sessions": sessions[:3]},
+        "CvrExport_2.json": {"Sessions": sessions[3:]},
+    }
+
+
+def export(tmp_path, kind):
+    if kind.startswith("csv"):
+        options = {"csv-odd": {"odd": True, "bom": "\ufeff"}, "csv-bare": {"version": False}}.get(kind, {})
+        text = csv_text(**options).encode()
+        path = tmp_path / ("cvr.csv.gz" if kind == "csv-gz" else "cvr.csv")
+        path.write_bytes(gzip.compress(text) if kind == "csv-gz" else text)
+        return path
+    files = {name: json.dumps(held) for name, held in json_files(cards=kind != "json-old").items()}
+    if kind == "zip":
+        with zipfile.ZipFile(tmp_path / "cvr.zip", "w") as packed:
+            for name, text in files.items():
+                packed.writestr(name, text)
+        return tmp_path / "cvr.zip"
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv-odd", "csv-bare", "csv-gz", "json", "json-old", "zip"])
+def test_ballots_of_every_export(tmp_path, kind):
+    path = export(tmp_path, kind)
+    assert is_dominion(str(path))
+    ballots = Ballots.read(path)
+    assert set(ballots.items) == set(MAYOR)
+    found = {
+        tuple(ballots.items[item] for item in order if item >= 0): weight
+        for order, weight in zip(ballots.orders.tolist(), ballots.weights.tolist(), strict=True)
+    }
+    assert found == MEANT
+    assert not ballots.items_from_data
+    assert "an overvote ends the ballot" in ballots.notes[0]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_contest_without_ranks(tmp_path, kind):
+    """Marks share the first place; more than may be voted for are no vote."""
+    council = Ballots.read(export(tmp_path, kind), contest="council, ward 2")
+    assert council.items == ("Cy", "Di", "Ed")
+    assert council.count == 5
+    assert council.first_k(1).tolist() == [SHARES // 2 + SHARES, SHARES // 2 + SHARES, 2 * SHARES]
+
+
+def test_one_contest_must_be_named(tmp_path):
+    path = export(tmp_path, "csv")
+    with pytest.raises(InputError, match="contest must name one of Mayor, Council, Ward 2, Measure 1, got 'Sheriff'"):
+        Ballots.read(path, contest="Sheriff")
+    path.write_text(csv_text().replace("Number of positions=1, Number of ranks=3", "Vote For=1"))
+    with pytest.raises(InputError, match=r"contest must name one of .*, got none"):
+        Ballots.read(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("101-1-2,02,0,", "101-1-2,02,7,", "line 6: a mark must be 1, 0 or blank, got '7'"),
+        ("101-1-2,02,0,", "101-1-2,02,0,0,", "line 6: the line has 21 fields and the header 20"),
+        ("Ann(2)", "Ann", "column 10: 'Ann' has no rank, and others of its contest do"),
+    ],
+)
+def test_refusals(tmp_path, old, new, words):
+    text = csv_text()
+    assert old in text
+    (tmp_path / "cvr.csv").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=words):
+        Ballots.read(tmp_path / "cvr.csv")
+
+
+def test_refusals_of_options_and_names(tmp_path):
+    path = export(tmp_path, "csv")
+    with pytest.raises(InputError, match="'Bob \\(Rob\\) Lee' is not one of the 2 items given"):
+        Ballots.read(path, items=["Ann", "Write-in"])
+    with pytest.raises(InputError, match="has no such columns"):
+        Ballots.read(path, voter_column="RecordId")
+    (tmp_path / "plain.csv").write_text("rank_1,rank_2\na,b\n")
+    with pytest.raises(InputError, match="contest is for cast vote records"):
+        Ballots.read(tmp_path / "plain.csv", contest="Mayor")
+
+
+@pytest.mark.parametrize("damage", ["no manifest", "no list", "strange session", "no json"])
+def test_damaged_json(tmp_path, damage):
+    path = export(tmp_path, "json")
+    if damage == "no manifest":
+        (path / "CandidateManifest.json").unlink()
+    elif damage == "no list":
+        (path / "CandidateManifest.json").write_text("[]")
+    else:
+        (path / "CvrExport_2.json").write_text('{"Sessions": [{}]}' if damage == "strange session" else "{")
+    with pytest.raises(InputError):
+        Ballots.read(path)
+
+
+def test_an_election_from_the_command_line(tmp_path):
+    path = export(tmp_path, "zip")
+    asked = ["elect", str(path), "--epsilon", "30", "--rule", "irv", "--contest", "Mayor", "--rehearse", "1", "--json"]
+    done = CliRunner().invoke(cli, asked)
+    assert done.exit_code == 0, done.output
+    assert "Ann" in done.output
+    assert rankdp.elect(path, 30, rule="irv", contest="MAYOR").value.winners == ("Ann",)
