@@ -10,7 +10,9 @@ import html
 import io
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,14 +92,43 @@ def need_matplotlib() -> None:
 
 def picture(figure: Figure, kind: str, words: Sequence[str] = ()) -> bytes:
     """The figure as "png", "svg" or "pdf", longer by the paragraphs of small print below it."""
+    from matplotlib.text import Text
+
+    said: Any = figure.findobj(Text)
+    fonts, complete = _fonts_for("".join([*(text.get_text() for text in said), *words]))
     if words:
+        boxes = (
+            [] if complete else ["Characters that no installed font has are drawn as boxes; a page (.html) has them."]
+        )
         width, height = figure.get_size_inches()
-        print_below = "\n".join(textwrap.fill(paragraph, int(16 * width)) for paragraph in words)
+        print_below = "\n".join(textwrap.fill(paragraph, int(16 * width)) for paragraph in [*words, *boxes])
         figure.set_size_inches(width, height + 0.16 * (1 + print_below.count("\n")))
-        figure.supxlabel(unformatted(print_below), x=0.01, ha="left", fontsize=8, color="0.3")
+        said.append(figure.supxlabel(unformatted(print_below), x=0.01, ha="left", fontsize=8, color="0.3"))
+    for text in said if fonts else ():
+        text.set_fontfamily(["sans-serif", *fonts])
     drawn = io.BytesIO()
-    figure.savefig(drawn, format=kind, dpi=150)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the box that is drawn says enough
+        figure.savefig(drawn, format=kind, dpi=150)
     return drawn.getvalue()
+
+
+def _fonts_for(text: str) -> tuple[list[str], bool]:
+    """Installed fonts that have the characters which the usual one lacks, and whether that is all of them."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager
+    from matplotlib.ft2font import FT2Font
+
+    missing = {ord(letter) for letter in text if letter.isprintable()}
+    missing -= FT2Font(findfont(FontProperties())).get_charmap().keys()
+    found: list[str] = []
+    for path, family in {font.fname: font.name for font in fontManager.ttflist if font.style == "normal"}.items():
+        if missing and not family.startswith("Last Resort"):  # whose glyphs are boxes
+            with suppress(RuntimeError, OSError):  # a font that cannot be opened is none
+                font = FT2Font(path)
+                if font.scalable and (has := missing & font.get_charmap().keys()):
+                    missing -= has
+                    found.append(family)
+    return list(dict.fromkeys(found)), not missing
 
 
 def unformatted(text: str) -> str:
