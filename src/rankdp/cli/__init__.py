@@ -77,7 +77,7 @@ for command in (privatize, rank, elect, scores, survey, aggregate, learn, predic
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT may be ignored, as in the background of a script
     if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these do without tables
         _spare_pandas()
     try:
