@@ -136,7 +136,7 @@ def test_position_matrix_against_the_direct_integral(items, scale):
     ("items", "epsilon"),
     [
         *itertools.product([2, 3, 20, 50, 51, 200], ["1e-100", "0.01", "1", "20", "300"]),
-        pytest.param(1000, "2", marks=pytest.mark.slow),
+        pytest.param(1000, "2", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("name", ["laplace", "noisy-ranks"])

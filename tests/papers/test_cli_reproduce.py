@@ -19,7 +19,7 @@ from pyarrow import parquet
 from rankdp import cli
 from rankdp_papers.specification import names
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reproduce")]  # one worker, so that the report is made once
 
 pytest.importorskip("matplotlib")
 

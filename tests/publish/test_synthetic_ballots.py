@@ -113,9 +113,6 @@ def test_dublin_north(data_directory):
     true = Ballots.read(data_directory / "preflib_irish2002" / "dublin_north_2002.csv")
     first, margins = statistics(true)
     above = np.triu_indices(12, 1)
-    errors = []
-    for seed in range(3):
-        seen, pairs = statistics(rankdp.synthetic_ballots(true, 1, bits=SeededBits(seed)).value)
-        assert np.abs(seen - first).max() < 0.002 * true.count
-        errors.append(np.abs(pairs - margins)[above].mean() / true.count)
-    assert np.mean(errors) < 0.007
+    seen, pairs = statistics(rankdp.synthetic_ballots(true, 1, bits=SeededBits(0)).value)
+    assert np.abs(seen - first).max() < 0.002 * true.count
+    assert np.abs(pairs - margins)[above].mean() < 0.007 * true.count
