@@ -50,7 +50,7 @@ def test_parquet_tells_rows(tmp_path, told):
     assert rising(told, "reading") == (10_000, 10_000)
     pq.write_table(pa.table({"winner": ["a"] * 500, "loser": ["b"] * 500}), tmp_path / "votes.parquet")
     Comparisons.read(tmp_path / "votes.parquet", items=["a", "b"]).count()
-    assert rising(told, "counting") == (500, 500)
+    assert rising(told, "reading") == (500, 500)
 
 
 def test_audits_tell_draws(told):

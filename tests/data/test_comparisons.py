@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from rankdp.data import counting, vote_files
+from rankdp.data import counting, sources
 from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError, Unsupported
 
@@ -157,7 +157,7 @@ def test_threads_and_sparse_counting_change_nothing(monkeypatch, tmp_path, weigh
 
     want = counts()
     monkeypatch.setattr(counting, "_PARALLEL_ROWS", 1)
-    monkeypatch.setattr(vote_files, "BATCH_ROWS", 128)
+    monkeypatch.setattr(sources, "BATCH_ROWS", 128)
     assert counts() == want
     monkeypatch.setattr(counting, "_DENSE", 0)
     assert counts() == want

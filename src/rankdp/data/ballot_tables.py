@@ -7,7 +7,6 @@ it was cast. The checks of names and repetitions are those of tables in process,
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdp.data.columns import Columns, check_names, first_known, recognise
-from rankdp.data.frames import long_entries, ranked_entries, refuse_nested, wide_batches
-from rankdp.data.orders import orders_from_long
+from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
+from rankdp.data.orders import ReadTies
+from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.errors import InputError, Unsupported
@@ -25,7 +25,7 @@ from rankdp.types import Flags, Ints, Longs
 
 if TYPE_CHECKING:
     from rankdp.data.engines import OnEngine
-    from rankdp.data.vote_files import Table
+    from rankdp.data.sources import Table
 
 Part = tuple[Ints, Flags | None, Longs]
 """Orders, which of their places are tied with the one before, and how often each was cast."""
@@ -47,7 +47,7 @@ def ballot_parts(
     renaming: Mapping[str, str] | None = None,
 ) -> tuple[Known, list[Part], tuple[str, ...]]:
     """The candidates of a table, its ballots in parts, and notes; the other words are those of ``Ballots.read``."""
-    from rankdp.data.vote_files import Frame, ParquetFiles, TextFiles
+    from rankdp.data.sources import Frame, ParquetFiles, TextFiles
 
     names = list(held.kinds)
     check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
@@ -55,7 +55,7 @@ def ballot_parts(
     usual = first_known(names, WEIGHT_NAMES, {voter_column, *asked.values()})
     weight = weight_column or asked.pop("weight", None) or usual
     columns = recognise([name for name in names if name != weight], held.what, voter_column, columns=asked)
-    refuse_nested(held.what, held.kinds, columns.used)
+    refuse_nested(held.what, held.kinds, columns.used, "other")
     if columns.layout == "long" and weight is not None:
         raise Unsupported(
             f"{held.what}: the column {weight!r} would give ballots weights, which a table with a row per "
@@ -68,7 +68,7 @@ def ballot_parts(
         if not isinstance(held, (ParquetFiles, TextFiles, Frame)):
             return known, _engine_parts(held, columns, weight, most, known), notes
         if columns.layout == "long":
-            return known, [_long_part(held, columns, known)], notes
+            return known, [_long_part(held, columns, known, None)], notes
         return known, list(_wide_parts(held, columns, weight, most, known)), notes
 
 
@@ -105,35 +105,30 @@ def _several(at: str, weight: float) -> InputError:
 
 
 def _wide_parts(table: Table, columns: Columns, weight: str | None, most: int, known: Known) -> Iterator[Part]:
-    """The distinct ballots of each batch; a row stands for at most ``most``."""
+    """The distinct ballots of each batch of a table with a row per ballot; a row stands for at most ``most``."""
     import pyarrow as pa
 
     voters = []
-    used = [*columns.used, *([] if weight is None else [weight])]
-    for file, start, batch in table.streams(used, 1)[0]:
-        where = partial(_at, table, file, start)
-        if columns.layout == "ranked" or columns.loose:
-            read = _loose_orders if columns.loose else _ranked_orders
-            orders, tied = read(batch, columns, known, where)
-            if columns.voter is not None:
-                voters.append(arrow_ids(batch.column(columns.voter), where))
-            yield (
-                orders,
-                tied,
-                np.where(orders[:, 0] < 0, 0, _cast(batch, weight, most, where)),
-            )  # nobody ranked: not cast
-            continue
-        for rankings in wide_batches([batch], columns, known, table.what, where):
-            weights = _cast(batch, weight, most, where)
-            if rankings._voters is not None:
-                voters.append(rankings._voters)
-            distinct, inverse = np.unique(rankings.orders, axis=0, return_inverse=True)
-            total = np.zeros(len(distinct), np.int64)
-            np.add.at(total, inverse.ravel(), weights)
-            yield distinct, None, total
+    read = _loose_rankings if columns.loose else rankings_of
+    for file, start, batch in table.streams([*columns.used, *([] if weight is None else [weight])])[0]:
+        where = partial(later, table.where, file, start)
+        rankings = read(batch, columns, known, where, "keep")
+        if rankings._voters is not None:
+            voters.append(rankings._voters)
+        # a ballot that ranks nobody was not cast
+        cast = (rankings.orders[:, 0] >= 0) * _cast(batch, weight, most, where)
+        yield distinct(rankings.orders, rankings.tied, cast)
     if voters:
         ids = pa.chunked_array(voters)
         refuse_repeated(len(ids.unique()), len(ids), table.what)
+
+
+def distinct(orders: Ints, tied: Flags | None, weights: Longs) -> tuple[Ints, Flags, Longs]:
+    """Every different ballot once, with the sum of its weights."""
+    codes, inverse = np.unique(2 * orders + (0 if tied is None else tied), axis=0, return_inverse=True)
+    total = np.zeros(len(codes), np.int64)
+    np.add.at(total, inverse.ravel(), weights)
+    return codes >> 1, (codes & 1 == 1) & (codes >= 0), total
 
 
 def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
@@ -149,14 +144,7 @@ def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
     return weights
 
 
-def _ranked_orders(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Ints, Flags]:
-    """Ballots with a column of ranks per candidate; equal ranks are ties."""
-    rows, items, ranks = ranked_entries(batch, columns, known, where)
-    orders = orders_from_long(rows, items, ranks, known.items, "listed", lambda entry: where(int(rows[entry])))
-    return orders, _ties(orders, rows, ranks)
-
-
-def _loose_orders(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Ints, Flags]:
+def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _: ReadTies) -> Rankings:
     """Cast vote records: blanks are passed over, an overvote ends the ballot, who is ranked again counts once."""
     cells = [encode(batch.column(name)) for name in columns.ranks]
     texts = [[text_of(value) for value in one.values] for one in cells]
@@ -175,59 +163,33 @@ def _loose_orders(batch: Any, columns: Columns, known: Known, where: Where) -> t
         again = (orders[:, :place] == item[:, None]).any(axis=1)
         orders[:, place] = np.where(ended | again, -1, item)
     orders = np.take_along_axis(orders, np.argsort(orders < 0, axis=1, kind="stable"), axis=1)
-    return orders, np.zeros(orders.shape, np.bool_)
-
-
-def _at(table: Table, file: int, start: int, row: int) -> str:
-    return table.where(file, start + row)
-
-
-def _long_part(table: Table, columns: Columns, known: Known) -> Part:
-    """A table with a row per voter and candidate; equal ranks of a voter are ties."""
-    import pyarrow as pa
-
-    batches = list(table.streams(columns.used, 1)[0])
-    if not sum(batch.num_rows for _, _, batch in batches):
-        raise InputError(f"{table.what}: there are no ballots; at least one is needed")
-    starts = np.cumsum([0, *(batch.num_rows for _, _, batch in batches)]).tolist()
-
-    def where(row: int) -> str:
-        number = bisect(starts, row) - 1
-        file, start, _ = batches[number]
-        return table.where(file, start + row - starts[number])
-
-    rows = pa.Table.from_batches([batch for _, _, batch in batches])
-    entries = long_entries(rows, columns, known, where)
-    orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, "listed", entries.where)
-    return orders, _ties(orders, entries.voters, entries.ranks), np.ones(len(orders), np.int64)
-
-
-def _ties(orders: Ints, voters: Longs, ranks: Longs) -> Flags:
-    """Which places of the orders that these entries gave are tied with the place before."""
-    sorting = np.lexsort((ranks, voters))
-    voters, ranks = voters[sorting], ranks[sorting]
-    tied = np.zeros(orders.shape, np.bool_)
-    # the rows of `orders` are those of the sorted entries, each filled from the left
-    tied[orders >= 0] = np.concatenate([[False], (voters[1:] == voters[:-1]) & (ranks[1:] == ranks[:-1])])
-    return tied
+    voters = None if columns.voter is None else arrow_ids(batch.column(columns.voter), where)
+    return Rankings._of(orders, known.items, voters, None)
 
 
 def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
-    from rankdp.data.vote_files import Frame
+    from rankdp.data.sources import Frame
 
     wide = columns.layout != "long"
-    distinct = _rows_alike(held, columns, weight, most) if wide else _voters_alike(held, columns)
-    if not len(distinct):
+    alike = _rows_alike(held, columns, weight, most) if wide else _voters_alike(held, columns)
+    if not len(alike):
         raise InputError(f"{held.what}: there are no ballots; at least one is needed")
     if wide:
-        frame = Frame(distinct)
+        frame = Frame(alike)
         frame.what = f"{held.what}, distinct ballots"
         return list(_wide_parts(frame, replace(columns, voter=None), _AMOUNT, MOST_WEIGHT, known))
-    frame = Frame(_unfolded(distinct, columns))
+    frame = Frame(_unfolded(alike, columns))
     frame.what = f"{held.what}, distinct ballots"
-    orders, tied, _ = _long_part(frame, columns, known)
-    return [(orders, tied, distinct[_AMOUNT].to_numpy().astype(np.int64))]
+    return [_long_part(frame, columns, known, alike[_AMOUNT].to_numpy().astype(np.int64))]
+
+
+def _long_part(table: Table, columns: Columns, known: Known, weights: Longs | None) -> Part:
+    """A table with a row per voter and candidate; equal ranks of a voter are ties."""
+    if not (stream := list(table.streams(columns.used)[0])):
+        raise InputError(f"{table.what}: there are no ballots; at least one is needed")
+    rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
+    return rankings.orders, rankings.tied, np.ones(len(rankings), np.int64) if weights is None else weights
 
 
 def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int) -> Any:

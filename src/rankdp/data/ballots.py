@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rankdp.checks import whole
-from rankdp.data.ballot_tables import Part, ballot_parts, refuse_repeated, whole_weights
+from rankdp.data.ballot_tables import Part, ballot_parts, distinct, refuse_repeated, whole_weights
 from rankdp.data.comparisons import listed_items
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.rankings import Rankings
+from rankdp.data.sources import Frame, Table, a_file, find_files
 from rankdp.data.spark import is_spark
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Setting
@@ -38,7 +39,6 @@ from rankdp.types import Flags, Ints, Longs
 
 if TYPE_CHECKING:
     from rankdp.data.engines import OnEngine
-    from rankdp.data.vote_files import Table
 
 SHARES = 720_720
 """The units of one vote. Every number up to 16 divides it, so that so many tied candidates share a vote exactly."""
@@ -110,7 +110,7 @@ class Ballots:
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
         ones = np.ones(len(rankings), np.int64)
-        return cls._counted(rankings.items, [(rankings.orders, None, ones)])
+        return cls._counted(rankings.items, [(rankings.orders, rankings.tied, ones)])
 
     @classmethod
     def from_orders(cls, orders: Any, items: Iterable[Any] | None = None, weights: Iterable[Any] | None = None) -> Self:
@@ -188,15 +188,13 @@ class Ballots:
                 " are for tables, and a file of this kind has no such columns",
             )
         listed = None if items is None else listed_items(items)
-        known, counted, notes = counted_marks(name, listed, contest) if marked else counted_orders(name, kind, listed)
-        weights = np.array([count for count, _ in counted], np.int64)
-        orders = np.full((len(counted), len(known.items)), -1, np.int32)
-        tied = np.zeros(orders.shape, np.bool_)
-        for row, (_, groups) in enumerate(counted):
-            flat = [item for group in groups for item in group]
-            orders[row, : len(flat)] = flat
-            tied[row, : len(flat)] = [bool(place) for group in groups for place in range(len(group))]
-        return replace(cls._counted(known.items, [(orders, tied, weights)]), notes=tuple(notes))
+        if marked:
+            found = counted_marks(name, listed, contest)
+        else:
+            with a_file(name, "ballots"):
+                found = counted_orders(name, kind, listed)
+        ballots = cls._counted(found.known.items, [(found.orders, found.tied, found.counts)])
+        return replace(ballots, notes=found.notes)
 
     @classmethod
     def from_frame(
@@ -219,8 +217,6 @@ class Ballots:
             As for `read`.
         """
         if engine in ("auto", "process"):
-            from rankdp.data.vote_files import Frame
-
             return cls._on(Frame(frame), items, voter_column, weight_column, columns)
         from rankdp.data.engines import frame_on
 
@@ -282,16 +278,13 @@ class Ballots:
         if tied.any():
             groups = np.where(orders >= 0, np.cumsum(~tied, axis=1), len(items) + 1)
             orders = np.take_along_axis(orders, np.lexsort((orders, groups)), axis=1)
-        distinct, inverse = np.unique(2 * orders + tied, axis=0, return_inverse=True)
-        total = np.zeros(len(distinct), np.int64)
-        np.add.at(total, inverse.ravel(), weights)
+        orders, tied, total = distinct(orders, tied, weights)
         cast = total > 0
         if not cast.any():
             raise InputError("there are no ballots; at least one is needed")
         if sum(total.tolist()) > MOST_BALLOTS:
             raise InputError(f"an election holds at most {MOST_BALLOTS:,} ballots, got {sum(total.tolist()):,}")
-        distinct = distinct[cast]
-        arrays = distinct >> 1, (distinct & 1 == 1) & (distinct >= 0), total[cast]
+        arrays = orders[cast], tied[cast], total[cast]
         for array in arrays:
             array.flags.writeable = False
         return cls(items, *arrays)
@@ -376,8 +369,6 @@ def _opened(name: str, table: str | None, engine: Any) -> Table | OnEngine:
 
         return duckdb_file(name, table)
     if engine in ("auto", "process"):
-        from rankdp.data.vote_files import find_files
-
         return find_files(name)
     from rankdp.data.engines import files_on
 

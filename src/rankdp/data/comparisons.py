@@ -132,7 +132,7 @@ class Comparisons(VoteRules):
             held: InProcess | OnEngine = duckdb_file(source, table)
         elif engine in ("auto", "process"):
             from rankdp.data.counting import InProcess
-            from rankdp.data.vote_files import find_files
+            from rankdp.data.sources import find_files
 
             held = InProcess(find_files(source))
         else:
@@ -166,7 +166,7 @@ class Comparisons(VoteRules):
         """
         if engine in ("auto", "process"):
             from rankdp.data.counting import InProcess
-            from rankdp.data.vote_files import Frame
+            from rankdp.data.sources import Frame
 
             held: InProcess | OnEngine = InProcess(Frame(frame))
         else:

@@ -32,6 +32,8 @@ import pyarrow.compute as pc
 
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import Covariate, VoteRows, read_covariates
+from rankdp.data.frames import Batch
+from rankdp.data.sources import Table, check_rows, kind_of
 from rankdp.data.tables import MISSING, SPACES, Coded, Kind, encode, in_a_sentence, text_of
 from rankdp.data.vote_columns import (
     ELSEWHERE,
@@ -48,7 +50,6 @@ from rankdp.data.vote_columns import (
     is_blank,
     weight_of,
 )
-from rankdp.data.vote_files import Batch, Table, check_rows, kind_of
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError
 from rankdp.jit import kernel

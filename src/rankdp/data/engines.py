@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
+from rankdp.data.sources import Frame, ParquetFiles, check_rows, find_files
 from rankdp.data.spark import is_spark
 from rankdp.data.tables import MISSING, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
@@ -37,7 +38,6 @@ from rankdp.data.vote_columns import (
     Diagnostics,
     VoteRules,
 )
-from rankdp.data.vote_files import Frame, ParquetFiles, check_rows, find_files
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
 

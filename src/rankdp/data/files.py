@@ -25,21 +25,32 @@ is on disk. An exception of any kind removes it and leaves an older file as it w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from rankdp.checks import one_of, whole
 from rankdp.data.atomic import NewFile, known_ending
-from rankdp.data.formats.csv import CsvSink, LongCsvSink, open_text
-from rankdp.data.formats.parquet import LongParquetSink, ParquetSink, open_parquet
+from rankdp.data.formats.csv import CsvSink, LongCsvSink
+from rankdp.data.formats.parquet import LongParquetSink, ParquetSink
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
 from rankdp.data.formats.texts import codec
-from rankdp.data.frames import BATCH_ROWS, Options, RankingsReader, from_frame, to_arrow
-from rankdp.data.orders import ReadTies
+from rankdp.data.frames import (
+    BATCH_ROWS,
+    Batch,
+    RankingsReader,
+    Reading,
+    WhereIn,
+    long_rankings,
+    refuse_nested,
+    row_batches,
+    to_arrow,
+)
 from rankdp.data.rankings import FORMATS, Rankings
+from rankdp.data.sources import Frame, Table, a_file, one_file
+from rankdp.data.tables import Known, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
 
 PREFLIB = ("soc", "soi", "toc", "toi")
@@ -62,75 +73,82 @@ def format_of(path: str | PathLike[str]) -> str:
     return kind
 
 
-def open_rankings(
-    path: str | PathLike[str],
-    *,
-    items: Iterable[Any] | None = None,
-    ties: ReadTies = "refuse",
-    voter_column: str | None = None,
-    epsilon_column: str | None = None,
-    offset_column: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    batch_rows: int = BATCH_ROWS,
-) -> RankingsReader:
+def open_rankings(path: str | PathLike[str], *, batch_rows: int = BATCH_ROWS, **reading: Any) -> RankingsReader:
     """Open a file of rankings for reading in batches, each checked as it is read.
 
     Wide CSV and Parquet are streamed: the memory does not depend on the number of rows. A long table must be
-    grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file.
+    grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file. Without a list of items, of the
+    caller or in the file, `complete` of a batch speaks of the items met so far: a later batch may add some.
 
     Parameters
     ----------
     path
         A file whose ending says its format (see the module).
-    items
-        The public list of items; then any other item is refused. Without it, and without a list in the file,
-        `complete` of a batch speaks of the items met so far: a later batch may add some.
-    ties
-        What to do with tied items: "refuse" them, keep them as "listed", draw their order at "random", or "keep" the
-        ties (`Rankings.tied`).
-    voter_column
-        The column of the voters' ids, where it does not have one of the usual names.
-    epsilon_column
-        The column of each voter's own epsilon; without it no column is taken for one.
-    offset_column
-        The column of the public offsets of synthetic rankings; without it no column is taken for one.
-    columns
-        Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
     batch_rows
         The most rankings in a batch.
+    **reading
+        The options of `Rankings.read`.
     """
-    name = os.fspath(path)
-    one_of("ties", ties, get_args(ReadTies))
+    name, asked = os.fspath(path), Reading(**reading)
     whole("batch_rows", batch_rows, 1)
-    if Path(name).is_dir():
-        raise InputError(f"{name}: this is a directory, not a file of rankings")
-    kind = format_of(name)
-    options = Options(items, ties, voter_column, epsilon_column, offset_column, batch_rows, columns)
-    try:
-        with Path(name).open("rb") as file:
-            if not file.read(1):
-                raise InputError(f"{name}: the file is empty")
-        if kind in ("csv", "json"):
-            return open_text(name, options)
-        if kind == "parquet":
-            return open_parquet(name, options)
-        return open_preflib(name, kind, options)
-    except FileNotFoundError:
-        raise InputError(f"{name}: there is no such file") from None
-    except OSError as error:
-        raise system_problem(name, error, "read") from None
+    with a_file(name, "rankings"):
+        kind = format_of(name)
+        if kind in COUNTED:
+            return open_preflib(name, kind, asked, batch_rows)
+        table = one_file(name, kind)
+        return _open(table, "parquet" if kind == "parquet" else "csv", asked, batch_rows, table.where)
 
 
-def read_rankings(path: str | PathLike[str], **options: Any) -> Rankings:
+def _open(table: Table, kind: str, asked: Reading, batch_rows: int, where: WhereIn) -> RankingsReader:
+    """The rankings of a table; `where` says where its rows stand."""
+    columns = asked.recognise(list(table.kinds), table.what)
+    refuse_nested(table.what, table.kinds, columns.used)
+    if table.rows == 0:
+        raise InputError(f"{table.what}: there are no rows")
+    known = Known.start(asked.items, columns.items or table.declared_items)
+    coded, long = columns.ranks, columns.layout == "long"
+    plain = [name for name in columns.used if name not in (coded[:1] if long else coded)]
+    stream = _some(table.streams(columns.used, plain=plain, batch_rows=batch_rows)[0], table.what)
+    about = columns, known, table.what, where, asked.ties
+    if not long:
+        batches = row_batches(stream, *about)
+        return RankingsReader(table.what, kind, columns, known, table.rows, len(coded), batches, stream.close)
+    rankings = long_rankings(stream, *about)
+    width = rankings.orders.shape[1]
+    return RankingsReader(table.what, kind, columns, known, len(rankings), width, iter([rankings]))
+
+
+def _some(stream: Iterable[Batch], what: str) -> Generator[Batch, None, None]:
+    """The batches, unless there is no row in them."""
+    rows = 0
+    for batch in stream:
+        yield batch
+        rows += batch[2].num_rows
+    if not rows:
+        raise InputError(f"{what}: there is a header but no row")
+
+
+def from_frame(frame: Any, **reading: Any) -> Rankings:
+    """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
+    table = Frame(frame.toArrow() if hasattr(frame, "toArrow") else frame)  # toArrow is Spark's
+    with in_a_sentence(table.what):
+        return _all_of(_open(table, "frame", Reading(**reading), BATCH_ROWS, lambda _, row: row_number(row)))
+
+
+def read_rankings(path: str | PathLike[str], **reading: Any) -> Rankings:
     """A whole file as one table (see `Rankings.read`); what would not fit into the memory is refused before."""
-    with open_rankings(path, **options) as reader:
+    with open_rankings(path, **reading) as reader:
         needed = (reader.rows or 0) * reader.width * 4
         if needed > _memory():
             raise InputError(
                 f"{reader.path}: the file announces {reader.rows} rankings, which need {needed / 1e9:.0f} GB "
                 "of memory; read it in batches with open_rankings"
             )
-        return Rankings.concatenate(reader, sort_items=not reader.declared_items)
+        return _all_of(reader)
+
+
+def _all_of(reader: RankingsReader) -> Rankings:
+    return Rankings.concatenate(reader, sort_items=not reader.declared_items)
 
 
 def _memory() -> int:

@@ -8,6 +8,7 @@ that no voter lists.
 from __future__ import annotations
 
 import json
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,6 @@ from rankdp.data.orders import (
     gather,
     orders_from_long,
     refuse_row,
-    tied_in_long,
 )
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
@@ -37,21 +37,22 @@ from rankdp.data.tables import (
     Known,
     Where,
     arrow_ids,
-    arrow_table,
     encode,
     epsilon_values,
     in_a_sentence,
     numbers,
     offset_values,
-    row_number,
     text_of,
     understand,
 )
 from rankdp.errors import InputError, system_problem
-from rankdp.progress import tell
 from rankdp.types import Flags, Ints, Longs
 
 Number = TypeVar("Number", bound=np.generic)
+Batch = tuple[int, int, Any]
+"""(which file, the number of its first row in that file, an Arrow record batch)"""
+WhereIn = Callable[[int, int], str]
+"""Says where a row of a file stands."""
 
 ITEMS_KEY = b"rankdp.items"
 OFFSET = "offset"
@@ -62,16 +63,23 @@ _TILE_ROWS = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How a file is to be read: the arguments of `rankdp.data.files.open_rankings`."""
+class Reading:
+    """How a table of rankings is to be read: the options of `Rankings.read`."""
 
-    items: Iterable[Any] | None
-    ties: ReadTies
-    voter_column: str | None
-    epsilon_column: str | None
-    offset_column: str | None
-    batch_rows: int
+    items: Iterable[Any] | None = None
+    ties: ReadTies = "refuse"
+    voter_column: str | None = None
+    epsilon_column: str | None = None
+    offset_column: str | None = None
     columns: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        one_of("ties", self.ties, get_args(ReadTies))
+
+    def recognise(self, names: Sequence[str], what: str) -> Columns:
+        """What the columns of a table mean."""
+        asked = self.voter_column, self.epsilon_column, self.offset_column
+        return recognise(names, what, *asked, self.columns)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -124,13 +132,8 @@ class RankingsReader:
         return self._known.declared
 
     def __iter__(self) -> Iterator[Rankings]:
-        rows = 0
         try:
-            for batch in self._batches:
-                yield batch
-                rows += len(batch)
-                if self.rows is not None:
-                    tell("reading", rows, self.rows)
+            yield from self._batches
         except OSError as error:
             raise system_problem(self.path, error, "read") from None
 
@@ -153,66 +156,48 @@ def declared_items(schema: Any) -> list[str] | None:
     return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
-def from_frame(
-    frame: Any,
-    items: Iterable[Any] | None = None,
-    *,
-    ties: ReadTies = "refuse",
-    voter_column: str | None = None,
-    epsilon_column: str | None = None,
-    offset_column: str | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> Rankings:
-    """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
-    one_of("ties", ties, get_args(ReadTies))
-    frame = arrow_table(frame.toArrow() if hasattr(frame, "toArrow") else frame)  # toArrow is Spark's
-    found = recognise(frame.column_names, "frame", voter_column, epsilon_column, offset_column, columns)
-    if not len(frame):
-        raise InputError("frame: there are no rows")
-    known = Known.start(items, found.items or declared_items(frame.schema))
-    if found.layout == "long":
-        with in_a_sentence("frame"):
-            return _long_rankings(frame, found, known, ties, row_number)
-    batches = row_batches(frame.select(found.used).to_batches(BATCH_ROWS), found, known, "frame", row_number, ties)
-    return Rankings.concatenate(batches, sort_items=not known.declared)
-
-
-def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str]) -> None:
-    """Refuse columns that hold lists or structures."""
+def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str], *more: Kind) -> None:
+    """Refuse columns that hold lists or structures, or `more`."""
     for name in used:
-        if kinds[name] == "other":
+        if kinds[name] in ("nested", *more):
             raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
 
 
 def row_batches(
-    batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where, ties: ReadTies
+    stream: Iterable[Batch], columns: Columns, known: Known, what: str, where: WhereIn, ties: ReadTies
 ) -> Iterator[Rankings]:
-    """Rankings from the Arrow record batches of a table with a row per ranking; ``where`` tells a row of it all."""
+    """Rankings from the batches of a table with a row per ranking."""
+    for file, start, batch in stream:
+        with in_a_sentence(what):
+            rankings = rankings_of(batch, columns, known, partial(later, where, file, start), ties)
+        yield rankings
+
+
+def later(where: WhereIn, file: int, start: int, row: int) -> str:
+    """Where a row of a batch stands that begins with row `start` of a file."""
+    return where(file, start + row)
+
+
+def rankings_of(batch: Any, columns: Columns, known: Known, where: Where, ties: ReadTies) -> Rankings:
+    """The rankings of an Arrow batch with a row per ranking: a column per place, or a column per item."""
     if columns.layout == "wide":
-        yield from wide_batches(batches, columns, known, what, where)
-        return
-    start = 0
-    for batch in batches:
-        if batch.num_rows:
-            at = partial(_later, where, start)
-            with in_a_sentence(what):
-                entries = ranked_entries(batch, columns, known, at)
-                orders = np.full((batch.num_rows, len(columns.ranks)), -1, np.int32)
-                found = orders_from_long(*entries, known.items, ties, lambda entry: at(int(entries[0][entry])))  # noqa: B023
-                orders[:, : found.shape[1]] = found
-                check_orders(orders, known.items)
-                tied = _tied(entries[0], entries[2], orders.shape, ties)
-                yield Rankings._of(orders, known.items, *_about_voters(batch, columns, at), tied)
-            start += batch.num_rows
+        orders, tied = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where), None
+    else:
+        entries = _ranked_entries(batch, columns, known, where)
+        found, again = orders_from_long(*entries, known.items, ties, lambda entry: where(int(entries[0][entry])))
+        orders = np.full((batch.num_rows, len(columns.ranks)), -1, np.int32)
+        orders[:, : found.shape[1]] = found
+        check_orders(orders, known.items)
+        tied = _kept(np.pad(again, ((0, 0), (0, orders.shape[1] - found.shape[1]))), ties)
+    return Rankings._of(orders, known.items, *_about_voters(batch, columns, where), tied)
 
 
-def _tied(voters: Longs, ranks: Longs, shape: tuple[int, ...], ties: ReadTies) -> Flags | None:
+def _kept(tied: Flags, ties: ReadTies) -> Flags | None:
     """Which places are tied with the one before, where that is to be kept and there are any."""
-    tied = tied_in_long(voters, ranks, shape) if ties == "keep" else None
-    return tied if tied is not None and tied.any() else None
+    return tied if ties == "keep" and tied.any() else None
 
 
-def ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Longs, Longs, Longs]:
+def _ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Longs, Longs, Longs]:
     """The row, item and rank of every listed item of a table with a column of ranks per item."""
     ranks = np.zeros((batch.num_rows, len(columns.ranks)), np.int64)
     for place, name in enumerate(columns.ranks):
@@ -241,26 +226,6 @@ def _cell_rank(value: Any, column: str, at: Callable[[], str]) -> int:
     if not rank or rank >= 2**31:
         raise InputError(f"{at()}: {column!r} must be a rank such as 1, 2nd or blank, got {value!r}")
     return rank
-
-
-def wide_batches(batches: Iterable[Any], columns: Columns, known: Known, what: str, where: Where) -> Iterator[Rankings]:
-    """Rankings from the Arrow record batches of a wide table `what`; `where` tells a row of the whole table."""
-    start = 0
-    for batch in batches:
-        if batch.num_rows:
-            with in_a_sentence(what):
-                rankings = _wide_rankings(batch, columns, known, partial(_later, where, start))
-            yield rankings
-            start += batch.num_rows
-
-
-def _later(where: Where, start: int, row: int) -> str:
-    return where(start + row)
-
-
-def _wide_rankings(batch: Any, columns: Columns, known: Known, where: Where) -> Rankings:
-    orders = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where)
-    return Rankings._of(orders, known.items, *_about_voters(batch, columns, where))
 
 
 def _about_voters(batch: Any, columns: Columns, where: Where) -> tuple[Any, Any, Any]:
@@ -307,74 +272,52 @@ def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, 
     return -1
 
 
-def long_reader(
-    path: str, kind: str, batches: Iterable[Any], columns: Columns, known: Known, ties: ReadTies, where: Where
-) -> RankingsReader:
-    """A file with one row per voter and listed item, which is loaded at once."""
+def long_rankings(
+    stream: Iterable[Batch], columns: Columns, known: Known, what: str, where: WhereIn, ties: ReadTies
+) -> Rankings:
+    """A table with a row per voter and listed item, loaded at once and grouped: voters in order of first appearance."""
     import pyarrow as pa
 
-    with in_a_sentence(path):
-        rankings = _long_rankings(pa.Table.from_batches(batches), columns, known, ties, where)
-    return RankingsReader(path, kind, columns, known, len(rankings), rankings.orders.shape[1], iter([rankings]))
+    batches = list(stream)
+    if not batches:
+        raise InputError(f"{what}: there are no rows")
+    starts = np.cumsum([0, *(batch.num_rows for _, _, batch in batches)]).tolist()
+
+    def at(row: int) -> str:
+        number = bisect(starts, row) - 1
+        file, start, _ = batches[number]
+        return where(file, start + row - starts[number])
+
+    with in_a_sentence(what):
+        return _grouped(pa.Table.from_batches([batch for _, _, batch in batches]), columns, known, ties, at)
 
 
-@dataclass(frozen=True, slots=True)
-class LongEntries:
-    """The listed items of a long table: the voter, item and rank of each entry, voters and items counted from 0."""
-
-    voters: Longs
-    items: Longs
-    ranks: Longs
-    where: Where
-    ids: Any
-    """The voters' ids, in order of first appearance."""
-    codes: Ints
-    """The voter of every row of the table, listed or not."""
-
-
-def long_entries(table: Any, columns: Columns, known: Known, where: Where) -> LongEntries:
+def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: Where) -> Rankings:
     """Read and check the rows of a long table."""
     import pyarrow as pa
 
     item_column, rank_column = columns.ranks
-    ids = arrow_ids(table.column(columns.voter), where)
-    voters = encode(ids)
+    voters, epsilons, offsets = _about_voters(table, columns, where)
+    coded = encode(voters)
     ranks = numbers(table.column(rank_column), "rank", where)
     wrong = np.flatnonzero((ranks != np.floor(ranks)) & ~np.isnan(ranks) | (ranks >= 2**31) | (ranks < 1))
     if wrong.size:
         row = int(wrong[0])
         raise InputError(f"{where(row)}: a rank must be a whole number from 1 on, got {float(ranks[row]):g}")
-    item_cells = encode(table.column(item_column))
-    names = understand([item_cells], known, where)[0]
-    meaning = np.array([*(known.position(name) for name in names), -1], dtype=np.int64)
-    items = meaning[item_cells.codes]
+    cells = encode(table.column(item_column))
+    names = understand([cells], known, where)[0]
+    items = np.array([*(known.position(name) for name in names), -1], dtype=np.int64)[cells.codes]
     if (items < 0).any():
         raise InputError(f"{where(int((items < 0).argmax()))}: the item is blank")
     listed = np.flatnonzero(~np.isnan(ranks))
-    _refuse_silent(voters.codes, listed, voters.values, where)
-    return LongEntries(
-        voters.codes[listed].astype(np.int64),
-        items[listed],
-        ranks[listed].astype(np.int64),
-        lambda entry: where(int(listed[entry])),
-        pa.array(voters.values, type=ids.type),
-        voters.codes,
-    )
-
-
-def _long_rankings(table: Any, columns: Columns, known: Known, ties: ReadTies, where: Where) -> Rankings:
-    """A long table, grouped: voters in order of first appearance."""
-    entries = long_entries(table, columns, known, where)
-    orders = orders_from_long(entries.voters, entries.items, entries.ranks, known.items, ties, entries.where)
+    _refuse_silent(coded.codes, listed, coded.values, where)
+    entries = coded.codes[listed].astype(np.int64), items[listed], ranks[listed].astype(np.int64)
+    orders, tied = orders_from_long(*entries, known.items, ties, lambda entry: where(int(listed[entry])))
     check_orders(orders, known.items)
-    epsilons = offsets = None
-    if columns.epsilon is not None:
-        values = epsilon_values(table.column(columns.epsilon), where)
-        epsilons = _one_each(values, entries.codes, "epsilons", where)
-    if columns.offset is not None:
-        offsets = _one_each(offset_values(table.column(columns.offset), where), entries.codes, "offsets", where)
-    tied = _tied(entries.voters, entries.ranks, orders.shape, ties)
-    return Rankings._of(orders, known.items, entries.ids, epsilons, offsets, tied)
+    ids = pa.array(coded.values, type=voters.type)
+    epsilons = None if epsilons is None else _one_each(epsilons, coded.codes, "epsilons", where)
+    offsets = None if offsets is None else _one_each(offsets, coded.codes, "offsets", where)
+    return Rankings._of(orders, known.items, ids, epsilons, offsets, _kept(tied, ties))
 
 
 def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:

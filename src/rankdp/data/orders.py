@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -23,7 +24,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rankdp.checks import one_of
-from rankdp.data.tables import Where, check_items, natural, row_number
+from rankdp.data.tables import Known, Where, check_items, natural, row_number
 from rankdp.errors import InputError, Setting
 from rankdp.jit import kernel
 from rankdp.types import Flags, Ints, Longs
@@ -40,6 +41,48 @@ _CHOICES = (
     Setting("ties", "random"),
     " draws it at random",
 )
+
+
+Groups = list[list[int]]
+"""An order as groups of tied items, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedOrders:
+    """The distinct orders of a file, with how often each was cast."""
+
+    known: Known
+    """The items, in the order of the file or of the caller."""
+    counts: Longs
+    orders: Ints
+    """Places of items, best first, -1 after the last."""
+    tied: Flags
+    """Whether a place is tied with the one before."""
+    notes: tuple[str, ...]
+    """What was skipped or cleaned."""
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        names: Sequence[str],
+        counted: Sequence[tuple[int, Iterable[Iterable[int]]]],
+        items: Iterable[Any] | None,
+        notes: Iterable[str],
+    ) -> CountedOrders:
+        """From counts and groups of tied indices into ``names``; ``items`` is the caller's list, if there is one."""
+        known = Known.start(items, names)
+        for name in names:
+            if name not in known:
+                raise InputError(f"{path}: {name!r} is not one of the {len(known.items)} items given")
+        flat = [[(item, place > 0) for group in groups for place, item in enumerate(group)] for _, groups in counted]
+        orders = np.full((len(flat), max(map(len, flat), default=0)), -1, np.int32)
+        tied = np.zeros(orders.shape, np.bool_)
+        for row, order in enumerate(flat):
+            orders[row, : len(order)] = [known.position(names[item]) for item, _ in order]
+            tied[row, : len(order)] = [again for _, again in order]
+        counts = np.array([count for count, _ in counted], np.int64)
+        return cls(known, counts, orders, tied, tuple(f"{path}: {note}" for note in notes))
 
 
 def orders_array(orders: Any, names: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:
@@ -282,8 +325,11 @@ def _rank_table(ranks: Any) -> Longs:
 
 def orders_from_long(
     voters: Longs, items: Longs, ranks: Longs, names: Sequence[str], ties: ReadTies, where: Where
-) -> Ints:
-    """Orders from entries (voter, item, rank); voters and items count from 0, `where` tells an entry."""
+) -> tuple[Ints, Flags]:
+    """Orders from entries (voter, item, rank), and which places have the rank of the one before.
+
+    Voters and items count from 0, `where` tells an entry.
+    """
     _refuse_repeats(voters, items, names, where)
     sorting = np.lexsort((ranks, voters))  # stable: tied items stay as listed
     voter, rank = voters[sorting], ranks[sorting]
@@ -292,6 +338,8 @@ def orders_from_long(
     place = np.arange(len(voter)) - starts[voter]
     orders = np.full((len(lengths), int(lengths.max())), -1, np.int32)
     orders[voter, place] = items[sorting]
+    tied = np.zeros(orders.shape, np.bool_)
+    tied[voter, place] = np.append(False, (voter[1:] == voter[:-1]) & (rank[1:] == rank[:-1]))
     wrong = rank != place + 1
     for row in np.unique(voter[wrong]).tolist():
         start, length = int(starts[row]), int(lengths[row])
@@ -301,18 +349,7 @@ def orders_from_long(
         orders[row, :length] = break_ties(
             rank[entries].tolist(), listed, names, ties, partial(where, int(sorting[first]))
         )
-    return orders
-
-
-def tied_in_long(voters: Longs, ranks: Longs, shape: tuple[int, ...]) -> Flags:
-    """By voter and place: whether the item has the rank of the one before it."""
-    sorting = np.lexsort((ranks, voters))
-    voter, rank = voters[sorting], ranks[sorting]
-    again = np.append(False, (voter[1:] == voter[:-1]) & (rank[1:] == rank[:-1]))
-    lengths = np.bincount(voter)
-    tied = np.zeros(shape, np.bool_)
-    tied[voter, np.arange(len(voter)) - (np.cumsum(lengths) - lengths)[voter]] = again
-    return tied
+    return orders, tied
 
 
 def _refuse_repeats(voters: Longs, items: Longs, names: Sequence[str], where: Where) -> None:

@@ -156,42 +156,6 @@ class Rankings:
         return cls._checked(*orders_from_ranks(ranks, items, ties), voters, epsilons)
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        items: Iterable[Any] | None = None,
-        *,
-        ties: ReadTies = "refuse",
-        voter_column: str | None = None,
-        epsilon_column: str | None = None,
-        offset_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Rankings from any Arrow-compatible table: pandas, Polars, DuckDB, PyArrow.
-
-        Parameters
-        ----------
-        frame
-            The table. Its columns are those of the files: voter, rank_1, rank_2, … or voter, item, rank (see
-            `rankdp.data.files`).
-        items
-            The public list of items; then any other item is refused.
-        ties
-            "refuse" tied items, keep them as "listed", draw their order at "random", or "keep" the ties: a tier list.
-        voter_column
-            The column of the voters' ids, where it does not have one of the usual names.
-        epsilon_column
-            The column of each voter's own epsilon.
-        offset_column
-            The column of the public offsets of synthetic rankings.
-        columns
-            Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
-        """
-        options: dict[str, Any] = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
-        options["offset_column"] = offset_column
-        return cls.concatenate([FORMATS["from_frame"](frame, items, ties=ties, **options)])
-
-    @classmethod
     def read(
         cls,
         path: str | PathLike[str],
@@ -203,18 +167,41 @@ class Rankings:
         offset_column: str | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Read a whole file: CSV, JSON Lines, Parquet, PrefLib or BLT (see `rankdp.data.files.open_rankings`).
+        """Read a whole file: CSV, JSON Lines, Parquet, PrefLib or BLT (see `rankdp.data.files`).
 
         Parameters
         ----------
         path
-            A file whose ending says its format.
-        items, ties, voter_column, epsilon_column, offset_column, columns
-            As in `from_frame`.
+            A file whose ending says its format. The columns of a table are voter, rank_1, rank_2, … or voter, item,
+            rank, or others that `rankdp.data.columns` recognises.
+        items
+            The public list of items; then any other item is refused.
+        ties
+            "refuse" tied items, keep them as "listed", draw their order at "random", or "keep" the ties: a tier list.
+        voter_column
+            The column of the voters' ids, where it does not have one of the usual names.
+        epsilon_column
+            The column of each voter's own epsilon; without it no column is taken for one.
+        offset_column
+            The column of the public offsets of synthetic rankings; without it no column is taken for one.
+        columns
+            Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
         """
-        options: dict[str, Any] = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
-        options["offset_column"] = offset_column
-        return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, **options)])
+        asked = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
+        return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, columns=columns, **asked)])
+
+    @classmethod
+    def from_frame(cls, frame: Any, items: Iterable[Any] | None = None, **reading: Any) -> Self:
+        """Rankings from any Arrow-compatible table: pandas, Polars, DuckDB, PyArrow.
+
+        Parameters
+        ----------
+        frame
+            The table, with the columns of the files.
+        items, **reading
+            As in `read`.
+        """
+        return cls.concatenate([FORMATS["from_frame"](frame, items=items, **reading)])
 
     @classmethod
     def concatenate(cls, batches: Iterable[Rankings], *, sort_items: bool = False) -> Self:

@@ -12,9 +12,8 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,15 @@ import numpy as np
 
 from rankdp.data.atomic import known_ending
 from rankdp.data.columns import recognise_scores
-from rankdp.data.formats.csv import text_header
-from rankdp.data.formats.parquet import check_flat, open_checked, read_group
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import refuse_nested
-from rankdp.data.tables import Where, arrow_table, row_number
-from rankdp.errors import InputError, system_problem
+from rankdp.data.sources import Frame, Table, a_file, one_file
+from rankdp.data.tables import Where
+from rankdp.errors import InputError
 from rankdp.types import Floats
 
 _TABLES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _READ = _TABLES | dict.fromkeys((".jsonl", ".ndjson"), "csv")
-_BATCH_ROWS = 1 << 16
 _WRITTEN = {**_TABLES, ".json": "json"}
 
 
@@ -52,50 +49,25 @@ def read_scores(
 ) -> ScoreTable:
     """The names and scores of a file, or one sentence that says what is wrong with it and where."""
     name = os.fspath(path)
-    if Path(name).is_dir():
-        raise InputError(f"{name}: this is a directory, not a file of scores")
-    kind = _READ[known_ending(Path(name).with_suffix("") if codec(name) else name, tuple(_READ))]
-    try:
-        if not Path(name).exists():
-            raise InputError(f"{name}: there is no such file")
-        if not Path(name).stat().st_size:
-            raise InputError(f"{name}: the file is empty")
-        return (_read_text if kind == "csv" else _read_parquet)(name, item_column, score_column)
-    except OSError as error:
-        raise system_problem(name, error, "read") from None
+    with a_file(name, "scores"):
+        kind = _READ[known_ending(Path(name).with_suffix("") if codec(name) else name, tuple(_READ))]
+        return _scores(one_file(name, kind), item_column, score_column)
 
 
 def scores_of_frame(frame: Any) -> ScoreTable:
     """The names and scores of a table in memory, by the rules of files."""
-    table = arrow_table(frame)
-    columns = recognise_scores(table.column_names, "frame")
-    return _table(table.to_batches(), table.column_names, columns, "frame", lambda row: f"frame, {row_number(row)}")
+    return _scores(Frame(frame))
 
 
-def _read_text(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
-    header = text_header(path)
-    columns = recognise_scores(header.names, path, item_column, score_column)
-    refuse_nested(path, header.kinds, columns)
-    text = header.open((), columns)
-    return _table(text.batches(max(1 << 20, header.size * 64)), header.names, columns, path, text.line)
-
-
-def _read_parquet(path: str, item_column: str | None, score_column: str | None) -> ScoreTable:
-    with open_checked(path) as file:
-        header = file.schema_arrow.names
-        columns = recognise_scores(header, path, item_column, score_column)
-        check_flat(path, file, columns)
-        groups = (read_group(path, file, group, columns, _BATCH_ROWS) for group in range(file.num_row_groups))
-        return _table(chain.from_iterable(groups), header, columns, path, lambda row: f"{path}, {row_number(row)}")
-
-
-def _table(
-    batches: Iterable[Any], header: Sequence[str], columns: tuple[str, str], path: str, where: Where
-) -> ScoreTable:
-    """The checked table; ``where`` says in which line or row an entry stands."""
-    item, score = columns
+def _scores(table: Table, item_column: str | None = None, score_column: str | None = None) -> ScoreTable:
+    """The checked table."""
+    path, header, where = table.what, list(table.kinds), partial(table.where, 0)
+    item, score = columns = recognise_scores(header, path, item_column, score_column)
+    refuse_nested(path, table.kinds, columns)
     cells = [
-        cell for batch in batches for cell in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+        cell
+        for _, _, batch in table.streams(columns, plain=columns)[0]
+        for cell in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
     ]
     if not cells:
         raise InputError(f"{path}: there are no rows")

@@ -21,6 +21,7 @@ from rankdp.data.atomic import SIDECAR
 from rankdp.data.columns import Columns, recognise
 from rankdp.data.frames import OFFSET, row_batches, wide_columns
 from rankdp.data.rankings import Rankings
+from rankdp.data.sources import numbered
 from rankdp.data.tables import Known, arrow_ids, decoded, in_a_sentence
 from rankdp.errors import InputError, RankdpError, Setting, Unsupported
 
@@ -176,8 +177,8 @@ def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[R
 
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
-    where = partial("{}, partition {}, row {}".format, _WHAT, number)
-    return row_batches(arrow, columns, known, _WHAT, lambda row: where(row + 1), "refuse")
+    said = f"{_WHAT}, partition {number}, row {{}}"
+    return row_batches(numbered(arrow), columns, known, _WHAT, lambda _, row: said.format(row + 1), "refuse")
 
 
 def _worked(

@@ -27,8 +27,8 @@ from rankdp.types import Floats, Ints, Longs
 Where = Callable[[int], str]
 """Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
 
-Kind = Literal["text", "whole", "number", "other"]
-"""What a column holds."""
+Kind = Literal["text", "whole", "number", "other", "nested"]
+"""What a column holds; "other" are bytes, dates and the like, "nested" lists and structures."""
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-"})
 """The spellings of a missing item. A file uses one; a name listed in `items=` is an item all the same."""

@@ -285,7 +285,7 @@ def recognise_votes(
     outcome = rest[0] if rest and not marks else None
     used = [name for name in (left, right, outcome, *marks, voter, weight) if name is not None]
     for name in used:
-        if kinds[name] == "other":
+        if kinds[name] in ("other", "nested"):
             raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
     ignored = tuple(name for name in kinds if name not in used)
     return VoteColumns(STYLES[style], left, right, outcome, voter, weight, ignored, marks)

@@ -18,11 +18,9 @@ import re
 from collections.abc import Iterator
 
 from rankdp.data.formats.texts import not_utf8
+from rankdp.data.orders import Groups
 from rankdp.data.tables import check_item
 from rankdp.errors import InputError
-
-Groups = list[list[int]]
-"""An order as groups of tied items, best first."""
 
 _TOKEN = re.compile(r'"(?:[^"]*)"|#[^\n]*|\S+')
 _MOST_CANDIDATES = 10_000

@@ -14,48 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.data.columns import recognise
 from rankdp.data.formats.jsonlines import read_keys
 from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, bare_suffix, broken, codec, not_utf8, opened
-from rankdp.data.frames import (
-    OFFSET,
-    Options,
-    RankingsReader,
-    arrow_voters,
-    item_columns,
-    long_columns,
-    long_reader,
-    refuse_nested,
-    row_batches,
-)
+from rankdp.data.frames import OFFSET, arrow_voters, item_columns, long_columns
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import Known, first_line
+from rankdp.data.tables import first_line
 from rankdp.errors import InputError
 from rankdp.progress import tell
-
-_ROW_BYTES = 64
-
-
-def open_text(path: str, options: Options) -> RankingsReader:
-    """Open a CSV or JSON Lines file; a row per ranking is streamed, a row per listed item is loaded at once."""
-    header = text_header(path)
-    columns = recognise(
-        header.names, path, options.voter_column, options.epsilon_column, options.offset_column, options.columns
-    )
-    refuse_nested(path, header.kinds, columns.used)
-    known = Known.start(options.items, columns.items)
-    coded = columns.ranks[:1] if columns.layout == "long" else columns.ranks
-    text = header.open(coded, [name for name in columns.used if name not in coded])
-    stream = _some(text.batches(max(1 << 20, options.batch_rows * _ROW_BYTES, header.size * 64)), path)
-    if columns.layout == "long":
-        return long_reader(path, "csv", stream, columns, known, options.ties, text.line)
-    parts = (
-        block.slice(first, options.batch_rows)
-        for block in stream
-        for first in range(0, block.num_rows, options.batch_rows)
-    )
-    batches = row_batches(parts, columns, known, path, text.line, options.ties)
-    return RankingsReader(path, "csv", columns, known, None, len(columns.ranks), batches, stream.close)
 
 
 def text_header(path: str) -> TextHeader:
@@ -74,16 +39,6 @@ def holds_json(path: str) -> bool:
         return True
     with opened(path) as file:
         return file.read(64).lstrip()[:1] in (b"{", b"[")
-
-
-def _some(stream: Iterator[Any], path: str) -> Generator[Any, None, None]:
-    """The batches, unless there is no row in them."""
-    rows = 0
-    for batch in stream:
-        yield batch
-        rows += batch.num_rows
-    if not rows:
-        raise InputError(f"{path}: there is a header but no row")
 
 
 def read_header(path: str) -> TextHeader:

@@ -37,11 +37,11 @@ import numpy as np
 from rankdp.data.columns import listed_names
 from rankdp.data.formats.csv import CsvText
 from rankdp.data.formats.texts import bare_suffix, not_utf8, opened
-from rankdp.data.tables import Known, encode
+from rankdp.data.orders import CountedOrders
+from rankdp.data.tables import encode
 from rankdp.errors import InputError, Setting
 from rankdp.progress import tell
 
-Groups = list[list[int]]
 Marks = tuple[tuple[int, int], ...]
 """Pairs of a rank and a choice, in order."""
 
@@ -80,9 +80,7 @@ def is_dominion(path: str) -> bool:
     return any(line.lstrip(b'="').startswith(b"CvrNumber") for line in heads[1:])
 
 
-def counted_marks(
-    path: str, items: Iterable[Any] | None, contest: str | None
-) -> tuple[Known, list[tuple[int, Groups]], list[str]]:
+def counted_marks(path: str, items: Iterable[Any] | None, contest: str | None) -> CountedOrders:
     """The candidates of a contest, its distinct ballots with their counts, and what was done with them.
 
     Parameters
@@ -96,21 +94,17 @@ def counted_marks(
     """
     records: CsvRecords | JsonRecords = (JsonRecords if _manifests(path) else CsvRecords)(path)
     chosen = _chosen(list(records.contests), contest, path)
-    known = Known.start(items, chosen.choices)
-    for name in chosen.choices:
-        if name not in known:
-            raise InputError(f"{path}: {name!r} is not one of the {len(known.items)} items given")
-    move = [known.position(name) for name in chosen.choices]
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for marks, count in records.marks(chosen).items():
         found[_ballot(marks, chosen)] += count
-    counted = [(n, [[move[choice] for choice in group] for group in ballot]) for ballot, n in found.items() if ballot]
+    counted = [(count, ballot) for ballot, count in found.items() if ballot]
     how = (
         "a rank without a mark is passed over, a candidate ranked again counts once, an overvote ends the ballot"
         if chosen.ranked
         else f"no ranks, so that up to {chosen.seats} marks share the first place"
     )
-    return known, counted, [f"{path}: cast vote records (Dominion) of the contest {chosen.name!r}: {how}"]
+    note = f"cast vote records (Dominion) of the contest {chosen.name!r}: {how}"
+    return CountedOrders.of(path, chosen.choices, counted, items, [note])
 
 
 def _chosen(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:

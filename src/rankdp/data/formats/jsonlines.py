@@ -50,7 +50,7 @@ def _kind(types: set[type]) -> Kind:
         return "text"
     if types == {int}:
         return "whole"
-    return "number" if types <= {int, float} or types == {bool} else "other"
+    return "number" if types <= {int, float} or types == {bool} else "nested"
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
@@ -144,7 +144,7 @@ class JsonText:
         import pyarrow as pa
         import pyarrow.json as pj
 
-        types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "other": pa.string()}
+        types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "nested": pa.string()}
         schema = pa.schema([(name, types[self.kinds[name]]) for name in self.columns])
         if is_array(self.path):
             yield from self._member_batches(schema)
@@ -199,7 +199,7 @@ class JsonText:
 
     def _diagnosed(self, error: Exception) -> InputError:
         """Find the line that Arrow stumbled over."""
-        allowed = {"text": (str,), "whole": (int,), "number": (int, float, bool), "other": ()}
+        allowed = {"text": (str,), "whole": (int,), "number": (int, float, bool), "nested": ()}
         try:
             for (line, _), value in _objects(self.path):
                 for name in self.columns:

@@ -9,60 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.columns import recognise
-from rankdp.data.frames import (
-    ITEMS_KEY,
-    Options,
-    RankingsReader,
-    declared_items,
-    long_columns,
-    long_reader,
-    row_batches,
-    wide_columns,
-    wide_schema,
-)
+from rankdp.data.frames import ITEMS_KEY, long_columns, wide_columns, wide_schema
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import Known, first_line, row_number
+from rankdp.data.tables import first_line
 from rankdp.errors import InputError
 
 _GROUP_ROWS = 1 << 19
-
-
-def open_parquet(path: str, options: Options) -> RankingsReader:
-    """Open a Parquet file with wide or long columns; a wide file is streamed, a long one loaded at once."""
-    with open_checked(path) as file:
-        columns = recognise(
-            file.schema_arrow.names,
-            path,
-            options.voter_column,
-            options.epsilon_column,
-            options.offset_column,
-            options.columns,
-        )
-        # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
-        known = Known.start(options.items, columns.items or declared_items(file.metadata))
-        check_flat(path, file, columns.used)
-        rows = file.metadata.num_rows
-    if not rows:
-        raise InputError(f"{path}: there are no rows")
-    where = partial(_row, path)
-    coded = open_checked(path, {"wide": columns.ranks, "long": columns.ranks[:1]}.get(columns.layout, ()))
-    batch_rows = _GROUP_ROWS if columns.layout == "long" else options.batch_rows
-    groups = range(coded.num_row_groups)
-    stream = (batch for group in groups for batch in read_group(path, coded, group, columns.used, batch_rows))
-    if columns.layout == "long":
-        with coded:
-            return long_reader(path, "parquet", stream, columns, known, options.ties, where)
-    batches = row_batches(stream, columns, known, path, where, options.ties)
-    return RankingsReader(path, "parquet", columns, known, rows, len(columns.ranks), batches, coded.close)
-
-
-def _row(path: str, row: int) -> str:
-    return f"{path}, {row_number(row)}"
 
 
 def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
@@ -83,15 +38,6 @@ def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
     return file
 
 
-def check_flat(path: str, file: Any, columns: Sequence[str]) -> None:
-    """Refuse columns that hold lists or structures."""
-    import pyarrow as pa
-
-    for name in columns:
-        if pa.types.is_nested(file.schema_arrow.field(name).type):
-            raise InputError(f"{path}: the column {name!r} must hold texts or numbers")
-
-
 def _damaged(path: str, how: str) -> InputError:
     return InputError(f"{path}: the file is damaged ({how})")
 
@@ -108,7 +54,7 @@ def read_group(
         batch = next(stream, None)
         _check_values(path, file, group, columns)
         while batch is not None:
-            _validate(batch)
+            validate(batch)
             rows += batch.num_rows
             yield batch
             batch = next(stream, None)
@@ -118,7 +64,7 @@ def read_group(
         raise _damaged(path, f"row group {group + 1} announces {announced} rows and holds {rows}")
 
 
-def _validate(batch: Any) -> None:
+def validate(batch: Any) -> None:
     """What `batch.validate(full=True)` does, in a quarter of the time for dictionary codes."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import Columns
-from rankdp.data.formats.blt import BltFile, Groups
+from rankdp.data.formats.blt import BltFile
 from rankdp.data.formats.texts import not_utf8, whole
-from rankdp.data.frames import Options, RankingsReader
-from rankdp.data.orders import ReadTies, check_orders, refuse_tie, shuffle
+from rankdp.data.frames import RankingsReader, Reading
+from rankdp.data.orders import CountedOrders, Groups, ReadTies, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import Known, check_item
-from rankdp.errors import InputError, Setting, system_problem
+from rankdp.data.tables import check_item
+from rankdp.errors import InputError, Setting
+from rankdp.progress import tell
 
 _NUMBER = r"[0-9]{1,18}"
 _TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
@@ -144,77 +145,49 @@ class _File:
             raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
 
-def counted_orders(
-    path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False
-) -> tuple[Known, list[tuple[int, Groups]], list[str]]:
-    """The items of a PrefLib or BLT file, its distinct orders with their counts, by the places of items in that list,
-    and what was skipped or cleaned.
-    """
-    try:
-        file = (BltFile if kind == "blt" else _File)(path, whole(path))
-    except OSError as error:
-        raise system_problem(path, error, "read") from None
-    names = tuple(file.names.values())
-    known = Known.start(items, names)
-    for name in names:
-        if name not in known:
-            raise InputError(f"{path}: {name!r} is not one of the {len(known.items)} items given")
-    move = [known.position(name) for name in names]
-    for line, _, groups in file.orders:
-        tied = next(((rank, group) for rank, group in _ranked(groups) if len(group) > 1), None)
-        if tied is not None and (refuse_ties or kind in ("soc", "soi")):
-            rank, group = tied
-            raise refuse_tie(f"{path}, line {line}", [names[item] for item in group], rank)
-        if kind in ("soc", "toc") and sum(map(len, groups)) != len(names):
+def counted_orders(path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False) -> CountedOrders:
+    """Read a PrefLib or BLT file."""
+    content = whole(path)
+    if not content:
+        raise InputError(f"{path}: the file is empty")
+    file = (BltFile if kind == "blt" else _File)(path, content)
+    counted = [(count, groups) for _, count, groups in file.orders]
+    found = CountedOrders.of(path, tuple(file.names.values()), counted, items, file.notes)
+    for (line, _, groups), order, tied in zip(file.orders, found.orders, found.tied, strict=True):
+        if tied.any() and (refuse_ties or kind in ("soc", "soi")):
+            place = int(tied.argmax())
+            pair = [found.known.items[item] for item in order[place - 1 : place + 1]]
+            raise refuse_tie(f"{path}, line {line}", pair, place)
+        if kind in ("soc", "toc") and sum(map(len, groups)) != len(file.names):
             raise file.problem(line, f"a .{kind} file lists every alternative in every order")
-    counted = [(count, [[move[item] for item in group] for group in groups]) for _, count, groups in file.orders]
-    return known, counted, [f"{path}: {note}" for note in file.notes]
+    return found
 
 
-def open_preflib(path: str, kind: str, options: Options) -> RankingsReader:
+def open_preflib(path: str, kind: str, asked: Reading, batch_rows: int) -> RankingsReader:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
     for option in ("voter_column", "epsilon_column", "offset_column", "columns"):
-        if (value := getattr(options, option)) is not None:
+        if (value := getattr(asked, option)) is not None:
             raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a .{kind} file has no columns")
-    known, moved, notes = counted_orders(path, kind, options.items, refuse_ties=options.ties == "refuse")
-    width = max(sum(map(len, groups)) for _, groups in moved)
-    rows = sum(count for count, _ in moved)
+    counted = counted_orders(path, kind, asked.items, refuse_ties=asked.ties == "refuse")
+    width, rows = counted.orders.shape[1], int(counted.counts.sum())
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
-    batches = _batches(moved, known, width, rows, options.ties, options.batch_rows)
-    return RankingsReader(path, kind, columns, known, rows, width, batches, notes=tuple(notes))
+    batches = _batches(counted, asked.ties, batch_rows)
+    return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes)
 
 
-def _ranked(groups: Groups) -> Iterator[tuple[int, list[int]]]:
-    rank = 1
-    for group in groups:
-        yield rank, group
-        rank += len(group)
-
-
-def _batches(
-    orders: list[tuple[int, Groups]], known: Known, width: int, rows: int, ties: ReadTies, batch_rows: int
-) -> Iterator[Rankings]:
-    counts = np.array([count for count, _ in orders])
-    strict = np.full((len(orders), width), -1, np.int32)
-    again = np.zeros(strict.shape, np.bool_)
-    tied: dict[int, Groups] = {}
-    for row, (_, groups) in enumerate(orders):
-        flat = [item for group in groups for item in group]
-        strict[row, : len(flat)] = flat
-        again[row, : len(flat)] = [bool(place) for group in groups for place in range(len(group))]
-        if ties == "random" and len(flat) != len(groups):
-            tied[row] = groups
-    ends = np.cumsum(counts)
-    for first in range(0, rows, batch_rows):
-        which = np.searchsorted(ends, np.arange(first, min(first + batch_rows, rows)), side="right")
-        batch = strict[which]
-        for row in np.flatnonzero(np.isin(which, list(tied))).tolist() if tied else ():
-            order = [item for group in tied[int(which[row])] for item in shuffle(list(group))]
-            batch[row, : len(order)] = order
-        check_orders(batch, known.items)
-        yield Rankings._of(
-            batch, known.items, None, None, tied=again[which] if ties == "keep" and again.any() else None
-        )
+def _batches(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterator[Rankings]:
+    ends, items = np.cumsum(counted.counts), counted.known.items
+    with_ties, kept = counted.tied.any(axis=1), ties == "keep" and counted.tied.any()
+    for first in range(0, int(ends[-1]), batch_rows):
+        which = np.searchsorted(ends, np.arange(first, min(first + batch_rows, int(ends[-1]))), side="right")
+        batch = counted.orders[which]
+        for row in np.flatnonzero(np.take(with_ties, which)).tolist() if ties == "random" else ():
+            order = batch[row][batch[row] >= 0]
+            groups = np.split(order, np.flatnonzero(~counted.tied[which[row]][: len(order)])[1:])
+            batch[row, : len(order)] = [item for group in groups for item in shuffle(group.tolist())]
+        check_orders(batch, items)
+        yield Rankings._of(batch, items, None, None, tied=counted.tied[which] if kept else None)
+        tell("reading", first + len(batch), int(ends[-1]))
 
 
 def no_place_for_offsets(name: str) -> InputError:

@@ -1,0 +1,265 @@
+"""Where tables lie: Parquet files, CSV and JSON Lines files, and frames, all as streams of Arrow batches.
+
+Rankings, ballots, votes and scores are read from here. Input is untrusted. Memory is taken by batches, never by what a
+file announces, and the rows that arrive are compared with the rows announced. What a library raises becomes one
+sentence.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from rankdp.data.atomic import fingerprint
+from rankdp.data.columns import check_names
+from rankdp.data.formats.csv import text_header
+from rankdp.data.formats.parquet import open_checked, read_group, validate
+from rankdp.data.frames import Batch, declared_items
+from rankdp.data.tables import Kind, arrow_table, in_a_sentence, row_number
+from rankdp.errors import InputError, system_problem
+from rankdp.progress import tell
+
+BATCH_ROWS = 1 << 19  # large enough for threads to meet rarely at the lock of the interpreter
+_ROW_BYTES = 64
+
+
+def check_rows(what: str, announced: int | None, rows: int) -> None:
+    """Refuse a table that did not deliver the rows that it announces."""
+    if announced is not None and rows != announced:
+        raise InputError(f"{what}: the table is damaged (it announces {announced:,} rows and delivers {rows:,})")
+
+
+def kind_of(kind: Any) -> Kind:
+    """What a column of an Arrow type holds."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "whole"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+        return "number"
+    if pa.types.is_nested(kind):
+        return "nested"
+    return "text" if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) else "other"
+
+
+def find_files(pattern: str) -> Files:
+    """The files that a path or pattern means, their headers looked at."""
+    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+    if not paths:
+        raise InputError(f"{pattern}: there is no such file")
+    try:
+        parquet = [path for path in paths if _is_parquet(path)]
+        if parquet and len(parquet) != len(paths):
+            raise InputError(f"{pattern}: some of the files are Parquet and some are not")
+        return ParquetFiles(pattern, paths) if parquet else TextFiles(pattern, paths)
+    except OSError as error:
+        raise system_problem(str(error.filename or pattern), error, "read") from None
+
+
+@contextmanager
+def a_file(path: str, what: str) -> Iterator[None]:
+    """Open a file of ``what`` in the block; a directory is refused, and what the system says becomes a sentence."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: this is a directory, not a file of {what}")
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise system_problem(path, error, "read") from None
+
+
+def one_file(path: str, kind: str) -> Files:
+    """The one file at this path, Parquet or text as ``kind`` says."""
+    if not Path(path).stat().st_size:
+        raise InputError(f"{path}: the file is empty")
+    return ParquetFiles(path, [path]) if kind == "parquet" else TextFiles(path, [path])
+
+
+def _is_parquet(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+class _Files:
+    """Files with the same columns."""
+
+    rows: int | None = None
+    declared_items: list[str] | None = None
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        self.what, self.paths = what, paths
+        self.kinds: dict[str, Kind] = {}
+
+    def _same_columns(self, path: str, kinds: dict[str, Kind]) -> None:
+        self.kinds = self.kinds or kinds
+        if kinds != self.kinds:
+            raise InputError(f"{path}: its columns are not those of {self.paths[0]}")
+
+    def digests(self) -> list[bytes]:
+        """SHA-256 of each file's bytes."""
+        return [bytes.fromhex(fingerprint(path)["sha256"]) for path in self.paths]
+
+
+class ParquetFiles(_Files):
+    """Parquet files, one after the other; threads take turns at row groups."""
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        super().__init__(what, paths)
+        self._groups: list[tuple[int, int, int]] = []
+        self.rows = 0
+        for number, path in enumerate(paths):
+            with open_checked(path) as file:
+                self._same_columns(path, {field.name: kind_of(field.type) for field in file.schema_arrow})
+                check_names(file.schema_arrow.names, path)
+                # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
+                self.declared_items = declared_items(file.metadata) if len(paths) == 1 else None
+                start = 0
+                for group in range(file.num_row_groups):
+                    self._groups.append((number, group, start))
+                    start += file.metadata.row_group(group).num_rows
+                self.rows += start
+
+    def streams(
+        self, columns: Sequence[str], threads: int = 1, plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> list[Generator[Batch, None, None]]:
+        """Every so-many-th row group to each thread."""
+        threads = max(1, min(threads, len(self._groups)))
+        self._done = 0
+        coded = [name for name in columns if self.kinds[name] == "text" and name not in plain]
+        return [
+            self._stream(columns, coded, batch_rows or BATCH_ROWS, self._groups[first::threads], threads == 1)
+            for first in range(threads)
+        ]
+
+    def _stream(
+        self,
+        columns: Sequence[str],
+        coded: Sequence[str],
+        batch_rows: int,
+        groups: Sequence[tuple[int, int, int]],
+        alone: bool,
+    ) -> Generator[Batch, None, None]:
+        for number, mine in groupby(groups, itemgetter(0)):
+            path = self.paths[number]
+            with open_checked(path, coded) as file:
+                for _, group, start in mine:
+                    for batch in read_group(path, file, group, columns, batch_rows, use_threads=alone):
+                        yield number, start, batch
+                        start += batch.num_rows
+                        self._done += batch.num_rows
+                        tell("reading", self._done, self.rows)
+
+    def where(self, file: int, row: int) -> str:
+        """The file and the row."""
+        return f"{self.paths[file]}, {row_number(row)}"
+
+
+class TextFiles(_Files):
+    """CSV or JSON Lines files; the cells of a CSV file come as dictionaries of texts, or as texts if ``plain``."""
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        super().__init__(what, paths)
+        self._headers = [text_header(path) for path in paths]
+        for header in self._headers:
+            self._same_columns(header.path, header.kinds)
+        check_names(self._headers[0].names, paths[0])
+
+    @property
+    def plain(self) -> bool:
+        """Whether any program reads these as CSV files with one header line."""
+        return all(header.heads == 1 for header in self._headers)
+
+    @property
+    def separator(self) -> str:
+        """What stands between the fields."""
+        return self._headers[0].separator
+
+    def streams(
+        self, columns: Sequence[str], threads: int = 1, plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> list[Generator[Batch, None, None]]:
+        """One stream: Arrow's reader looks ahead by itself."""
+        return [self._stream([name for name in columns if name not in plain], plain, batch_rows)]
+
+    def _stream(
+        self, coded: Sequence[str], plain: Sequence[str], batch_rows: int | None
+    ) -> Generator[Batch, None, None]:
+        least = 1 << 22 if batch_rows is None else max(1 << 20, batch_rows * _ROW_BYTES)
+        for number, header in enumerate(self._headers):
+            blocks = header.open(coded, plain).batches(max(least, header.size * 64))
+            yield from numbered(blocks, number, batch_rows)
+
+    def where(self, file: int, row: int) -> str:
+        """The file and the line."""
+        return self._headers[file].open((), ()).line(row)
+
+
+class Frame:
+    """A table in memory, or a DuckDB relation that is run again for every reading."""
+
+    def __init__(self, frame: Any) -> None:
+        self.what = "frame"
+        self._relation = next(
+            (getattr(frame, name) for name in ("to_arrow_reader", "fetch_arrow_reader") if hasattr(frame, name)), None
+        )
+        with in_a_sentence(self.what):
+            if self._relation is not None:
+                with self._relation(1) as reader:
+                    schema, self.rows = reader.schema, None
+            else:
+                self._table = arrow_table(frame)
+                schema, self.rows = self._table.schema, len(self._table)
+        check_names(schema.names, self.what)
+        self.declared_items = declared_items(schema)
+        self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
+
+    def whole(self) -> Any:
+        """All rows, as an Arrow table."""
+        return self._table if self._relation is None else self._relation(BATCH_ROWS).read_all()
+
+    def streams(
+        self, columns: Sequence[str], threads: int = 1, plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> list[Iterator[Batch]]:
+        """Every so-many-th batch to each thread."""
+        rows = batch_rows or BATCH_ROWS
+        if self._relation is not None:
+            return [numbered(batch.select(list(columns)) for batch in self._relation(rows))]
+        batches = list(numbered(self._table.select(list(columns)).to_batches(rows)))
+        for _, _, batch in batches:
+            validate(batch)
+        threads = max(1, min(threads, len(batches)))
+        return [iter(batches[first::threads]) for first in range(threads)]
+
+    def digests(self) -> list[bytes]:
+        """A hash of all rows."""
+        text = hashlib.sha256()
+        for row in self.whole().to_pylist():
+            text.update(repr(sorted(row.items())).encode())
+        return [text.digest()]
+
+    def where(self, file: int, row: int) -> str:
+        """The row, if rows have an order."""
+        return self.what if self._relation is not None else f"{self.what}, {row_number(row)}"
+
+
+Files = ParquetFiles | TextFiles
+Table = Files | Frame
+"""A table that can be read again and again: in `streams` of batches, one for each thread, in the order of rows."""
+
+
+def numbered(batches: Iterable[Any], file: int = 0, most: int | None = None) -> Generator[Batch, None, None]:
+    """Batches of one file with the numbers of their first rows, cut into batches of at most so many rows."""
+    start = 0
+    for whole in batches:
+        size = most or max(1, whole.num_rows)
+        for first in range(0, whole.num_rows, size):
+            yield file, start + first, whole.slice(first, size)
+        start += whole.num_rows
