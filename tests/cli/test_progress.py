@@ -48,6 +48,7 @@ def test_parquet_tells_rows(tmp_path, told):
     with open_rankings(tmp_path / "poll.parquet", batch_rows=1000) as reader:
         assert sum(map(len, reader)) == 10_000
     assert rising(told, "reading") == (10_000, 10_000)
+    told.clear()
     pq.write_table(pa.table({"winner": ["a"] * 500, "loser": ["b"] * 500}), tmp_path / "votes.parquet")
     Comparisons.read(tmp_path / "votes.parquet", items=["a", "b"]).count()
     assert rising(told, "reading") == (500, 500)

@@ -333,7 +333,7 @@ class Comparisons(VoteRules):
             raise InputError(
                 f"{self.engine.what}: ", Setting("by"), f" is {column!r}, which is used for something else"
             )
-        if self.engine.kinds[column] == "other":
+        if self.engine.kinds[column] in ("other", "nested"):
             raise InputError(f"{self.engine.what}: the column {column!r} must hold texts or numbers")
 
     def requiring_outcomes(self) -> Self:

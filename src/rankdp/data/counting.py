@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from threading import Lock
@@ -38,6 +38,7 @@ from rankdp.data.tables import MISSING, SPACES, Coded, Kind, encode, in_a_senten
 from rankdp.data.vote_columns import (
     ELSEWHERE,
     FIRST,
+    LEFT_OUT,
     MARKED,
     NO_OUTCOME,
     PROBLEMS,
@@ -52,8 +53,7 @@ from rankdp.data.vote_columns import (
 )
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError
-from rankdp.jit import kernel
-from rankdp.types import Flags, Ints, Longs, Words
+from rankdp.types import Ints, Longs, Words
 
 _DENSE = 1 << 23  # cells of a table of contents that each thread may have
 _PARALLEL_ROWS = 1 << 20
@@ -61,12 +61,32 @@ _FOLD_ROWS = 1 << 25
 _BLOCK_ROWS = 1 << 19  # of voters that are bounded together, in a processor's caches
 _MOST_THREADS = 8
 _NAMED = 16
-_FEW_ROWS = 1 << 17
 _FEW_COMBINATIONS = 1 << 15
 _NONE = np.empty(0, np.int64)
 
 Codes = tuple[Ints, Ints]
 """A code for each row, and what each code means."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the rows of a batch say that have no problem."""
+
+    contents: Longs
+    weights: Longs
+    """None at all if every weight is 1."""
+    voters: Any
+    """The ids, where voters are bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Voted:
+    """All rows with their voters, who are numbered."""
+
+    voters: Ints
+    ids: Any
+    contents: Longs
+    weights: Longs
 
 
 # -- what the cells mean -----------------------------------------------------------------------------------------
@@ -123,6 +143,7 @@ class _Rows:
         self.problems = np.zeros(len(PROBLEMS), np.int64)
         self.refused: dict[int, tuple[int, int, dict[str, Any]]] = {}
         """By problem that is refused: the file, the row in the file, and its cells."""
+        self._judged_of: list[Ints] | None = None
 
     def _outcome_of(self, value: Any) -> int:
         style = self._rules.columns.style
@@ -139,38 +160,59 @@ class _Rows:
         item = self._names.number(value)
         return NO_OUTCOME if item < 0 else _NAMED + item
 
-    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Longs, Longs, Any]]:
-        """Of each batch the contents (below 0 for a problem), weights (none if all are 1) and voters (or None).
-
-        Ends at the first batch with a row that must be refused.
-        """
-        columns, items = self._rules.columns, len(self._rules.items)
+    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[_Said, Any]]:
+        """What the rows of each batch say, and those rows; it ends at the first batch with a row to refuse."""
+        columns = self._rules.columns
         for file, start, batch in stream:
-            if not batch.num_rows:
-                continue
-            left, right = self._left.read(batch.column(columns.left)), self._right.read(batch.column(columns.right))
-            outcome: Codes = np.empty(0, np.int32), np.empty(0, np.int32)
-            if columns.outcome is not None:
-                outcome = self._outcome.read(batch.column(columns.outcome))
-            elif columns.marks:
-                outcome = _marked([encode(batch.column(name)) for name in columns.marks])
-            weights, voters, missing = _NONE, None, np.empty(0, np.bool_)
+            weights, voters = _NONE, None
+            contents = self._contents(batch)
             if columns.weight is not None:
                 codes, meaning = self._weight.read(batch.column(columns.weight))
                 weights = meaning[codes].astype(np.int64)
+                contents[(weights < 0) & (contents != -1)] = -2
             if self._rules.per_voter is not None:
                 voters = _ids(batch.column(columns.voter))
                 missing = voters.is_null().to_numpy(zero_copy_only=False)
-            contents = _contents(left, right, outcome, weights, missing, items)
+                contents[missing & (contents != -1) & (contents != -2)] = -3
             if self._rules.category is not None:
                 codes, here = self._here.read(batch.column(columns.category))
                 contents[here[codes] == 0] = -ELSEWHERE
             self.rows += batch.num_rows
-            if contents.min() < 0:
-                self._note(contents, file, start, batch)
-                if self.refused:
-                    return
-            yield contents, weights, voters
+            if contents.min() >= 0:
+                yield _Said(contents, weights, voters), batch
+                continue
+            self._note(contents, file, start, batch)
+            if self.refused:
+                return
+            good = contents >= 0
+            weights = weights[good] if len(weights) else weights
+            some = pa.array(good)
+            yield _Said(contents[good], weights, None if voters is None else voters.filter(some)), batch.filter(some)
+
+    def _contents(self, batch: Any) -> Longs:
+        """Each row's content, or minus its first problem; where few names occur, judged once for each combination."""
+        columns = self._rules.columns
+        outcome: Codes = np.zeros(1, np.int32), np.array([FIRST, NO_OUTCOME], np.int32)
+        if columns.outcome is not None:
+            outcome = self._outcome.read(batch.column(columns.outcome))
+        elif columns.marks:
+            outcome = _marked([encode(batch.column(name)) for name in columns.marks])
+        cells = self.left(batch), self._right.read(batch.column(columns.right)), outcome
+        meanings = [meaning for _, meaning in cells]
+        shape = [len(meaning) for meaning in meanings]
+        if math.prod(shape) > max(batch.num_rows, _FEW_COMBINATIONS):
+            return _judged(len(self._rules.items), *(meaning[codes] for codes, meaning in cells))
+        if self._judged_of is None or any(old is not new for old, new in zip(self._judged_of, meanings, strict=True)):
+            grid = np.ix_(*(np.roll(meaning, 1) for meaning in meanings))  # so that null, code -1, comes first
+            self._table = _judged(len(self._rules.items), *grid).ravel()
+            self._judged_of = meanings
+        key = np.zeros(batch.num_rows, np.int64)
+        for (codes, _), size in zip(cells, shape, strict=True):
+            key *= size
+            key += codes
+        key += (shape[1] + 1) * shape[2] + 1
+        found: Longs = self._table[key]
+        return found
 
     def left(self, batch: Any) -> Codes:
         """The item on the left of each row, as codes and what they mean."""
@@ -207,7 +249,7 @@ def _marked(columns: Sequence[Coded]) -> Codes:
         texts = [text_of(value) for value in column.values]
         digits = [1 if str(text).lower() in MARKED else 0 if _unmarked(text) else 2 for text in texts]
         total = total * 3 + np.array([*digits, 0], np.int32)[column.codes]
-    meaning = np.full(27, STRANGE_OUTCOME, np.int32)
+    meaning = np.full(27 + 1, STRANGE_OUTCOME, np.int32)
     meaning[[0, 9, 3, 1]] = NO_OUTCOME, FIRST, SECOND, TIE
     return total, meaning
 
@@ -216,101 +258,21 @@ def _unmarked(text: str | None) -> bool:
     return is_blank(text) or str(text).lower() in UNMARKED
 
 
-def _contents(left: Codes, right: Codes, outcome: Codes, weights: Longs, voterless: Flags, items: int) -> Longs:
-    """Each row's content, or minus its first problem.
-
-    Few rows of few names are looked up in a table of what every combination of their cells means, which needs no
-    compiled code.
-    """
-    cells = [left, right, outcome] if len(outcome[0]) else [left, right]
-    shape = [len(meaning) for _, meaning in cells]
-    if len(left[0]) > _FEW_ROWS or math.prod(shape) > _FEW_COMBINATIONS:
-        contents = np.empty(len(left[0]), np.int64)
-        judge(*left, *right, *outcome, weights, voterless, items, contents)
-        return contents
-    codes: list[Ints] = [np.ascontiguousarray(grid.ravel(), np.int32) for grid in np.indices(shape)]
-    table = np.empty(math.prod(shape), np.int64)
-    said = (codes[2], outcome[1]) if len(codes) == 3 else outcome
-    judge(codes[0], left[1], codes[1], right[1], *said, _NONE, np.empty(0, np.bool_), items, table)
-    found = table[np.ravel_multi_index([given % size for (given, _), size in zip(cells, shape, strict=True)], shape)]
-    if len(weights):
-        found[(weights < 0) & (found != -1)] = -2
-    if len(voterless):
-        found[voterless & (found != -1) & (found != -2)] = -3
-    return found
-
-
-@kernel(effort=1)
-def judge(
-    left: Ints,
-    left_items: Ints,
-    right: Ints,
-    right_items: Ints,
-    outcome: Ints,
-    outcomes: Ints,
-    weights: Longs,
-    voterless: Flags,
-    items: int,
-    contents: Longs,
-) -> None:
-    """Write each row's content, or minus its first problem."""
-    for row in range(len(left)):
-        i, j = int(left_items[left[row]]), int(right_items[right[row]])
-        verdict = int(outcomes[outcome[row]]) if len(outcome) else FIRST
-        if verdict >= _NAMED:
-            item = verdict - _NAMED
-            verdict = FIRST if item == i else SECOND if item == j else STRANGE_OUTCOME
-        if 0 <= i < items and 0 <= j < items and i != j and verdict <= TIE:
-            if verdict == TIE:
-                content = items * items + min(i, j) * items + max(i, j)
-            else:
-                content = i * items + j if verdict == FIRST else j * items + i
-        elif verdict == STRANGE_OUTCOME:
-            content = -1
-        elif i < 0 or j < 0:
-            content = -4
-        elif i >= items or j >= items:
-            content = -5
-        elif verdict == NO_OUTCOME:
-            content = -6
-        else:
-            content = -7 if i == j else -8
-        if content != -1:
-            if len(weights) and weights[row] < 0:
-                content = -2
-            elif len(voterless) and voterless[row]:
-                content = -3
-        contents[row] = content
-
-
-@kernel(effort=0.3)
-def tally(contents: Longs, weights: Longs, table: Longs) -> None:
-    """table[content] += weight, for every row without a problem."""
-    for row in range(len(contents)):
-        if contents[row] >= 0:
-            table[contents[row]] += weights[row] if len(weights) else 1
+def _judged(items: int, left: Ints, right: Ints, outcome: Ints) -> Longs:
+    """What rows with these items and outcomes say: their contents, or minus their first problems."""
+    named = outcome - _NAMED
+    meant = np.where(named == left, FIRST, np.where(named == right, SECOND, STRANGE_OUTCOME))
+    verdict, i, j = np.where(named < 0, outcome, meant), left.astype(np.int64), right.astype(np.int64)
+    tie = items * items + np.minimum(i, j) * items + np.maximum(i, j)
+    problems = (verdict == STRANGE_OUTCOME, -1), ((i < 0) | (j < 0), -4), ((i >= items) | (j >= items), -5)
+    choices = (verdict == NO_OUTCOME, -6), (i == j, -7), (verdict == LEFT_OUT, -8)
+    wins = (verdict == FIRST, i * items + j), (verdict == SECOND, j * items + i)
+    conditions, meanings = zip(*problems, *choices, *wins, strict=True)
+    contents: Longs = np.select(conditions, meanings, tie)
+    return contents
 
 
 # -- counting ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Held:
-    """Contents that are kept until they are counted, with their weights (none if all are 1)."""
-
-    contents: list[Longs] = field(default_factory=list)
-    weights: list[Longs] = field(default_factory=list)
-    voters: list[Any] = field(default_factory=list)
-    rows: int = 0
-
-    def add(self, contents: Longs, weights: Longs, voters: Any) -> None:
-        good = contents >= 0
-        every = bool(good.all())
-        self.contents.append(contents if every else contents[good])
-        self.weights.append(weights if every or not len(weights) else weights[good])
-        if voters is not None:
-            self.voters.append(voters if every else voters.filter(pa.array(good)))
-        self.rows += len(self.contents[-1])
 
 
 class InProcess:
@@ -336,17 +298,17 @@ class InProcess:
 
     def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""
-        names = _Names(rules.items)
-        dense = rules.per_voter is None and 2 * len(rules.items) ** 2 <= _DENSE
-        threads = 1
+        if rules.per_voter is not None:
+            voted, facts = self._voted(rules)
+            return _pairs(rules.items, *_kept(voted, np.full(len(voted.ids), rules.per_voter))[:2]), facts
+        names, threads = _Names(rules.items), 1
+        dense = 2 * len(rules.items) ** 2 <= _DENSE
         if dense and (self._table.rows or 0) >= _PARALLEL_ROWS:
             threads = min(os.cpu_count() or 1, _MOST_THREADS)
 
-        way = _dense if dense else _sparse if rules.per_voter is None else _bounded
-
         def work(stream: Iterator[Batch]) -> tuple[_Rows, PairCounts]:
             rows = _Rows(rules, names)
-            return rows, way(rules, rows.judged(stream))
+            return rows, (_dense if dense else _sparse)(rules.items, rows.judged(stream))
 
         with in_a_sentence(self.what):
             streams = self._table.streams(rules.used, threads)
@@ -354,6 +316,14 @@ class InProcess:
                 done = list(pool.map(work, streams))
             facts = self._facts(rules, [rows for rows, _ in done])
         return _sum_of([counts for _, counts in done]), facts
+
+    def _voted(self, rules: VoteRules) -> tuple[_Voted, Diagnostics]:
+        """Who said what, all of it."""
+        rows = _Rows(rules, _Names(rules.items))
+        with in_a_sentence(self.what):
+            said = [part for stream in self._table.streams(rules.used) for part, _ in rows.judged(stream)]
+            facts = self._facts(rules, [rows])
+        return _by_voter(said), facts
 
     def digests(self) -> list[bytes]:
         """A hash of the content of each file, or of the frame."""
@@ -370,15 +340,9 @@ class InProcess:
             How many comparisons of each of these voters may still count.
         """
         assert rules.per_voter is not None
-        rows = _Rows(rules, _Names(rules.items))
-        with in_a_sentence(self.what):
-            held = _held(rows.judged(stream) for stream in self._table.streams(rules.used, 1))
-            self._facts(rules, [rows])
-        if not held.rows:
-            return _pairs(rules.items, _NONE, _NONE), [], _NONE
-        voters, ids, contents, weights = _by_voter(held)
-        names = ids.cast(pa.string()).to_pylist()
-        kept, amounts, used = _kept(voters, ids, contents, weights, np.minimum(left(names), rules.per_voter))
+        voted, _ = self._voted(rules)
+        names = voted.ids.cast(pa.string()).to_pylist()
+        kept, amounts, used = _kept(voted, np.minimum(left(names), rules.per_voter))
         return _pairs(rules.items, kept, amounts), names, used
 
     def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
@@ -391,16 +355,8 @@ class InProcess:
         spread
             Whether a load says how a voter's comparisons are spread over the items.
         """
-        rows = _Rows(rules, _Names(rules.items))
-        with in_a_sentence(self.what):
-            held = _held(rows.judged(stream) for stream in self._table.streams(rules.used, 1))
-            self._facts(rules, [rows])
-        if not held.rows:
-            return VoterLoads.of(rules.items, np.empty(0, np.int32), _NONE, _NONE, spread)
-        voters, _, contents, weights = _by_voter(held)
-        return VoterLoads.of(
-            rules.items, voters, contents, weights if len(weights) else np.ones(len(contents), np.int64), spread
-        )
+        voted, _ = self._voted(rules)
+        return VoterLoads.of(rules.items, voted.voters, voted.contents, _amounts(voted.contents, voted.weights), spread)
 
     def rows(self, rules: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
         """The comparisons one by one, with their covariates.
@@ -418,22 +374,13 @@ class InProcess:
         if secret := sorted(more & set(rules.used)):
             raise InputError(f"{self.what}: the column {secret[0]!r} says who met whom and who won: it is no covariate")
         rows = _Rows(rules, _Names(rules.items))
-        seen: list[Any] = []
-
-        def noted(stream: Iterator[Batch]) -> Iterator[Batch]:
-            for batch in stream:
-                seen[:] = [batch[2]]
-                yield batch
-
         parts = []
         with in_a_sentence(self.what):
-            for stream in self._table.streams([*dict.fromkeys([*rules.used, *sorted(more)])], 1):
-                for contents, weights, _ in rows.judged(noted(stream)):
-                    codes, meaning = rows.left(seen[0])
-                    said = contents, meaning[codes], read_covariates(seen[0], covariates, self.what)
-                    parts.append(
-                        [part[contents >= 0] for part in (*said, weights if len(weights) else contents * 0 + 1)]
-                    )
+            for stream in self._table.streams([*dict.fromkeys([*rules.used, *sorted(more)])]):
+                for said, batch in rows.judged(stream):
+                    codes, meaning = rows.left(batch)
+                    values = read_covariates(batch, covariates, self.what)
+                    parts.append([said.contents, meaning[codes], values, _amounts(said.contents, said.weights)])
             self._facts(rules, [rows])
         if not parts:
             raise InputError(f"{self.what}: there are no comparisons")
@@ -451,31 +398,36 @@ class InProcess:
         return Diagnostics.of(np.sum([part.problems for part in parts], axis=0).tolist(), rows)
 
 
-def _dense(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
+def _dense(items: tuple[str, ...], judged: Iterator[tuple[_Said, Any]]) -> PairCounts:
     """Count in a table with a cell for every content."""
-    items = len(rules.items)
-    table = np.zeros(2 * items * items, np.int64)
-    for contents, weights, _ in judged:
-        tally(contents, weights, table)
-    wins, ties = table.reshape(2, items, items)
-    return PairCounts._from_table(rules.items, 2 * wins + ties + ties.T)
+    table = np.zeros(2 * len(items) ** 2, np.int64)
+    for said, _ in judged:
+        # sums of a batch are exact as floats: they stay far below 2^53
+        sums = np.bincount(said.contents, said.weights if len(said.weights) else None)
+        table[: len(sums)] += sums.astype(np.int64, copy=False)
+    wins, ties = table.reshape(2, len(items), len(items))
+    return PairCounts._from_table(items, 2 * wins + ties + ties.T)
 
 
-def _sparse(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
+def _sparse(items: tuple[str, ...], judged: Iterator[tuple[_Said, Any]]) -> PairCounts:
     """Many items: contents are held, and folded into pairs when there are many."""
-    held, folded = _Held(), []
-    for row in judged:
-        held.add(*row)
-        if held.rows >= _FOLD_ROWS:
-            folded.append(_fold(rules.items, held))
-            held = _Held()
-    return _sum_of([*folded, _fold(rules.items, held)])
+    held, folded = list[_Said](), []
+    for said, _ in judged:
+        held.append(said)
+        if sum(len(part.contents) for part in held) >= _FOLD_ROWS:
+            folded.append(_pairs(items, *_joined(held)))
+            held = []
+    return _sum_of([*folded, _pairs(items, *_joined(held))])
 
 
-def _fold(items: tuple[str, ...], held: _Held) -> PairCounts:
-    contents = np.concatenate([_NONE, *held.contents])
-    weights = np.concatenate([_NONE, *held.weights])
-    return _pairs(items, contents, weights if len(weights) else np.ones(len(contents), np.int64))
+def _joined(held: Sequence[_Said]) -> tuple[Longs, Longs]:
+    contents = np.concatenate([_NONE, *(said.contents for said in held)])
+    return contents, _amounts(contents, np.concatenate([_NONE, *(said.weights for said in held)]))
+
+
+def _amounts(contents: Longs, weights: Longs) -> Longs:
+    """The number of comparisons of each content."""
+    return weights if len(weights) else np.ones(len(contents), np.int64)
 
 
 def _pairs(items: tuple[str, ...], contents: Longs, amounts: Longs) -> PairCounts:
@@ -497,44 +449,30 @@ def _sum_of(parts: Sequence[PairCounts]) -> PairCounts:
 # -- bounding ----------------------------------------------------------------------------------------------------
 
 
-def _bounded(rules: VoteRules, judged: Iterator[Any]) -> PairCounts:
-    """Hold who said what, then keep at most so many comparisons of each voter."""
-    held = _held([judged])
-    if not held.rows:
-        return _pairs(rules.items, _NONE, _NONE)
-    voters, ids, contents, weights = _by_voter(held)
-    assert rules.per_voter is not None
-    most = np.full(len(ids), rules.per_voter)
-    return _pairs(rules.items, *_kept(voters, ids, contents, weights, most)[:2])
-
-
-def _held(streams: Iterable[Iterator[Any]]) -> _Held:
-    """All contents of all streams."""
-    held = _Held()
-    for judged in streams:
-        for row in judged:
-            held.add(*row)
-    return held
-
-
-def _by_voter(held: _Held) -> tuple[Ints, Any, Longs, Longs]:
-    """Each row's voter as a number, the ids of those numbers, and each row's content and weight."""
-    if len({part.type for part in held.voters}) > 1:
-        held.voters = [part.cast(pa.string()) for part in held.voters]
-    encoded = pa.chunked_array(held.voters).dictionary_encode().unify_dictionaries()
+def _by_voter(said: Sequence[_Said]) -> _Voted:
+    """Number the voters."""
+    if not sum(len(part.contents) for part in said):
+        return _Voted(np.empty(0, np.int32), pa.array([], pa.string()), _NONE, _NONE)
+    parts = [part.voters for part in said]
+    if len({part.type for part in parts}) > 1:
+        parts = [part.cast(pa.string()) for part in parts]
+    encoded = pa.chunked_array(parts).dictionary_encode().unify_dictionaries()
     voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    contents, weights = np.concatenate(held.contents), np.concatenate([_NONE, *held.weights])
-    held.contents, held.weights, held.voters = [], [], []
-    return voters, encoded.chunk(0).dictionary, contents, weights
+    contents = np.concatenate([part.contents for part in said])
+    weights = np.concatenate([part.weights for part in said])
+    return _Voted(voters, encoded.chunk(0).dictionary, contents, weights)
 
 
-def _kept(voters: Ints, ids: Any, contents: Longs, weights: Longs, most: Longs) -> tuple[Longs, Longs, Longs]:
+def _kept(voted: _Voted, most: Longs) -> tuple[Longs, Longs, Longs]:
     """The contents that are kept, how often each, and how many of each voter, when voter v may contribute most[v]."""
+    contents, weights, ids = voted.contents, voted.weights, voted.ids
+    if not len(contents):
+        return _NONE, _NONE, _NONE
     said, distinct = contents, None
     if (int(contents.max()) + 1) * len(ids) >= 2**63:
         distinct, said = np.unique(contents, return_inverse=True)
     span = int(said.max()) + 1
-    keys = voters.astype(np.int64)
+    keys = voted.voters.astype(np.int64)
     keys *= span
     keys += said
     if len(weights):
