@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, PATH, choice, items_file_option
+from rankdp.cli.options import MECHANISM, PATH, choice, items_option
 from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import reporting
 
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
     ["precision", "voters"],
     help="Voters of different epsilons: weigh each by the precision of its noise, or all alike.",
 )
-@items_file_option
+@items_option
 @click.option("--title", default="Aggregate", help="Heading of the report.")
 @reporting
-def aggregate(
-    synthetic: Path, method: str, level: float, items_file: Path | None, title: str, **options: Any
-) -> Report:
+def aggregate(synthetic: Path, method: str, level: float, title: str, **options: Any) -> Report:
     """Estimate the collective order behind privatized rankings.
 
     The noise is undone as far as the number of voters is worth, and the result says how far. Lists may differ in
@@ -47,7 +45,5 @@ def aggregate(
     """
     from rankdp.aggregation.aggregate_report import aggregate_report
     from rankdp.aggregation.estimates import aggregate_file
-    from rankdp.data.comparisons import listed_items
 
-    result = aggregate_file(synthetic, items=listed_items(items_file) if items_file else None, **options)
-    return aggregate_report(result, method, level, title)
+    return aggregate_report(aggregate_file(synthetic, **options), method, level, title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_file_option
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_option
 from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import reporting
 
@@ -102,10 +102,10 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
     ["refuse", "listed", "random"],
     help="Tied candidates: refuse the file, keep the order of the file, or break ties at random.",
 )
-@items_file_option
+@items_option
 @reporting
 def attack_signature(
-    ballots: Path, demanded: tuple[str, ...], limit: float, ties: Ties, items_file: Path | None
+    ballots: Path, demanded: tuple[str, ...], limit: float, ties: Ties, items: list[str] | None
 ) -> Report:
     """Count the ballots that are signatures. For the curator's eyes only.
 
@@ -114,10 +114,8 @@ def attack_signature(
     """
     from rankdp.attack.attack_report import signature_report
     from rankdp.attack.signature import signature_attack
-    from rankdp.data.comparisons import listed_items
     from rankdp.data.rankings import Rankings
 
-    items = listed_items(items_file) if items_file else None
     return signature_report(signature_attack(Rankings.read(ballots, items, ties=ties), demanded, limit))
 
 

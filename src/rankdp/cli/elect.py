@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,17 @@ from rankdp.cli.options import (
     charged,
     choice,
     columns_option,
-    items_file_option,
-    open_ledger,
+    items_option,
     rehearse,
     voter_column_option,
 )
 from rankdp.cli.standard import standard_input
-from rankdp.cli.terminal import deliver, output_options, say
+from rankdp.cli.terminal import output_options, publish, say
 from rankdp.errors import Unsupported
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
+    from rankdp.privacy.ledger import Ledger
 
 
 @click.command()
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     "--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise where smaller, (epsilon, delta)-DP."
 )
 @click.option("--level", default=0.95, help="Confidence of the intervals.")
-@items_file_option
+@items_option
 @voter_column_option
 @columns_option
 @click.option("--weight-column", metavar="NAME", help="Column with the number of equal ballots that a row stands for.")
@@ -76,13 +77,10 @@ if TYPE_CHECKING:
 def elect(
     ballots: str,
     epsilon: str,
-    items_file: Path | None,
     synthetic: Path | None,
     outputs: tuple[Path, ...],
     title: str,
-    ledger_file: Path | None,
-    dataset: str | None,
-    convert: bool,
+    ledger: Ledger | None,
     bits: Bits | None,
     as_json: bool,
     **options: Any,
@@ -96,18 +94,13 @@ def elect(
     Example: rankdp elect ballots.csv --items candidates.txt --epsilon 1 --rule irv -o result.html
     """
     from rankdp.data.ballots import Ballots
-    from rankdp.privacy.bits import SecureBits
-    from rankdp.privacy.ledger import spending
     from rankdp.publish.election_report import election_report
     from rankdp.publish.elections import ElectionRequest
     from rankdp.report.document import PICTURES, check_outputs
 
-    ledger = open_ledger(ledger_file, dataset, convert)
     check_outputs(outputs)
-    reading = {
-        "items": items_file,
-        **{name: options.pop(name) for name in ("voter_column", "weight_column", "columns", "table", "contest")},
-    }
+    columns = ("voter_column", "weight_column", "columns", "table", "contest")
+    reading = {name: options.pop(name) for name in ("items", *columns)}
     request = ElectionRequest.of(epsilon, **options)
     if request.announce == "winners" and any(path.suffix.lower() in PICTURES for path in outputs):
         raise Unsupported("names alone have no picture; choose .csv, .json or .html")
@@ -131,12 +124,7 @@ def elect(
     table = Ballots.read(ballots, **reading)
     for note in table.notes:
         say(f"note: {note}")
-    counted = request.count(table)
-    bits = bits or SecureBits()
-    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
-        result = counted.draw(bits)
-        deliver(election_report(result, title), outputs, as_json, charge.leaves)
-        charge.commit(result.provenance)
+    publish(request.count(table), partial(election_report, title=title), ledger, bits, outputs, as_json)
 
 
 def _check_synthetic(outputs: tuple[Path, ...]) -> None:

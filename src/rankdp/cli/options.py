@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import reduce, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,8 +117,15 @@ def seeded(help: str) -> Decorator:
     return click.option("--rehearse", "bits", type=int, metavar="SEED", callback=bits, help=help)
 
 
-items_file_option = click.option(
-    "--items", "items_file", type=PATH, metavar="FILE", help="Text file with the public item names, one a line."
+def names_in(_: click.Context, __: click.Parameter, path: Path | None) -> list[Any] | None:
+    """The names that a file lists."""
+    from rankdp.data.columns import listed_items
+
+    return None if path is None else list(listed_items(path))
+
+
+items_option = click.option(
+    "--items", type=PATH, callback=names_in, metavar="FILE", help="Text file with the public item names, one a line."
 )
 
 
@@ -146,7 +153,7 @@ voter_column_option = click.option("--voter-column", metavar="NAME", help="Colum
 rehearse = seeded("Repeatable draw for tests: NOT private.")
 
 
-charged = options(
+_ledger_options = options(
     click.option(
         "--ledger",
         "ledger_file",
@@ -163,8 +170,18 @@ charged = options(
 )
 
 
-def open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledger | None:
-    """The ledger that a command charges, None where none was asked for."""
+def charged(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a budget, and as ``ledger`` the one that it charges; None if none is asked for."""
+
+    @wraps(command)
+    def run(ledger_file: Path | None, dataset: str | None, convert: bool, **arguments: Any) -> Any:
+        return command(ledger=_open_ledger(ledger_file, dataset, convert), **arguments)
+
+    decorated: Callable[..., Any] = _ledger_options(run)
+    return decorated
+
+
+def _open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledger | None:
     if path is None:
         if dataset is not None or convert:
             raise click.UsageError(f"{'--convert' if convert else '--dataset'} goes with --ledger.")

@@ -15,9 +15,8 @@ from rankdp.cli.options import (
     charged,
     choice,
     columns_option,
-    items_file_option,
+    items_option,
     noted,
-    open_ledger,
     rehearse,
     sizes_of_tiers,
     voter_column_option,
@@ -79,7 +78,7 @@ if TYPE_CHECKING:
 @click.option("--shuffle", is_flag=True, help="Write the rows of OUT in random order, not in that of IN.")
 @voter_column_option
 @columns_option
-@items_file_option
+@items_option
 @click.option(
     "--answers",
     "answers_file",
@@ -100,11 +99,7 @@ if TYPE_CHECKING:
 def privatize(
     source: Path,
     target: Path,
-    items_file: Path | None,
     answers_file: Path | None,
-    ledger_file: Path | None,
-    dataset: str | None,
-    convert: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -115,7 +110,6 @@ def privatize(
 
     Example: rankdp privatize poll.csv private.csv --epsilon 2
     """
-    from rankdp.data.comparisons import listed_items
     from rankdp.privacy.answers import AnswerStore
     from rankdp.publish.privatize import privatize_file
 
@@ -129,8 +123,6 @@ def privatize(
         release = privatize_file(
             source,
             written,
-            items=listed_items(items_file) if items_file else None,
-            ledger=open_ledger(ledger_file, dataset, convert),
             answers=AnswerStore(answers_file) if answers_file else None,
             progress=progress,
             told=noted(notes),

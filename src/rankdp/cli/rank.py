@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,16 @@ from rankdp.cli.options import (
     charged,
     choice,
     columns_option,
-    items_file_option,
-    open_ledger,
+    items_option,
     rehearse,
     voter_column_option,
 )
 from rankdp.cli.standard import standard_input
-from rankdp.cli.terminal import deliver, output_options, say
+from rankdp.cli.terminal import deliver, output_options, publish, say
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
+    from rankdp.privacy.ledger import Ledger
 
 
 def _bound(_context: click.Context, _option: click.Parameter, value: str | None) -> int | str | None:
@@ -64,7 +65,7 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
     help="Score of an item: its log-strength in the Bradley-Terry model, its wins, or how many others it beats "
     "more often than not.",
 )
-@items_file_option
+@items_option
 @click.option("--items-from-data", is_flag=True, help="Take the item names from the votes, which publishes that list.")
 @click.option("--top", type=int, metavar="K", help="Also list the top K items, and how certain each one is.")
 @choice(
@@ -150,12 +151,10 @@ def rank(
     by: str | None,
     categories: dict[str, str] | None,
     categories_from_data: bool,
-    items_file: Path | None,
+    items: list[str] | None,
     outputs: tuple[Path, ...],
     title: str,
-    ledger_file: Path | None,
-    dataset: str | None,
-    convert: bool,
+    ledger: Ledger | None,
     bits: Bits | None,
     as_json: bool,
     **options: Any,
@@ -172,15 +171,12 @@ def rank(
     rankdp rank --live state.db week1.csv --items items.txt --epsilon 1 --protect voter --max-per-voter 20 --boards 52
     """
     from rankdp.data.comparisons import Comparisons
-    from rankdp.privacy.bits import SecureBits
-    from rankdp.privacy.ledger import spending
     from rankdp.publish.board_report import board_report, boards_report
     from rankdp.publish.categories import CountedBoards
     from rankdp.publish.live import rank_live
     from rankdp.publish.rank import BoardRequest
     from rankdp.report.document import check_outputs
 
-    ledger = open_ledger(ledger_file, dataset, convert)
     check_outputs(outputs)
     reading = {
         name: options.pop(name)
@@ -196,7 +192,7 @@ def rank(
         release = rank_live(
             live,
             votes,
-            items=items_file,
+            items=items,
             epsilon=epsilon,
             boards=boards,
             ledger=ledger,
@@ -213,19 +209,16 @@ def rank(
         raise click.UsageError("--boards goes with --live.")
     assert votes is not None
     assert epsilon is not None
-    comparisons = Comparisons.read(votes, items=items_file, **reading)
+    comparisons = Comparisons.read(votes, items=items, **reading)
     say(comparisons.recognised)
-    request, report = BoardRequest.of(epsilon, **options), (boards_report if by else board_report)
+    request = BoardRequest.of(epsilon, **options)
     counted: Any = (
         CountedBoards.of(request, comparisons, by, categories, categories_from_data, covariates)
         if by
         else request.counted(comparisons, covariates)
     )
-    bits = bits or SecureBits()
-    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
-        release = counted.draw(bits)
-        deliver(report(release, title), outputs, as_json, charge.leaves)
-        charge.commit(release.provenance)
+    report = partial(boards_report if by else board_report, title=title)
+    publish(counted, report, ledger, bits, outputs, as_json)
 
 
 def _check_live(options: dict[str, Any]) -> None:

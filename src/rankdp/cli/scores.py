@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import NOISE, PATH, charged, choice, open_ledger, rehearse
+from rankdp.cli.options import NOISE, PATH, charged, choice, rehearse
 from rankdp.cli.standard import standard_input, standard_output
 from rankdp.cli.terminal import many, say
 
@@ -43,15 +43,7 @@ from rankdp.cli.terminal import many, say
 @charged
 @rehearse
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
-def scores(
-    source: Path,
-    target: Path,
-    ledger_file: Path | None,
-    dataset: str | None,
-    convert: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def scores(source: Path, target: Path, as_json: bool, **options: Any) -> None:
     """Add noise to scores, so that every score is protected.
 
     Reads IN (CSV or Parquet) and writes OUT (CSV, Parquet or JSON); the ending of the name decides. OUT.release.json
@@ -62,7 +54,7 @@ def scores(
     from rankdp.publish.scores import privatize_scores_file
 
     with standard_output(target) as written:
-        release = privatize_scores_file(source, written, ledger=open_ledger(ledger_file, dataset, convert), **options)
+        release = privatize_scores_file(source, written, **options)
     facts = release.provenance.parameters
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))

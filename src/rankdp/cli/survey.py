@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, charged, open_ledger, options, sizes_of_tiers
+from rankdp.cli.options import PATH, charged, names_in, options, sizes_of_tiers
 from rankdp.cli.terminal import reporting, say
 from rankdp.errors import InputError, Unsupported
 
@@ -68,7 +68,12 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 @click.argument("database", metavar="DATABASE")
 @click.option("--title", required=True, help="What respondents read first.")
 @click.option(
-    "--items", "items_file", type=PATH, required=True, metavar="FILE", help="Text file with 2 to 100 items, one a line."
+    "--items",
+    type=PATH,
+    callback=names_in,
+    required=True,
+    metavar="FILE",
+    help="Text file with 2 to 100 items, one a line.",
 )
 @click.option(
     "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of every ranking: smaller is more private."
@@ -90,27 +95,19 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 @charged
 def create(
     database: str,
-    items_file: Path,
     private_results: bool,
     address: str,
-    ledger_file: Path | None,
-    dataset: str | None,
-    convert: bool,
     **asked: Any,
 ) -> None:
     """Open a survey in DATABASE.
 
     Example: rankdp survey create survey.db --title "Where shall we eat?" --items places.txt --epsilon 2
     """
-    from rankdp.data.comparisons import listed_items
-
-    items = list(listed_items(items_file))
-    ledger = open_ledger(ledger_file, dataset, convert)
     key = secrets.token_urlsafe(16) if private_results else ""
     with _opened(database, create=True) as opened:
         from rankdp.web.surveys import create_survey, mechanism_of
 
-        made = create_survey(opened, items=items, results_key=key, ledger=ledger, **asked)
+        made = create_survey(opened, results_key=key, **asked)
     click.echo(f"survey   {made.id}")
     click.echo(f"answers  {_link(address, made)}{'#INVITATION' if made.invited else ''}")
     click.echo(f"results  {_link(address, made)}/results{f'?key={key}' if key else ''}")

@@ -17,6 +17,8 @@ from rankdp.cli.options import PATH, options
 from rankdp.progress import heard_by, tell
 
 if TYPE_CHECKING:
+    from rankdp.privacy.bits import Bits
+    from rankdp.privacy.ledger import Ledger
     from rankdp.report.document import Report
 
 
@@ -66,6 +68,25 @@ def deliver(
         _show(report)
     if report.failed:
         raise click.exceptions.Exit(1)
+
+
+def publish(
+    counted: Any,
+    report: Callable[[Any], Report],
+    ledger: Ledger | None,
+    bits: Bits | None,
+    outputs: Iterable[Path],
+    as_json: bool,
+) -> None:
+    """Charge for what was counted, draw it and deliver its report; the charge stands once anything of it leaves."""
+    from rankdp.privacy.bits import SecureBits
+    from rankdp.privacy.ledger import spending
+
+    bits = bits or SecureBits()
+    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
+        drawn = counted.draw(bits)
+        deliver(report(drawn), outputs, as_json, charge.leaves)
+        charge.commit(drawn.provenance)
 
 
 def _show(report: Report, name: str = "") -> None:

@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rankdp.data.columns import Columns, check_names, first_known, recognise
+from rankdp.data.engines import OnEngine, cell_text, weight_cells
 from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.orders import ReadTies
 from rankdp.data.rankings import Rankings
+from rankdp.data.sources import Frame, Table
 from rankdp.data.tables import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.errors import InputError, Unsupported
 from rankdp.types import Flags, Ints, Longs
-
-if TYPE_CHECKING:
-    from rankdp.data.engines import OnEngine
-    from rankdp.data.sources import Table
 
 Part = tuple[Ints, Flags | None, Longs]
 """Orders, which of their places are tied with the one before, and how often each was cast."""
@@ -47,8 +45,6 @@ def ballot_parts(
     renaming: Mapping[str, str] | None = None,
 ) -> tuple[Known, list[Part], tuple[str, ...]]:
     """The candidates of a table, its ballots in parts, and notes; the other words are those of ``Ballots.read``."""
-    from rankdp.data.sources import Frame, ParquetFiles, TextFiles
-
     names = list(held.kinds)
     check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
     asked = dict(renaming or {})
@@ -65,7 +61,7 @@ def ballot_parts(
     known = Known.start(items, columns.items or getattr(held, "declared_items", None))
     notes = (f"{held.what}: {_LOOSE}",) if columns.loose else ()
     with in_a_sentence(held.what):
-        if not isinstance(held, (ParquetFiles, TextFiles, Frame)):
+        if isinstance(held, OnEngine):
             return known, _engine_parts(held, columns, weight, most, known), notes
         if columns.layout == "long":
             return known, [_long_part(held, columns, known, None)], notes
@@ -169,8 +165,6 @@ def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _:
 
 def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
-    from rankdp.data.sources import Frame
-
     wide = columns.layout != "long"
     alike = _rows_alike(held, columns, weight, most) if wide else _voters_alike(held, columns)
     if not len(alike):
@@ -194,8 +188,6 @@ def _long_part(table: Table, columns: Columns, known: Known, weights: Longs | No
 
 def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int) -> Any:
     """Of a wide table every distinct row of ranks, and how often it was cast."""
-    from rankdp.data.engines import cell_text, weight_cells
-
     table = held.table
     cells = {name: cell_text(table[name]) for name in columns.ranks}
     voter = {} if columns.voter is None else {_VOTER: cell_text(table[columns.voter])}
@@ -215,8 +207,6 @@ def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int)
 def _voters_alike(held: OnEngine, columns: Columns) -> Any:
     """Of a long table every distinct way to rank, a column for each item (0, 1, …), and how many voters have it."""
     import ibis
-
-    from rankdp.data.engines import cell_text
 
     item, rank = (cell_text(held.table[name]) for name in columns.ranks)
     rows = held.table.select(voter=cell_text(held.table[columns.voter]), item=item, rank=rank)

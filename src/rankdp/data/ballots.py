@@ -19,26 +19,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.ballot_tables import Part, ballot_parts, distinct, refuse_repeated, whole_weights
-from rankdp.data.comparisons import listed_items
+from rankdp.data.columns import listed_items
+from rankdp.data.engines import OnEngine, held_file, held_frame, is_held, open_table
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import Frame, Table, a_file, find_files
-from rankdp.data.spark import is_spark
+from rankdp.data.sources import Table, a_file
 from rankdp.data.tables import natural
 from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
-
-if TYPE_CHECKING:
-    from rankdp.data.engines import OnEngine
 
 SHARES = 720_720
 """The units of one vote. Every number up to 16 divides it, so that so many tied candidates share a vote exactly."""
@@ -94,7 +91,7 @@ class Ballots:
             return cls.from_rankings(source)
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source, **options)
-        if type(source).__module__.partition(".")[0] == "ibis" or is_spark(source) or "table" in options:
+        if is_held(source) or "table" in options:
             return cls.from_table(source, **options)
         return (cls.from_orders if isinstance(source, (list, tuple)) else cls.from_frame)(source, **options)
 
@@ -178,7 +175,7 @@ class Ballots:
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
         if kind not in COUNTED and not marked:
-            return cls._on(_opened(name, table, engine), items, voter_column, weight_column, columns)
+            return cls._on(held_file(name, table, engine), items, voter_column, weight_column, columns)
         if voter_column or weight_column or columns:
             raise InputError(
                 f"{name}: ",
@@ -197,42 +194,20 @@ class Ballots:
         return replace(ballots, notes=found.notes)
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        items: Iterable[Any] | str | os.PathLike[str] | None = None,
-        voter_column: str | None = None,
-        weight_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        engine: Any = "auto",
-    ) -> Self:
+    def from_frame(cls, frame: Any, *, engine: Any = "auto", **reading: Any) -> Self:
         """Ballots in a table in memory: pandas, Polars, PyArrow or a DuckDB relation.
 
         Parameters
         ----------
         frame
             The table, wide or long.
-        items, voter_column, weight_column, columns, engine
+        engine, **reading
             As for `read`.
         """
-        if engine in ("auto", "process"):
-            return cls._on(Frame(frame), items, voter_column, weight_column, columns)
-        from rankdp.data.engines import frame_on
-
-        return cls._on(frame_on(frame, engine), items, voter_column, weight_column, columns)
+        return cls._on(held_frame(frame, engine), **reading)
 
     @classmethod
-    def from_table(
-        cls,
-        source: Any,
-        table: str | None = None,
-        *,
-        items: Iterable[Any] | str | os.PathLike[str] | None = None,
-        voter_column: str | None = None,
-        weight_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-    ) -> Self:
+    def from_table(cls, source: Any, table: str | None = None, **reading: Any) -> Self:
         """Ballots in a table of a database, equal ones counted there.
 
         Parameters
@@ -241,21 +216,19 @@ class Ballots:
             An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
         table
             The name of the table, where `source` is a connection.
-        items, voter_column, weight_column, columns
+        **reading
             As for `read`.
         """
-        from rankdp.data.engines import open_table
-
-        return cls._on(open_table(source, table), items, voter_column, weight_column, columns)
+        return cls._on(open_table(source, table), **reading)
 
     @classmethod
     def _on(
         cls,
         held: Table | OnEngine,
-        items: Any,
-        voter_column: str | None,
-        weight_column: str | None,
-        columns: Mapping[str, str] | None,
+        items: Iterable[Any] | str | os.PathLike[str] | None = None,
+        voter_column: str | None = None,
+        weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
         listed = None if items is None else listed_items(items)
         known, parts, notes = ballot_parts(held, listed, voter_column, weight_column, columns)
@@ -360,16 +333,3 @@ def _stacked(parts: Sequence[Part], m: int) -> tuple[Ints, Flags, Longs]:
             tied[here, :width] = flags[:, :width]
         first += len(weights)
     return orders, tied, np.concatenate([weights for _, _, weights in parts]) if parts else np.empty(0, np.int64)
-
-
-def _opened(name: str, table: str | None, engine: Any) -> Table | OnEngine:
-    """Files other than PrefLib's, in process or on an engine."""
-    if name.endswith((".duckdb", ".ddb")) or table is not None:
-        from rankdp.data.engines import duckdb_file
-
-        return duckdb_file(name, table)
-    if engine in ("auto", "process"):
-        return find_files(name)
-    from rankdp.data.engines import files_on
-
-    return files_on(name, engine)

@@ -22,18 +22,18 @@ voters, not single comparisons or outcomes.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import Any, Self, get_args
 
 from rankdp.checks import one_of, whole
-from rankdp.data.columns import ITEM_NAMES, check_names, first_known, listed_names
+from rankdp.data.columns import check_names, listed_items, listed_names
+from rankdp.data.counting import InProcess
 from rankdp.data.counts import PairCounts
-from rankdp.data.spark import is_spark
+from rankdp.data.covariates import Covariate, VoteRows
+from rankdp.data.engines import OnEngine, held_file, held_frame, is_held, open_table
+from rankdp.data.sources import Table
 from rankdp.data.tables import check_item, check_items, folded, natural
 from rankdp.data.vote_columns import (
     BothBad,
@@ -45,13 +45,8 @@ from rankdp.data.vote_columns import (
     recognise_votes,
 )
 from rankdp.data.voter_loads import VoterLoads
-from rankdp.errors import InputError, Setting, Unsupported, system_problem
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.types import Longs
-
-if TYPE_CHECKING:
-    from rankdp.data.counting import InProcess
-    from rankdp.data.covariates import Covariate, VoteRows
-    from rankdp.data.engines import OnEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -125,70 +120,24 @@ class Comparisons(VoteRules):
         engine
             Who counts: "auto" or "process" (this process), "duckdb", or an Ibis backend.
         """
-        source = os.fspath(path)
-        if source.endswith((".duckdb", ".ddb")) or table is not None:
-            from rankdp.data.engines import duckdb_file
-
-            held: InProcess | OnEngine = duckdb_file(source, table)
-        elif engine in ("auto", "process"):
-            from rankdp.data.counting import InProcess
-            from rankdp.data.sources import find_files
-
-            held = InProcess(find_files(source))
-        else:
-            from rankdp.data.engines import files_on
-
-            held = files_on(source, engine)
+        held = held_file(os.fspath(path), table, engine)
         return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        items: Iterable[Any] | str | os.PathLike[str] | None = None,
-        items_from_data: bool = False,
-        voter_column: str | None = None,
-        weight_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        both_bad: BothBad = "tie",
-        on_problem: OnProblem = "refuse",
-        engine: Any = "auto",
-    ) -> Self:
+    def from_frame(cls, frame: Any, *, engine: Any = "auto", **reading: Any) -> Self:
         """Votes in a table in memory.
 
         Parameters
         ----------
         frame
             A pandas, Polars or PyArrow table, a DuckDB relation or any other Arrow-compatible frame.
-        items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem, engine
+        engine, **reading
             As for `read`.
         """
-        if engine in ("auto", "process"):
-            from rankdp.data.counting import InProcess
-            from rankdp.data.sources import Frame
-
-            held: InProcess | OnEngine = InProcess(Frame(frame))
-        else:
-            from rankdp.data.engines import frame_on
-
-            held = frame_on(frame, engine)
-        return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
+        return cls._on(held_frame(frame, engine), **reading)
 
     @classmethod
-    def from_table(
-        cls,
-        source: Any,
-        table: str | None = None,
-        *,
-        items: Iterable[Any] | str | os.PathLike[str] | None = None,
-        items_from_data: bool = False,
-        voter_column: str | None = None,
-        weight_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        both_bad: BothBad = "tie",
-        on_problem: OnProblem = "refuse",
-    ) -> Self:
+    def from_table(cls, source: Any, table: str | None = None, **reading: Any) -> Self:
         """Votes in a table of a database, counted there.
 
         Parameters
@@ -197,13 +146,10 @@ class Comparisons(VoteRules):
             An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
         table
             The name of the table, where `source` is a connection.
-        items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem
+        **reading
             As for `read`.
         """
-        from rankdp.data.engines import open_table
-
-        held = open_table(source, table)
-        return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
+        return cls._on(open_table(source, table), **reading)
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -223,22 +169,23 @@ class Comparisons(VoteRules):
             return source
         if isinstance(source, (str, os.PathLike)):
             return cls.read(source, **options)
-        if type(source).__module__.partition(".")[0] == "ibis" or is_spark(source) or "table" in options:
+        if is_held(source) or "table" in options:
             return cls.from_table(source, **options)
         return cls.from_frame(source, **options)
 
     @classmethod
     def _on(
         cls,
-        engine: InProcess | OnEngine,
-        items: Iterable[Any] | str | os.PathLike[str] | None,
-        items_from_data: bool,
-        voter_column: str | None,
-        weight_column: str | None,
-        columns: Mapping[str, str] | None,
-        both_bad: BothBad,
-        on_problem: OnProblem,
+        held: Table | OnEngine,
+        items: Iterable[Any] | str | os.PathLike[str] | None = None,
+        items_from_data: bool = False,
+        voter_column: str | None = None,
+        weight_column: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        both_bad: BothBad = "tie",
+        on_problem: OnProblem = "refuse",
     ) -> Self:
+        engine = held if isinstance(held, OnEngine) else InProcess(held)
         one_of("both_bad", both_bad, get_args(BothBad))
         one_of("on_problem", on_problem, get_args(OnProblem))
         found = recognise_votes(engine.kinds, engine.what, voter_column, weight_column, columns)
@@ -381,8 +328,6 @@ class Comparisons(VoteRules):
 
     @property
     def _in_process(self) -> InProcess:
-        from rankdp.data.counting import InProcess
-
         if not isinstance(self.engine, InProcess):
             raise Unsupported(f"{self.engine.what}: these votes must be in files or frames, not in tables of an engine")
         return self.engine
@@ -423,24 +368,3 @@ def _from_data(engine: InProcess | OnEngine, columns: VoteColumns) -> tuple[str,
                 Setting("items"),
             )
     return tuple(names)
-
-
-def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]:
-    """The list as given, or the lines of a file: one name each, or the column `item` of a CSV file."""
-    if not isinstance(items, (str, os.PathLike)):
-        return items
-    path = os.fspath(items)
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except OSError as error:
-        raise system_problem(path, error, "read") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the text is not valid UTF-8") from None
-    if path.endswith(".csv"):
-        header, *records = list(csv.reader(io.StringIO(text))) or [[]]
-        column = first_known(header, ITEM_NAMES, set())
-        if column is None:
-            raise InputError(f"{path}: a list of items needs the column item; the columns are {listed_names(header)}")
-        at = header.index(column)
-        return [record[at].strip() for record in records if len(record) > at and record[at].strip()]
-    return [line.strip() for line in text.splitlines() if line.strip()]

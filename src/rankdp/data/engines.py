@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
-from rankdp.data.sources import Frame, ParquetFiles, check_rows, find_files
+from rankdp.data.sources import Frame, ParquetFiles, Table, check_rows, find_files
 from rankdp.data.spark import is_spark
 from rankdp.data.tables import MISSING, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
@@ -72,7 +72,24 @@ def _backend(engine: Any) -> Any:
     return engine
 
 
-def files_on(pattern: str, engine: Any) -> OnEngine:
+def is_held(source: Any) -> bool:
+    """Whether an engine holds this table already: an Ibis table or a Spark DataFrame."""
+    return type(source).__module__.partition(".")[0] == "ibis" or is_spark(source)
+
+
+def held_file(path: str, table: str | None, engine: Any) -> Table | OnEngine:
+    """What holds a file, or the files of a pattern: this process, or an engine if one is asked for or owns the file."""
+    if path.endswith((".duckdb", ".ddb")) or table is not None:
+        return _duckdb_file(path, table)
+    return find_files(path) if engine in ("auto", "process") else _files_on(path, engine)
+
+
+def held_frame(frame: Any, engine: Any) -> Table | OnEngine:
+    """What holds a frame: this process, or the engine that is asked for."""
+    return Frame(frame) if engine in ("auto", "process") else _frame_on(frame, engine)
+
+
+def _files_on(pattern: str, engine: Any) -> OnEngine:
     """CSV or Parquet files, read by an engine; every cell of a CSV file as text."""
     backend = _backend(engine)
     held = find_files(pattern)
@@ -96,7 +113,7 @@ def _read_many(read: Callable[[str], Any], paths: Sequence[str], what: str) -> A
     return first.union(*(table.select(first.columns) for table in rest)) if rest else first
 
 
-def frame_on(frame: Any, engine: Any) -> OnEngine:
+def _frame_on(frame: Any, engine: Any) -> OnEngine:
     """A frame in memory, handed to an engine."""
     backend = _backend(engine)
     table = Frame(frame).whole()
@@ -111,7 +128,7 @@ def _plain(kind: Any) -> Any:
     return pa.string() if kind in (pa.null(), pa.large_string(), pa.string_view()) else kind
 
 
-def duckdb_file(path: str, table: str | None) -> OnEngine:
+def _duckdb_file(path: str, table: str | None) -> OnEngine:
     """A table of a DuckDB file, opened for reading only."""
     ibis = _ibis()
     if not Path(path).is_file():

@@ -34,7 +34,8 @@ from typing import Any, Self
 import numpy as np
 
 from rankdp.checks import one_of
-from rankdp.data.comparisons import Comparisons, listed_items
+from rankdp.data.columns import listed_items
+from rankdp.data.comparisons import Comparisons
 from rankdp.data.tables import check_items
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.votes.protection import Protection
