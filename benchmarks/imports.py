@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.report import Table, verdict
+from rankdp import privatize_file
 
 _RUNS = 7
 _TARGET = 0.3
@@ -34,48 +35,71 @@ def table() -> Table:
     return Table(("statement", "time", "target", "met"), [*rows, *_first_uses()])
 
 
-_FIRST_ROWS, _FIRST_TARGET, _FIRST_RUNS = 99_000, 3.0, 3
+_FIRST_ROWS, _FIRST_TARGET, _FIRST_RUNS = 99_000, 3.0, 2
 _FIRST_USES = {
-    "rankdp privatize, 10 items": ("privatize", "poll.csv", "out.csv", "-e", "2"),
-    "rankdp privatize, by kendall": ("privatize", "poll.csv", "out.csv", "-e", "2", "--mechanism", "kendall"),
-    "rankdp rank, one comparison": ("rank", "votes.csv", "-e", "1", "--items-from-data", "--protect", "comparison"),
-    "rankdp rank, one outcome": ("rank", "votes.csv", "-e", "1", "--items-from-data", "--protect", "outcome"),
+    "privatize, 10 items": ("privatize", "poll.csv", "out.csv", "-e", "2"),
+    "privatize, 30 items": ("privatize", "long.csv", "out.csv", "-e", "2"),
+    "privatize, by kendall": ("privatize", "poll.csv", "out.csv", "-e", "2", "--mechanism", "kendall"),
+    "rank, one comparison": ("rank", "votes.csv", "-e", "1", "--items-from-data", "--protect", "comparison"),
+    "rank, one outcome": ("rank", "votes.csv", "-e", "1", "--items-from-data", "--protect", "outcome"),
+    "rank, one voter": (
+        *("rank", "votes.csv", "-e", "1", "--items-from-data"),
+        *("--protect", "voter", "--max-per-voter", "3"),
+    ),
+    "elect": ("elect", "poll.csv", "-e", "1"),
+    "elect, by irv": ("elect", "poll.csv", "-e", "1", "--rule", "irv"),
+    "aggregate": ("aggregate", "synthetic.csv"),
+    "aggregate, 30 items": ("aggregate", "long-synthetic.csv"),
 }
 
 
 def _first_uses() -> list[tuple[str, ...]]:
-    """Commands on files of so many rows, each with an empty cache of compiled code."""
+    """Commands on files of so many rows: what an empty cache of compiled code costs, in processor time."""
     rows = []
     with tempfile.TemporaryDirectory() as place:
         _write_tables(Path(place))
         for name, words in _FIRST_USES.items():
-            seconds = min(_first_use(Path(place), words) for _ in range(_FIRST_RUNS))
-            goal = f"below {_FIRST_TARGET:g} s"
-            label = f"{name}, {_FIRST_ROWS:,} rows, first use"
-            rows.append((label, f"{seconds:.2f} s", goal, verdict(seconds < _FIRST_TARGET)))
+            first, later = zip(*(_uses(Path(place), words) for _ in range(_FIRST_RUNS)), strict=True)
+            more = min(first) - min(later)
+            label = f"rankdp {name}, {_FIRST_ROWS:,} rows, first use (later)"
+            goal = f"at most {_FIRST_TARGET:g} s more"
+            rows.append((label, f"{min(first):.2f} s ({min(later):.2f} s)", goal, verdict(more < _FIRST_TARGET)))
     return rows
 
 
-def _first_use(place: Path, words: tuple[str, ...]) -> float:
+def _uses(place: Path, words: tuple[str, ...]) -> tuple[float, float]:
+    """The processor time of the first use of an empty cache, and of the second."""
     with tempfile.TemporaryDirectory() as cache:
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "rankdp", *words],
-            cwd=place,
-            env={**os.environ, "NUMBA_CACHE_DIR": cache},
-            check=True,
-            capture_output=True,
-        )
-        return time.perf_counter() - start
+        return _use(place, words, cache), _use(place, words, cache)
+
+
+def _use(place: Path, words: tuple[str, ...], cache: str) -> float:
+    def spent() -> float:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return children.ru_utime + children.ru_stime
+
+    before = spent()
+    subprocess.run(
+        [sys.executable, "-m", "rankdp", *words],
+        cwd=place,
+        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        check=True,
+        capture_output=True,
+    )
+    return spent() - before
 
 
 def _write_tables(place: Path) -> None:
     rng = np.random.default_rng(0)
-    orders = rng.permuted(np.tile(np.arange(10), (_FIRST_ROWS, 1)), axis=1)
-    head = ",".join(f"rank_{rank}" for rank in range(1, 11))
-    np.savetxt(place / "poll.csv", orders, "%d", ",", header=head, comments="")
+    for name, items in (("poll", 10), ("long", 30)):
+        orders = rng.permuted(np.tile(np.arange(items), (_FIRST_ROWS, 1)), axis=1)
+        head = ",".join(f"rank_{rank}" for rank in range(1, items + 1))
+        np.savetxt(place / f"{name}.csv", orders, "%d", ",", header=head, comments="")
     pairs = rng.permuted(np.tile(np.arange(30), (_FIRST_ROWS, 1)), axis=1)[:, :2]
-    np.savetxt(place / "votes.csv", pairs, "%d", ",", header="winner,loser", comments="")
+    votes = np.column_stack([pairs, np.arange(_FIRST_ROWS) // 5])
+    np.savetxt(place / "votes.csv", votes, "%d", ",", header="winner,loser,voter", comments="")
+    for name, target in (("poll", "synthetic"), ("long", "long-synthetic")):
+        privatize_file(place / f"{name}.csv", place / f"{target}.csv", 2)
 
 
 def _seconds(statement: str) -> float:

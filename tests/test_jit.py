@@ -12,10 +12,10 @@ from rankdp.data.counts import PairCounts
 from rankdp.privacy import noise
 from rankdp.rankers import bradley_terry
 
-for _name in ("data.counting", "mechanisms.rankings.sampling_kernels", "rankers.newton_kernels"):
+for _name in ("data.counting", "mechanisms.rankings.sampling_kernels", "rankers.newton_kernels", "theory.rank_noise"):
     import_module(f"rankdp.{_name}")
 INTERPRETED = {
-    kernel.__wrapped__.__name__: kernel for kernel in jit._Kernel.known.values() if kernel._effort < math.inf
+    kernel.__wrapped__.__name__: kernel for kernel in jit._Kernel.known.values() if kernel._effort != math.inf
 }
 
 
@@ -84,6 +84,7 @@ CASES = {
     "expected_wins": lambda rng: (*graph(rng), np.empty(len(graph(rng)[1]))),
     "careful_wins": lambda rng: graph(rng, 900.0),
     "conjugate_gradients": gradients,
+    "landed": lambda rng: (np.sort(rng.uniform(-1, 7, 9)), rng.random(9), 8, 1.5, 1e-300, 40.0),
 }
 
 
@@ -121,3 +122,28 @@ def test_a_kernel_is_compiled_when_it_has_been_interpreted_long_enough(monkeypat
     assert "compiled" not in vars(total)
     assert total(np.arange(40)) == 780
     assert "compiled" in vars(total)
+
+
+def test_the_effort_may_be_a_function_of_the_arguments(monkeypatch):
+    @jit.kernel(effort=lambda values, times: len(values) * times)
+    def total(values, times):
+        return values.sum() * times
+
+    monkeypatch.setattr(jit, "PATIENCE", 100)
+    assert total(np.arange(4), 25) == 150
+    assert "compiled" not in vars(total)
+    assert total(np.arange(4), 1) == 6
+    assert "compiled" in vars(total)
+
+
+def test_kernels_that_others_call_are_compiled_for_one_kind_of_cursor(request):
+    """A bare 0 is a kind of its own to Numba, so that what is called with it first is compiled twice."""
+    import numba
+
+    INTERPRETED["permutations_of_shapes"].compiled(*shapes(generator(request)))
+    from rankdp.mechanisms.rankings import sampling_kernels
+
+    for inner in (sampling_kernels._random_tableau, sampling_kernels._shuffle_tiers, sampling_kernels._uniform):
+        dispatcher = getattr(inner, "compiled", inner)
+        literal = [kind for kinds in dispatcher.signatures for kind in kinds if isinstance(kind, numba.types.Literal)]
+        assert not literal

@@ -1,8 +1,8 @@
 """How rankdp runs its kernels: compiled on their first call, cached on disk, without holding the GIL, with a notice.
 
 Compiling takes a second or two the first time, and loading Numba half a second every time. So a kernel that states its
-``effort``, about how many microseconds Python needs for an entry of its arrays, is interpreted until that would have
-taken ``PATIENCE``: the same source, and on integers the same result.
+``effort``, about how many microseconds Python needs for an entry of its arrays (or, as a function of the arguments, for
+all of them), is interpreted until that would have taken ``PATIENCE``: the same source, and on integers the same result.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast, overload
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
+Effort = float | Callable[..., float]
+
 PATIENCE = 250_000
 """Microseconds for which a kernel is interpreted before it is compiled."""
 
@@ -23,8 +25,8 @@ PATIENCE = 250_000
 @overload
 def kernel(function: Kernel) -> Kernel: ...
 @overload
-def kernel(*, effort: float) -> Callable[[Kernel], Kernel]: ...
-def kernel(function: Kernel | None = None, *, effort: float = math.inf) -> Any:
+def kernel(*, effort: Effort) -> Callable[[Kernel], Kernel]: ...
+def kernel(function: Kernel | None = None, *, effort: Effort = math.inf) -> Any:
     """Compile ``function`` when it is called and keep the machine code beside the source (or in the user's cache)."""
     return partial(_Kernel, effort=effort) if function is None else _Kernel(function, effort)
 
@@ -32,7 +34,7 @@ def kernel(function: Kernel | None = None, *, effort: float = math.inf) -> Any:
 class _Kernel:
     known: dict[Any, _Kernel] = {}  # noqa: RUF012 - by its code; all kernels share it
 
-    def __init__(self, function: Callable[..., Any], effort: float) -> None:
+    def __init__(self, function: Callable[..., Any], effort: Effort) -> None:
         self._function, self._effort, self._spent = cast(FunctionType, function), effort, 0.0
         self.known[self._function.__code__] = self
         update_wrapper(self, function)
@@ -67,7 +69,10 @@ class _Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         if "compiled" not in self.__dict__:
-            self._spent += self._effort * sum(getattr(argument, "size", 1) for argument in arguments)
+            if callable(self._effort):
+                self._spent += self._effort(*arguments)
+            else:
+                self._spent += self._effort * sum(getattr(argument, "size", 1) for argument in arguments)
             if self._spent <= PATIENCE:
                 import numpy as np
 

@@ -149,7 +149,7 @@ def _chebyshev_integration(count: int) -> tuple[Floats, Floats]:
     return np.asarray(node), np.asarray(chebyshev.chebvander(node, count) @ integrals, dtype=np.float64)
 
 
-@kernel
+@kernel(effort=lambda x, weight, items, *_: 0.25 * len(x) * items**2)  # half of what it is: compiling takes long
 def landed(x: Floats, weight: Floats, items: int, scale: float, never: float, far: float) -> Floats:
     """The integral over these nodes."""
     found = np.zeros((items, items))

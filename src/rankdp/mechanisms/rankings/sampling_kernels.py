@@ -131,7 +131,7 @@ def reinsert(orders: Ints, taken: Longs, halves: NDArray[np.uint32], out: Ints) 
     staying = np.empty(items + 1, dtype=np.int32)
     gone = np.empty(items, dtype=np.int32)
     given = np.empty(items, dtype=np.int32)
-    cursor = 0
+    cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
         size = taken[u]
@@ -225,7 +225,7 @@ def permutations_of_shapes(
     tall = np.empty(items, dtype=np.int32)
     first, second = np.empty(items, dtype=np.int32), np.empty(items, dtype=np.int32)
     tableau = np.empty((height, items), dtype=np.int32)
-    cursor = 0
+    cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
         for row in range(height):

@@ -72,7 +72,7 @@ def deal(
     leaving = np.empty(items, dtype=np.int32)
     gone = np.empty(items, dtype=np.int32)
     filled = np.empty(shapes.shape[1], dtype=np.int64)
-    cursor = 0
+    cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
         sizes = shapes[spans[u, 2]]
@@ -157,7 +157,7 @@ def mix(
     Returns rows done and halves used, as ``reinsert`` does.
     """
     rows, tiers = len(orders), steps.shape[1] // 2
-    cursor = 0
+    cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
         length, held = 0, 0
