@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rankdp import cli
+from rankdp.cli.terminal import print_table
 from rankdp.data.ballots import Ballots
 from rankdp.errors import RankdpError
 from rankdp.privacy.ledger import Ledger
@@ -141,3 +142,22 @@ def test_a_synthetic_table_that_cannot_be_written_costs_nothing(directory: Path,
     assert words in str(done.exception)
     assert not ledger.history()
     assert (directory / "ballots.csv").read_text() == BALLOTS
+
+
+def test_a_wide_table_is_printed_in_parts_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each part has the names, and only the rows that say something in it; no cell is cut."""
+    heads = ["candidate", *map(str, range(1, 21))]
+    rows = [[f"candidate {n}", *(f"{12345 - n:,}" if column <= n else "" for column in range(20))] for n in range(20)]
+    print_table("Rounds", heads, rows)
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 110
+    assert "…" not in said
+    assert [line for line in said.splitlines() if line.startswith("Rounds")] == [
+        "Rounds (1 to 10)",
+        "Rounds (11 to 20)",
+    ]
+    assert said.count("candidate 5 ") == 1
+    assert said.count("candidate 19") == 2
+    assert said.count("12,326") == 20
+    print_table("Small", heads[:4], [row[:4] for row in rows])
+    assert "Small\n" in capsys.readouterr().out

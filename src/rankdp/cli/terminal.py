@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import textwrap
 import threading
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
     from rankdp.report.document import Report
 
+
+_TEXT_WIDTH, _MANY_COLUMNS = 28, 5
 
 PATIENCE = 2.0
 """Seconds of work before a bar is shown."""
@@ -99,7 +102,7 @@ def _show(report: Report, name: str = "") -> None:
     if not report.tables and not report.parts:
         click.echo(report.title)
     for words in report.words:
-        click.echo("\n" + textwrap.fill(words, 100))
+        click.echo("\n" + textwrap.fill(words, min(100, shutil.get_terminal_size((100, 24)).columns)))
     for words in report.footer:
         say(words)
     if report.release:
@@ -107,18 +110,43 @@ def _show(report: Report, name: str = "") -> None:
 
 
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> None:
-    """A table on stdout; the first ``texts`` columns are set as text."""
+    """A table on stdout; the first ``texts`` columns are set as text.
+
+    Where many columns of numbers do not fit, they are printed in several tables, each with the texts and without the
+    rows that say nothing in it.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table()
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="left" if place < texts else "right")
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    console = Console(width=None if sys.stdout.isatty() else 110)
-    console.print(f"[bold]{escape(title)}[/bold]", table, sep="\n")
+    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    held = [list(row) for row in rows]
+    for columns in _fitting([list(heads), *held], texts, console.width):
+        part = f" ({heads[columns[0]]} to {heads[columns[-1]]})" if len(columns) < len(heads) - texts else ""
+        table = Table()
+        for place in (*range(texts), *columns):
+            table.add_column(escape(heads[place]), justify="left" if place < texts else "right")
+        for row in held:
+            if not part or any(row[place] for place in columns):
+                table.add_row(*(escape(row[place]) for place in (*range(texts), *columns)))
+        console.print(f"[bold]{escape(title + part)}[/bold]", table, sep="\n")
+
+
+def _fitting(lines: Sequence[Sequence[str]], texts: int, width: int) -> list[list[int]]:
+    """The columns of numbers in parts that fit a terminal beside the texts; in one part where there are few."""
+    from rich.cells import cell_len
+
+    wide = [max(cell_len(line[place]) for line in lines) + 3 for place in range(len(lines[0]))]
+    numbers = list(range(texts, len(wide)))
+    room = width - 1 - sum(min(wide[place], _TEXT_WIDTH) for place in range(texts))
+    if len(numbers) < _MANY_COLUMNS or sum(wide[texts:]) <= room:
+        return [numbers]
+    parts: list[list[int]] = [[]]
+    for place in numbers:
+        if parts[-1] and sum(wide[other] for other in (*parts[-1], place)) > room:
+            parts.append([])
+        parts[-1].append(place)
+    return parts
 
 
 def many(count: int, noun: str) -> str:

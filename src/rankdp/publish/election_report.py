@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from os import PathLike
 from typing import Any
 
@@ -151,12 +152,12 @@ def _table(result: Election) -> Table:
     if not result.scores:
         return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
     heads = ["rank", "candidate", "", result.score_name, f"{result.level:.0%} interval", "rank interval"]
-    rows = []
+    rows, sharing = [], Counter(record["rank"] for record in result.rows())
     for record in result.rows():
         low, high = record["rank_low"], record["rank_high"]
         rows.append(
             [
-                str(record["rank"]),
+                f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
                 record["candidate"],
                 "elected" if record["winner"] else "",
                 _count(record[result.score_name]),
