@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from rankdp.data import counting, sources
+from rankdp.data import counting, sources, voter_loads
 from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError, Unsupported
 
@@ -162,7 +162,7 @@ def test_threads_and_sparse_counting_change_nothing(monkeypatch, tmp_path, weigh
     monkeypatch.setattr(counting, "_DENSE", 0)
     assert counts() == want
     monkeypatch.setattr(counting, "_FOLD_ROWS", 1000)
-    monkeypatch.setattr(counting, "_BLOCK_ROWS", 100)
+    monkeypatch.setattr(voter_loads, "_BLOCK_ROWS", 100)
     assert counts() == want
 
 

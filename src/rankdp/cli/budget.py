@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, choice
+from rankdp.cli.options import PATH, choice, options
 from rankdp.cli.terminal import many, reporting, say
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
 
-_UNIT_HELP = (
-    "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, ballot, or "
-    "the words of a guarantee's `protects`."
+_file = click.argument("file", metavar="FILE", type=PATH)
+_dataset = click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
+_protected = options(
+    click.option(
+        "--protects",
+        required=True,
+        metavar="UNIT",
+        help="What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, "
+        "ballot, or the words of a guarantee's `protects`.",
+    ),
+    click.option(
+        "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
+    ),
 )
 
 
@@ -44,14 +54,11 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
 
 
 @budget.command("create")
-@click.argument("file", metavar="FILE", type=PATH)
+@_file
 @click.option(
     "--dataset", required=True, metavar="NAME", help="Name of the data set; all data about the same people share one."
 )
-@click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
-@click.option(
-    "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
-)
+@_protected
 @click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Total epsilon that may ever be spent.")
 @click.option("--delta", default="0", metavar="NUMBER", help="Total delta that may ever be spent.")
 @choice(
@@ -74,8 +81,8 @@ def budget_create(
 
 
 @budget.command("show")
-@click.argument("file", metavar="FILE", type=PATH)
-@click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
+@_file
+@_dataset
 @reporting
 def budget_show(file: Path, dataset: str | None) -> Report:
     """Show what is spent, on what, and what is left."""
@@ -86,7 +93,7 @@ def budget_show(file: Path, dataset: str | None) -> Report:
 
 
 @budget.command("verify")
-@click.argument("file", metavar="FILE", type=PATH)
+@_file
 @click.option("--dataset", metavar="NAME", help="Accepted for symmetry: the whole file is always checked.")
 @click.option("--head", metavar="HASH", help="A head printed earlier: it must still be in the chain.")
 def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
@@ -102,9 +109,9 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
 
 
 @budget.command("export")
-@click.argument("file", metavar="FILE", type=PATH)
+@_file
 @click.argument("target", metavar="OUT.csv", type=PATH)
-@click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
+@_dataset
 def budget_export(file: Path, target: Path, dataset: str | None) -> None:
     """Write every charge to a CSV file, exact numbers as fractions."""
     from rankdp.privacy.ledger import Ledger
@@ -118,12 +125,9 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 
 
 @budget.command("spend")
-@click.argument("file", metavar="FILE", type=PATH)
-@click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
-@click.option("--protects", required=True, metavar="UNIT", help=_UNIT_HELP)
-@click.option(
-    "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
-)
+@_file
+@_dataset
+@_protected
 @click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Epsilon of the release.")
 @click.option("--delta", default="0", metavar="NUMBER", help="Delta of the release.")
 @click.option("--partition", metavar="NAME", help="Name of a division of the voters into disjoint parts (with --part).")
@@ -146,7 +150,7 @@ def budget_spend(
     epsilon: str,
     delta: str,
     what: str,
-    **options: Any,
+    **more: Any,
 ) -> None:
     """Charge a release that another tool will make.
 
@@ -157,7 +161,7 @@ def budget_spend(
     from rankdp.privacy.ledger import Ledger
 
     guarantee = Guarantee(_unit(protects, max_per_voter), positive(epsilon), rational(delta, "delta"), local=False)
-    entry = Ledger.open(file, dataset).spend(guarantee, what, **options)
+    entry = Ledger.open(file, dataset).spend(guarantee, what, **more)
     say(f"entry {entry.number}: charged; release now")
     for words in filter(None, entry.converted):
         say(f"converted: {words}")

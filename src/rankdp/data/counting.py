@@ -1,28 +1,17 @@
 """Counting in process: Arrow batches to contents, contents to counts.
 
-A cell is looked at once per distinct value of a batch (Parquet and CSV readers hand texts on as dictionaries), and the
-work per row is a few look-ups in one compiled loop. A row's *content* is a whole number: `winner * m + loser`, or `m^2
-+ low * m + high` for a tie, with m items.
-
-Bounding groups the contents by voter and keeps the c smallest of an exponential race: a comparison that a voter made w
-times gets the first min(c, w) order statistics of w exponential variables, by Rényi's representation
-
-    E_k = E_(k-1) + X_k / (w - k + 1),   X_k = -log U_k,
-
-with U_k a hash of the voter's id, the content and k. So each of a voter's comparisons, equal ones too, is kept with the
-same probability, and what is kept is a function of the voter's own rows.
+A cell is looked at once per distinct value of a batch (Parquet and CSV readers hand texts on as dictionaries), and a
+row is looked up in a table of what every combination of cells means. A row's *content* is a whole number: `winner * m +
+loser`, or `m^2 + low * m + high` for a tie, with m items.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from threading import Lock
 from typing import Any
 
@@ -51,14 +40,13 @@ from rankdp.data.vote_columns import (
     is_blank,
     weight_of,
 )
-from rankdp.data.voter_loads import VoterLoads
+from rankdp.data.voter_loads import Said, Voted, VoterLoads
 from rankdp.errors import InputError
-from rankdp.types import Ints, Longs, Words
+from rankdp.types import Ints, Longs
 
 _DENSE = 1 << 23  # cells of a table of contents that each thread may have
 _PARALLEL_ROWS = 1 << 20
 _FOLD_ROWS = 1 << 25
-_BLOCK_ROWS = 1 << 19  # of voters that are bounded together, in a processor's caches
 _MOST_THREADS = 8
 _NAMED = 16
 _FEW_COMBINATIONS = 1 << 15
@@ -66,27 +54,6 @@ _NONE = np.empty(0, np.int64)
 
 Codes = tuple[Ints, Ints]
 """A code for each row, and what each code means."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What the rows of a batch say that have no problem."""
-
-    contents: Longs
-    weights: Longs
-    """None at all if every weight is 1."""
-    voters: Any
-    """The ids, where voters are bounded."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Voted:
-    """All rows with their voters, who are numbered."""
-
-    voters: Ints
-    ids: Any
-    contents: Longs
-    weights: Longs
 
 
 # -- what the cells mean -----------------------------------------------------------------------------------------
@@ -160,8 +127,8 @@ class _Rows:
         item = self._names.number(value)
         return NO_OUTCOME if item < 0 else _NAMED + item
 
-    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[_Said, Any]]:
-        """What the rows of each batch say, and those rows; it ends at the first batch with a row to refuse."""
+    def judged(self, stream: Iterator[Batch]) -> Iterator[tuple[Said, Any, Any]]:
+        """What the good rows of each batch say, the batch and which rows those are; ends where one is to be refused."""
         columns = self._rules.columns
         for file, start, batch in stream:
             weights, voters = _NONE, None
@@ -179,15 +146,15 @@ class _Rows:
                 contents[here[codes] == 0] = -ELSEWHERE
             self.rows += batch.num_rows
             if contents.min() >= 0:
-                yield _Said(contents, weights, voters), batch
+                yield Said(contents, weights, voters), batch, slice(None)
                 continue
             self._note(contents, file, start, batch)
             if self.refused:
                 return
             good = contents >= 0
             weights = weights[good] if len(weights) else weights
-            some = pa.array(good)
-            yield _Said(contents[good], weights, None if voters is None else voters.filter(some)), batch.filter(some)
+            voters = None if voters is None else voters.filter(pa.array(good))
+            yield Said(contents[good], weights, voters), batch, good
 
     def _contents(self, batch: Any) -> Longs:
         """Each row's content, or minus its first problem; where few names occur, judged once for each combination."""
@@ -300,7 +267,7 @@ class InProcess:
         """The counts of all pairs."""
         if rules.per_voter is not None:
             voted, facts = self._voted(rules)
-            return _pairs(rules.items, *_kept(voted, np.full(len(voted.ids), rules.per_voter))[:2]), facts
+            return _pairs(rules.items, *voted.kept(np.full(len(voted.ids), rules.per_voter))[:2]), facts
         names, threads = _Names(rules.items), 1
         dense = 2 * len(rules.items) ** 2 <= _DENSE
         if dense and (self._table.rows or 0) >= _PARALLEL_ROWS:
@@ -317,57 +284,32 @@ class InProcess:
             facts = self._facts(rules, [rows for rows, _ in done])
         return _sum_of([counts for _, counts in done]), facts
 
-    def _voted(self, rules: VoteRules) -> tuple[_Voted, Diagnostics]:
+    def _voted(self, rules: VoteRules) -> tuple[Voted, Diagnostics]:
         """Who said what, all of it."""
         rows = _Rows(rules, _Names(rules.items))
         with in_a_sentence(self.what):
-            said = [part for stream in self._table.streams(rules.used) for part, _ in rows.judged(stream)]
+            said = [part for stream in self._table.streams(rules.used) for part, *_ in rows.judged(stream)]
             facts = self._facts(rules, [rows])
-        return _by_voter(said), facts
+        return Voted.of(said), facts
 
     def digests(self) -> list[bytes]:
         """A hash of the content of each file, or of the frame."""
         return self._table.digests()
 
     def count_within(self, rules: VoteRules, left: Callable[[list[str]], Longs]) -> tuple[PairCounts, list[str], Longs]:
-        """The counts when every voter has a bound of their own: with whom they are, and how much of it each used.
-
-        Parameters
-        ----------
-        rules
-            How rows are counted; bounded per voter.
-        left
-            How many comparisons of each of these voters may still count.
-        """
+        """The counts when every voter has a bound of their own (see `Comparisons.count_within`)."""
         assert rules.per_voter is not None
         voted, _ = self._voted(rules)
         names = voted.ids.cast(pa.string()).to_pylist()
-        kept, amounts, used = _kept(voted, np.minimum(left(names), rules.per_voter))
+        kept, amounts, used = voted.kept(np.minimum(left(names), rules.per_voter))
         return _pairs(rules.items, kept, amounts), names, used
 
     def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
-        """The comparisons grouped by their voters' loads.
-
-        Parameters
-        ----------
-        rules
-            How rows are counted; that they are bounded is not looked at.
-        spread
-            Whether a load says how a voter's comparisons are spread over the items.
-        """
-        voted, _ = self._voted(rules)
-        return VoterLoads.of(rules.items, voted.voters, voted.contents, _amounts(voted.contents, voted.weights), spread)
+        """The comparisons grouped by their voters' loads (see `Comparisons.loads`)."""
+        return self._voted(rules)[0].loads(rules.items, spread)
 
     def rows(self, rules: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
-        """The comparisons one by one, with their covariates.
-
-        Parameters
-        ----------
-        rules
-            How rows are read; not bounded per voter.
-        covariates
-            What is read beside the comparison.
-        """
+        """The comparisons one by one, with their covariates (see `Comparisons.rows`)."""
         if rules.columns.outcome is None and any(not covariate.columns(self.kinds) for covariate in covariates):
             raise InputError(f"{self.what}: winner and loser do not say who stood on the left, so there is no position")
         more = {name for covariate in covariates for name in covariate.columns(self.kinds)}
@@ -377,10 +319,10 @@ class InProcess:
         parts = []
         with in_a_sentence(self.what):
             for stream in self._table.streams([*dict.fromkeys([*rules.used, *sorted(more)])]):
-                for said, batch in rows.judged(stream):
+                for said, batch, good in rows.judged(stream):
                     codes, meaning = rows.left(batch)
                     values = read_covariates(batch, covariates, self.what)
-                    parts.append([said.contents, meaning[codes], values, _amounts(said.contents, said.weights)])
+                    parts.append([said.contents, meaning[codes][good], values[good], said.amounts])
             self._facts(rules, [rows])
         if not parts:
             raise InputError(f"{self.what}: there are no comparisons")
@@ -398,10 +340,10 @@ class InProcess:
         return Diagnostics.of(np.sum([part.problems for part in parts], axis=0).tolist(), rows)
 
 
-def _dense(items: tuple[str, ...], judged: Iterator[tuple[_Said, Any]]) -> PairCounts:
+def _dense(items: tuple[str, ...], judged: Iterator[tuple[Said, Any, Any]]) -> PairCounts:
     """Count in a table with a cell for every content."""
     table = np.zeros(2 * len(items) ** 2, np.int64)
-    for said, _ in judged:
+    for said, *_ in judged:
         # sums of a batch are exact as floats: they stay far below 2^53
         sums = np.bincount(said.contents, said.weights if len(said.weights) else None)
         table[: len(sums)] += sums.astype(np.int64, copy=False)
@@ -409,25 +351,20 @@ def _dense(items: tuple[str, ...], judged: Iterator[tuple[_Said, Any]]) -> PairC
     return PairCounts._from_table(items, 2 * wins + ties + ties.T)
 
 
-def _sparse(items: tuple[str, ...], judged: Iterator[tuple[_Said, Any]]) -> PairCounts:
+def _sparse(items: tuple[str, ...], judged: Iterator[tuple[Said, Any, Any]]) -> PairCounts:
     """Many items: contents are held, and folded into pairs when there are many."""
-    held, folded = list[_Said](), []
-    for said, _ in judged:
+    held, folded = list[Said](), []
+    for said, *_ in judged:
         held.append(said)
         if sum(len(part.contents) for part in held) >= _FOLD_ROWS:
-            folded.append(_pairs(items, *_joined(held)))
+            folded.append(_fold(items, held))
             held = []
-    return _sum_of([*folded, _pairs(items, *_joined(held))])
+    return _sum_of([*folded, _fold(items, held)])
 
 
-def _joined(held: Sequence[_Said]) -> tuple[Longs, Longs]:
-    contents = np.concatenate([_NONE, *(said.contents for said in held)])
-    return contents, _amounts(contents, np.concatenate([_NONE, *(said.weights for said in held)]))
-
-
-def _amounts(contents: Longs, weights: Longs) -> Longs:
-    """The number of comparisons of each content."""
-    return weights if len(weights) else np.ones(len(contents), np.int64)
+def _fold(items: tuple[str, ...], held: Sequence[Said]) -> PairCounts:
+    parts = ([_NONE, *(getattr(said, name) for said in held)] for name in ("contents", "amounts"))
+    return _pairs(items, *(np.concatenate(part) for part in parts))
 
 
 def _pairs(items: tuple[str, ...], contents: Longs, amounts: Longs) -> PairCounts:
@@ -444,92 +381,3 @@ def _sum_of(parts: Sequence[PairCounts]) -> PairCounts:
     columns = ("first", "second", "half_wins_first", "half_wins_second")
     joined = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
     return PairCounts.from_pairs(*joined, items=parts[0].items)
-
-
-# -- bounding ----------------------------------------------------------------------------------------------------
-
-
-def _by_voter(said: Sequence[_Said]) -> _Voted:
-    """Number the voters."""
-    if not sum(len(part.contents) for part in said):
-        return _Voted(np.empty(0, np.int32), pa.array([], pa.string()), _NONE, _NONE)
-    parts = [part.voters for part in said]
-    if len({part.type for part in parts}) > 1:
-        parts = [part.cast(pa.string()) for part in parts]
-    encoded = pa.chunked_array(parts).dictionary_encode().unify_dictionaries()
-    voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    contents = np.concatenate([part.contents for part in said])
-    weights = np.concatenate([part.weights for part in said])
-    return _Voted(voters, encoded.chunk(0).dictionary, contents, weights)
-
-
-def _kept(voted: _Voted, most: Longs) -> tuple[Longs, Longs, Longs]:
-    """The contents that are kept, how often each, and how many of each voter, when voter v may contribute most[v]."""
-    contents, weights, ids = voted.contents, voted.weights, voted.ids
-    if not len(contents):
-        return _NONE, _NONE, _NONE
-    said, distinct = contents, None
-    if (int(contents.max()) + 1) * len(ids) >= 2**63:
-        distinct, said = np.unique(contents, return_inverse=True)
-    span = int(said.max()) + 1
-    keys = voted.voters.astype(np.int64)
-    keys *= span
-    keys += said
-    if len(weights):
-        order = np.argsort(keys, kind="stable")
-        keys, weights = keys[order], weights[order]
-    else:
-        keys.sort()
-    firsts = np.unique(keys[::_BLOCK_ROWS] // span)  # blocks begin with these voters
-    kept, amounts, used = [], [], np.zeros(len(ids), np.int64)
-    for start, end in pairwise([*np.searchsorted(keys, firsts * span).tolist(), len(keys)]):
-        changes = np.flatnonzero(np.diff(keys[start:end], prepend=-1))
-        times = np.add.reduceat(weights[start:end], changes) if len(weights) else np.diff(changes, append=end - start)
-        who, what = np.divmod(keys[start:end][changes], span)
-        what = what if distinct is None else distinct[what]
-        first = int(who[0])
-        who -= first
-        totals = np.bincount(who, times)
-        bounds = most[first : first + len(totals)]
-        many = totals > bounds
-        cut = many[who]
-        if cut.any():
-            # the voters with more than may count are numbered among themselves
-            texts = ids.slice(first, len(many)).filter(pa.array(many)).cast(pa.string()).to_pylist()
-            times[cut] = _race((np.cumsum(many) - 1)[who[cut]], what[cut], times[cut], texts, bounds[many])
-        used[first : first + len(totals)] = np.bincount(who, times)
-        kept.append(what[times > 0])
-        amounts.append(times[times > 0])
-    return np.concatenate(kept), np.concatenate(amounts), used
-
-
-def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: Longs) -> Longs:
-    """How many of each voter's comparisons, grouped by what they say, are among their `most` first (see above).
-
-    Voters come in order, each with more than theirs. Two comparisons of a voter that tie for the last place are both
-    left out, so that the choice rests on nothing but the voter's own rows.
-    """
-    seeds = np.fromiter((zlib.crc32(voter.encode()) for voter in ids), np.uint64, len(ids))
-    hashes = _mixed(_mixed(seeds)[who] ^ what.astype(np.uint64))
-    room = 63 - len(ids).bit_length()
-    still, reached = np.arange(len(who)), np.zeros(len(who))
-    groups, entries, k = [], [], 0
-    while len(still := still[np.minimum(times[still], most[who[still]]) > k]):
-        uniform = ((_mixed(hashes[still] + np.uint64(k)) >> np.uint64(11)) + 0.5) * 2.0**-53
-        reached[still] -= np.log(uniform) / (times[still] - k)
-        groups.append(still)
-        # positive floats are ordered as their bits are; the voter comes first
-        entries.append(who[still] << room | reached[still].view(np.int64) >> (63 - room))
-        k += 1
-    entry, group = np.concatenate([_NONE, *entries]), np.concatenate([_NONE, *groups])
-    ordered = np.append(np.sort(entry), -1)
-    last = np.searchsorted(ordered[:-1], np.arange(len(ids)) << room) + most - 1
-    limit = np.where(most > 0, ordered[last] - (ordered[last] == ordered[last + 1]), -1)
-    return np.bincount(group[entry <= limit[who[group]]], minlength=len(who))
-
-
-def _mixed(words: Words) -> Words:
-    """The finaliser of SplitMix64: every bit of a word moves about half of the others."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

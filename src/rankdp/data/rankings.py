@@ -227,11 +227,8 @@ class Rankings:
             # the last entry stands for the padding: index -1 finds it
             orders = np.array([*(place[name] for name in items), -1], dtype=np.int32)[orders]
             items = ordered
-        voters = parts[0]._voters if len(parts) == 1 else _join_voters([part._voters for part in parts])
-        own = [part.epsilons for part in parts if part.epsilons is not None]
-        epsilons = np.concatenate(own) if len(own) == len(parts) else None
-        public = [part.offsets for part in parts if part.offsets is not None]
-        offsets = np.concatenate(public) if len(public) == len(parts) else None
+        voters = _joined([part._voters for part in parts])
+        epsilons, offsets = _joined([part.epsilons for part in parts]), _joined([part.offsets for part in parts])
         tied = None
         if any(part.tied is not None for part in parts):
             flags = [np.zeros(part.orders.shape, np.bool_) if part.tied is None else part.tied for part in parts]
@@ -285,7 +282,10 @@ class Rankings:
         rows
             An array of row numbers, counted from 0.
         """
-        parts = (self.voters, self.epsilons, self.offsets, self.tied)
+        return self._rows(rows, self.voters)
+
+    def _rows(self, rows: Any, voters: Any) -> Self:
+        parts = (voters, self.epsilons, self.offsets, self.tied)
         return self._of(self.orders[rows], self.items, *(None if part is None else part[rows] for part in parts))
 
     @property
@@ -373,13 +373,9 @@ class Rankings:
         """Some of the rows, as a view: `rankings[:1000]`."""
         if not isinstance(rows, slice):
             raise TypeError(f"rankings are cut by slices such as rankings[:10], got {rows!r}")
-        orders = self.orders[rows]
-        if not len(orders):
+        if not len(self.orders[rows]):
             raise InputError(f"no row lies in {rows}; at least one row is needed")
-        voters = None if self._voters is None else self._voters[rows]
-        epsilons = None if self.epsilons is None else self.epsilons[rows]
-        offsets = None if self.offsets is None else self.offsets[rows]
-        return self._of(orders, self.items, voters, epsilons, offsets, None if self.tied is None else self.tied[rows])
+        return self._rows(rows, self._voters)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         """Each ranking as a tuple of item names, best first."""
@@ -389,13 +385,9 @@ class Rankings:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rankings):
             return NotImplemented
-        return (
-            self.items == other.items
-            and np.array_equal(self.orders, other.orders)
-            and np.array_equal(self.epsilons, other.epsilons)  # type: ignore[arg-type]
-            and np.array_equal(self.offsets, other.offsets)  # type: ignore[arg-type]
-            and np.array_equal(self.tied, other.tied)  # type: ignore[arg-type]
-            and np.array_equal(self.voters, other.voters)
+        parts = ("orders", "epsilons", "offsets", "tied", "voters")
+        return self.items == other.items and all(
+            np.array_equal(getattr(self, part), getattr(other, part)) for part in parts
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -407,10 +399,9 @@ class Rankings:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
         lengths = self.lengths
         partial = "" if self.complete else f", {lengths.min()} to {lengths.max()} listed"
-        extras = "" if self._voters is None else ", voter ids"
-        extras += "" if self.epsilons is None else ", own epsilons"
-        extras += "" if self.offsets is None else ", offsets"
-        extras += "" if self.tied is None else ", in tiers"
+        parts = (self._voters, self.epsilons, self.offsets, self.tied)
+        words = ("voter ids", "own epsilons", "offsets", "in tiers")
+        extras = "".join(f", {word}" for word, part in zip(words, parts, strict=True) if part is not None)
         return f"Rankings({len(self):,} of {len(self.items)} items: {shown}{partial}{extras})"
 
 
@@ -425,9 +416,12 @@ def _stack(parts: Sequence[Ints]) -> Ints:
     return np.concatenate(padded)
 
 
-def _join_voters(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[Any]) -> Any:
+    """Ids or numbers of all parts; None where a part has none."""
     if any(part is None for part in parts):
         return None
+    if len(parts) == 1:
+        return parts[0]
     if all(isinstance(part, np.ndarray) for part in parts):
         joined = np.concatenate(parts)
         joined.flags.writeable = False

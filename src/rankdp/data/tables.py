@@ -22,7 +22,7 @@ import numpy as np
 
 from rankdp.checks import one_of
 from rankdp.errors import InputError, RankdpError, Setting
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Flags, Floats, Ints, Longs
 
 Where = Callable[[int], str]
 """Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
@@ -126,32 +126,34 @@ def _number_name(item: Any) -> str:
 
 def check_epsilons(epsilons: Any, rows: int, where: Where = row_number) -> Floats:
     """Each voter's own epsilon: one finite number above 0 per row."""
-    try:
-        values = np.array(epsilons, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("epsilons must be numbers, one for each row") from None
-    if values.shape != (rows,):
-        raise InputError(f"epsilons must hold one number for each of the {rows} rows, got shape {values.shape}")
-    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
-    if bad.size:
-        row = int(bad[0])
-        raise InputError(f"{where(row)}: epsilon must be a finite number above 0, got {float(values[row])!r}")
+    values = _one_each("epsilons", "numbers", epsilons, rows)
+    _refuse(~(np.isfinite(values) & (values > 0)), values, "epsilon must be a finite number above 0, got {!r}", where)
     return values
 
 
 def check_offsets(offsets: Any, rows: int, where: Where = row_number) -> Ints:
     """The public offset of each row: a whole number from 0 on."""
-    try:
-        values = np.array(offsets, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("offsets must be whole numbers, one for each row") from None
-    if values.shape != (rows,):
-        raise InputError(f"offsets must hold one number for each of the {rows} rows, got shape {values.shape}")
-    bad = np.flatnonzero(~((values >= 0) & (values < 2**31) & (values == np.floor(values))))
-    if bad.size:
-        row = int(bad[0])
-        raise InputError(f"{where(row)}: offset must be a whole number from 0 on, got {float(values[row]):g}")
+    values = _one_each("offsets", "whole numbers", offsets, rows)
+    wrong = ~((values >= 0) & (values < 2**31) & (values == np.floor(values)))
+    _refuse(wrong, values, "offset must be a whole number from 0 on, got {:g}", where)
     return values.astype(np.int32)
+
+
+def _one_each(name: str, what: str, given: Any, rows: int) -> Floats:
+    try:
+        values = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be {what}, one for each row") from None
+    if values.shape != (rows,):
+        raise InputError(f"{name} must hold one number for each of the {rows} rows, got shape {values.shape}")
+    return values
+
+
+def _refuse(wrong: Flags, values: Floats, rule: str, where: Where) -> None:
+    """Refuse the first wrong value."""
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(f"{where(row)}: {rule.format(float(values[row]))}")
 
 
 def check_voters(voters: Any, rows: int) -> Any:

@@ -1,4 +1,14 @@
-"""Votes grouped by their voters' loads, so that every voter can be given a weight once the bound is known.
+"""What a voter contributes, bounded in two ways: comparisons are left out, or weighed once the bound is known.
+
+**Left out.** Of a voter's comparisons the c smallest of an exponential race are kept: one that a voter made w times
+gets the first min(c, w) order statistics of w exponential variables, by Rényi's representation
+
+    E_k = E_(k-1) + X_k / (w - k + 1),   X_k = -log U_k,
+
+with U_k a hash of the voter's id, the content and k. So each of a voter's comparisons, equal ones too, is kept with the
+same probability, and what is kept is a function of the voter's own rows.
+
+**Weighed.** Votes are grouped by their voters' loads.
 
 A voter with k comparisons gets the weight min(1, c/k) for each instead of losing all but c of them: what a bound of c
 keeps of a voter is an average of what dropping would keep, so every norm of it is at most that of c comparisons, and
@@ -18,14 +28,21 @@ A weight depends on whom the voter compared and how often, never on who won.
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from rankdp.data.counts import PairCounts
-from rankdp.types import Ints, Longs
+from rankdp.types import Ints, Longs, Words
 
 STEPS = 1 << 16
+_BLOCK_ROWS = 1 << 19  # of voters that are bounded together, in a processor's caches
+_NONE = np.empty(0, np.int64)
 
 
 def weight_of(load: int, bound: int, spread: bool) -> int:
@@ -100,3 +117,117 @@ class VoterLoads:
         weights = {load: weight_of(load, bound, self.spread) for load in self.loads.tolist()}
         each = np.array([weights[load] for load in self.load.tolist()], np.int64)
         return PairCounts.from_pairs(self.first, self.second, each * self.ahead, each * self.behind, items=self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What some rows say: contents as ``counting`` has them."""
+
+    contents: Longs
+    weights: Longs
+    """How many comparisons each row stands for; empty if all stand for one."""
+    voters: Any = None
+    """The voters' ids, where they are needed."""
+
+    @property
+    def amounts(self) -> Longs:
+        """How many comparisons each row stands for."""
+        return self.weights if len(self.weights) else np.ones(len(self.contents), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Voted(Said):
+    """All rows, with numbers for voters."""
+
+    ids: Any = None
+    """The id of each number."""
+
+    @classmethod
+    def of(cls, said: Sequence[Said]) -> Voted:
+        """Number the voters."""
+        if not sum(len(part.contents) for part in said):
+            return cls(_NONE, _NONE, np.empty(0, np.int32), pa.array([], pa.string()))
+        parts = [part.voters for part in said]
+        if len({part.type for part in parts}) > 1:
+            parts = [part.cast(pa.string()) for part in parts]
+        encoded = pa.chunked_array(parts).dictionary_encode().unify_dictionaries()
+        voters = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+        contents, weights = (np.concatenate([getattr(part, name) for part in said]) for name in ("contents", "weights"))
+        return cls(contents, weights, voters, encoded.chunk(0).dictionary)
+
+    def loads(self, items: tuple[str, ...], spread: bool) -> VoterLoads:
+        """The comparisons grouped by their voters' loads."""
+        return VoterLoads.of(items, self.voters, self.contents, self.amounts, spread)
+
+    def kept(self, most: Longs) -> tuple[Longs, Longs, Longs]:
+        """The contents that are kept, how often each, and how many of each voter, when voter v may give most[v]."""
+        contents, weights, ids = self.contents, self.weights, self.ids
+        if not len(contents):
+            return _NONE, _NONE, _NONE
+        said, distinct = contents, None
+        if (int(contents.max()) + 1) * len(ids) >= 2**63:
+            distinct, said = np.unique(contents, return_inverse=True)
+        span = int(said.max()) + 1
+        keys = self.voters.astype(np.int64)
+        keys *= span
+        keys += said
+        if len(weights):
+            order = np.argsort(keys, kind="stable")
+            keys, weights = keys[order], weights[order]
+        else:
+            keys.sort()
+        firsts = np.unique(keys[::_BLOCK_ROWS] // span)  # blocks begin with these voters
+        kept, amounts, used = [], [], np.zeros(len(ids), np.int64)
+        for start, end in pairwise([*np.searchsorted(keys, firsts * span).tolist(), len(keys)]):
+            changes = np.flatnonzero(np.diff(keys[start:end], prepend=-1))
+            times = (
+                np.add.reduceat(weights[start:end], changes) if len(weights) else np.diff(changes, append=end - start)
+            )
+            who, what = np.divmod(keys[start:end][changes], span)
+            what = what if distinct is None else distinct[what]
+            first = int(who[0])
+            who -= first
+            totals = np.bincount(who, times)
+            bounds = most[first : first + len(totals)]
+            many = totals > bounds
+            cut = many[who]
+            if cut.any():
+                # the voters with more than may count are numbered among themselves
+                texts = ids.slice(first, len(many)).filter(pa.array(many)).cast(pa.string()).to_pylist()
+                times[cut] = _race((np.cumsum(many) - 1)[who[cut]], what[cut], times[cut], texts, bounds[many])
+            used[first : first + len(totals)] = np.bincount(who, times)
+            kept.append(what[times > 0])
+            amounts.append(times[times > 0])
+        return np.concatenate(kept), np.concatenate(amounts), used
+
+
+def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: Longs) -> Longs:
+    """How many of each voter's comparisons, grouped by what they say, are among their `most` first (see above).
+
+    Voters come in order, each with more than theirs. Two comparisons of a voter that tie for the last place are both
+    left out, so that the choice rests on nothing but the voter's own rows.
+    """
+    seeds = np.fromiter((zlib.crc32(voter.encode()) for voter in ids), np.uint64, len(ids))
+    hashes = _mixed(_mixed(seeds)[who] ^ what.astype(np.uint64))
+    room = 63 - len(ids).bit_length()
+    still, reached = np.arange(len(who)), np.zeros(len(who))
+    groups, entries, k = [], [], 0
+    while len(still := still[np.minimum(times[still], most[who[still]]) > k]):
+        uniform = ((_mixed(hashes[still] + np.uint64(k)) >> np.uint64(11)) + 0.5) * 2.0**-53
+        reached[still] -= np.log(uniform) / (times[still] - k)
+        groups.append(still)
+        # positive floats are ordered as their bits are; the voter comes first
+        entries.append(who[still] << room | reached[still].view(np.int64) >> (63 - room))
+        k += 1
+    entry, group = np.concatenate([_NONE, *entries]), np.concatenate([_NONE, *groups])
+    ordered = np.append(np.sort(entry), -1)
+    last = np.searchsorted(ordered[:-1], np.arange(len(ids)) << room) + most - 1
+    limit = np.where(most > 0, ordered[last] - (ordered[last] == ordered[last + 1]), -1)
+    return np.bincount(group[entry <= limit[who[group]]], minlength=len(who))
+
+
+def _mixed(words: Words) -> Words:
+    """The finaliser of SplitMix64: every bit of a word moves about half of the others."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
