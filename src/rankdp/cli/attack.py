@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_option
-from rankdp.cli.standard import standard_input
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_option, standard_input
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import (
+    DASH,
     MECHANISM_OR_AUTO,
     PATH,
     charged,
@@ -19,9 +20,10 @@ from rankdp.cli.options import (
     noted,
     rehearse,
     sizes_of_tiers,
+    standard_input,
+    standard_output,
     voter_column_option,
 )
-from rankdp.cli.standard import DASH, standard_input, standard_output
 from rankdp.cli.terminal import Rows, clear, many, say
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from rankdp.cli.options import (
     columns_option,
     items_option,
     rehearse,
+    standard_input,
     voter_column_option,
 )
-from rankdp.cli.standard import standard_input
 from rankdp.cli.terminal import deliver, output_options, publish, say
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import NOISE, PATH, charged, choice, rehearse
-from rankdp.cli.standard import standard_input, standard_output
+from rankdp.cli.options import NOISE, PATH, charged, choice, rehearse, standard_input, standard_output
 from rankdp.cli.terminal import many, say
 
 

@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import Covariate, VoteRows, read_covariates
-from rankdp.data.frames import Batch
 from rankdp.data.sources import Table, check_rows, kind_of
-from rankdp.data.tables import MISSING, SPACES, Coded, Kind, encode, in_a_sentence, text_of
+from rankdp.data.tables import MISSING, SPACES, Batch, Coded, Kind, encode, in_a_sentence, text_of
 from rankdp.data.vote_columns import (
     ELSEWHERE,
     FIRST,

@@ -39,10 +39,8 @@ from rankdp.data.formats.preflib import PreflibSink, open_preflib
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import (
     BATCH_ROWS,
-    Batch,
     RankingsReader,
     Reading,
-    WhereIn,
     long_rankings,
     refuse_nested,
     row_batches,
@@ -50,7 +48,7 @@ from rankdp.data.frames import (
 )
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.data.sources import Frame, Table, a_file, one_file
-from rankdp.data.tables import Known, in_a_sentence, row_number
+from rankdp.data.tables import Batch, Known, WhereIn, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
 
 PREFLIB = ("soc", "soi", "toc", "toi")

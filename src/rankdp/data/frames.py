@@ -31,11 +31,14 @@ from rankdp.data.orders import (
 )
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
+    ITEMS_KEY,
     MISSING,
+    Batch,
     Coded,
     Kind,
     Known,
     Where,
+    WhereIn,
     arrow_ids,
     encode,
     epsilon_values,
@@ -49,12 +52,7 @@ from rankdp.errors import InputError, system_problem
 from rankdp.types import Flags, Ints, Longs
 
 Number = TypeVar("Number", bound=np.generic)
-Batch = tuple[int, int, Any]
-"""(which file, the number of its first row in that file, an Arrow record batch)"""
-WhereIn = Callable[[int, int], str]
-"""Says where a row of a file stands."""
 
-ITEMS_KEY = b"rankdp.items"
 OFFSET = "offset"
 """The column of public offsets in what is written."""
 BATCH_ROWS = 131_072
@@ -142,18 +140,6 @@ class RankingsReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def declared_items(schema: Any) -> list[str] | None:
-    """The list of items that a table of ours carries in its metadata."""
-    text = (schema.metadata or {}).get(ITEMS_KEY)
-    if text is None:
-        return None
-    try:
-        names = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
 def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str], *more: Kind) -> None:

@@ -20,8 +20,7 @@ from rankdp.data.atomic import fingerprint
 from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import text_header
 from rankdp.data.formats.parquet import open_checked, read_group, validate
-from rankdp.data.frames import Batch, declared_items
-from rankdp.data.tables import Kind, arrow_table, in_a_sentence, row_number
+from rankdp.data.tables import Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
 from rankdp.progress import tell
 

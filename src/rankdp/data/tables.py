@@ -8,6 +8,7 @@ first voter's ranking), so new items are added in natural order of their names: 
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,15 @@ from rankdp.types import Flags, Floats, Ints, Longs
 
 Where = Callable[[int], str]
 """Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
+
+WhereIn = Callable[[int, int], str]
+"""The same for a row of one of several files, which are numbered."""
+
+Batch = tuple[int, int, Any]
+"""(which file, the number of its first row in that file, an Arrow record batch)"""
+
+ITEMS_KEY = b"rankdp.items"
+"""Where a table of ours carries its list of items, in its metadata."""
 
 Kind = Literal["text", "whole", "number", "other", "nested"]
 """What a column holds; "other" are bytes, dates and the like, "nested" lists and structures."""
@@ -77,6 +87,18 @@ def arrow_table(frame: Any) -> Any:
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"frame: Arrow cannot hold it ({first_line(error)})") from None
+
+
+def declared_items(schema: Any) -> list[str] | None:
+    """The list of items that a table of ours carries in its metadata."""
+    text = (schema.metadata or {}).get(ITEMS_KEY)
+    if text is None:
+        return None
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:

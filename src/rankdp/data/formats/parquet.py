@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.frames import ITEMS_KEY, long_columns, wide_columns, wide_schema
+from rankdp.data.frames import long_columns, wide_columns, wide_schema
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import first_line
+from rankdp.data.tables import ITEMS_KEY, first_line
 from rankdp.errors import InputError
 
 _GROUP_ROWS = 1 << 19
