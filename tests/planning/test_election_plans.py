@@ -87,3 +87,26 @@ def test_the_command():
     assert run("--epsilon", "1").exit_code == 2
     with pytest.raises(InputError, match="right_winner must be"):
         voters_needed(10, 1, 1.5)
+
+
+@pytest.mark.parametrize(("option", "rounds"), [("plurality", 1), ("irv", 4)])
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_tallies_are_as_wide_as_their_noise(option, rounds, delta):
+    """Of 20,000 draws of the round with the most noise, 90% lie within what the plan says, give or take 1%."""
+    found = rankdp.plan("election", tally=40, items=5, voters=500, protect="voter", delta=delta, level=0.9)
+    (chosen,) = (one for one in found.choices if one.name == option)
+    unit = BallotProtection("voter")
+    noise = vote_noise(5, unit, Fraction(chosen.epsilon), Fraction(delta), rounds=rounds)
+    drawn = np.abs(noise.noise(20_000, SeededBits(1), rounds - 1)) / SHARES
+    assert np.mean(drawn <= 40) == pytest.approx(0.9, abs=0.01)
+    assert np.isnan([one.accuracy["tally"] for one in found.choices if one.name in ("borda", "pairs")]).all()
+
+
+def test_win_rates_need_as_many_voters_as_the_aggregate_says():
+    found = rankdp.plan("ranking", win_rate=0.05, items=5, voters=2000)
+    for one in found.choices:
+        if one.name in ("kendall", "ulam", "reinsertion"):
+            enough, less = (rankdp.required_voters(5, share * one.epsilon, 0.05, one.name) for share in (1, 0.98))
+            assert enough <= 2000 <= less
+    with pytest.raises(InputError, match="can be asked for"):
+        rankdp.plan("ranking", win_rate=0.05, items=5)

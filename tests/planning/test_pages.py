@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rankdp.cli import cli
 from rankdp.errors import InputError
 from rankdp.planning.plan import plan
-from rankdp.planning.plan_report import _smooth, plan_report
+from rankdp.planning.plan_report import plan_report, smooth
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ def test_lines_pass_near_what_was_not_computed(situation, asked):
     for name, values in made.curves.items():
         if np.isnan(values).any():
             continue
-        x, y = _smooth(made.measure, made.epsilons, values)
+        x, y = smooth(made.measure, made.epsilons, values)
         steps = np.diff(y) if made.measure.share else -np.diff(y)
         assert steps.min() > -1e-9
         for epsilon in np.sqrt(np.array(made.epsilons[1:]) * made.epsilons[:-1]).tolist():

@@ -26,6 +26,7 @@ from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
+from rankdp.cli.studio import studio
 from rankdp.cli.survey import survey
 from rankdp.cli.terminal import say, watched
 from rankdp.errors import RankdpError
@@ -71,7 +72,22 @@ def _ready(command: click.Command) -> click.Command:
     return speaking(command)
 
 
-for command in (privatize, rank, elect, scores, survey, aggregate, learn, predict, plan, budget, audit, attack, demo):
+for command in (
+    privatize,
+    rank,
+    elect,
+    scores,
+    survey,
+    studio,
+    aggregate,
+    learn,
+    predict,
+    plan,
+    budget,
+    audit,
+    attack,
+    demo,
+):
     cli.add_command(_ready(command))
 
 

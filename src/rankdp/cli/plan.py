@@ -39,6 +39,7 @@ _questions = options(
         "--top", type=int, metavar="K", help="Length of the top list, which is what matters then.  [default: 3]"
     ),
 )
+_level = click.option("--level", default=0.95, help="Confidence of the interval.")
 _intervals = options(
     click.option(
         "--half-width",
@@ -46,12 +47,19 @@ _intervals = options(
         metavar="NUMBER",
         help="Find the epsilon for intervals of scores this wide to either side.",
     ),
-    click.option("--level", default=0.95, help="Confidence of the interval."),
 )
 
 
 @plan.command("ranking")
 @click.option("--items", type=int, required=True, help="Number of ranked items.")
+@click.option("--voters", type=int, help="Expected number of rankings, for --win-rate.")
+@click.option(
+    "--win-rate",
+    type=float,
+    metavar="SHARE",
+    help="Find the epsilon for intervals of win rates this wide to either side, from all rankings together.",
+)
+@_level
 @_questions
 @reporting
 def plan_ranking(**options: Any) -> Report:
@@ -72,6 +80,7 @@ def plan_ranking(**options: Any) -> Report:
 @click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise is considered for win counts.")
 @click.option("--spread", default=1.0, help="Log-strengths are assumed to lie within plus or minus this number.")
 @_intervals
+@_level
 @_questions
 @reporting
 def plan_comparisons(**options: Any) -> Report:
@@ -92,6 +101,7 @@ def plan_comparisons(**options: Any) -> Report:
 @choice("--law", ["uniform", "normal", "exponential", "beta"], help="Distribution of the true scores that is assumed.")
 @click.option("--delta", default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
 @_intervals
+@_level
 @_questions
 @reporting
 def plan_scores(**options: Any) -> Report:
@@ -108,6 +118,13 @@ def plan_scores(**options: Any) -> Report:
     metavar="SHARE",
     help="Find the epsilon, or the number of voters, for the right winner with this probability.",
 )
+@click.option(
+    "--tally",
+    type=float,
+    metavar="VOTES",
+    help="Find the epsilon for intervals of tallies this wide to either side (with plurality and irv).",
+)
+@_level
 @choice(
     "--protect",
     ["ballot", "voter"],
@@ -123,7 +140,7 @@ def plan_election(**options: Any) -> Report:
     from rankdp.planning.election_plans import voters_report
 
     asked = {name: options.pop(name) for name in ("items", "epsilon", "right_winner", "protect", "delta")}
-    others = [value for name, value in options.items() if name != "voters"]
+    others = [value for name, value in options.items() if name not in ("voters", "level")]
     if asked["epsilon"] is None or asked["right_winner"] is None or any(value is not None for value in others):
         raise click.UsageError("Without --voters give --epsilon and --right-winner: how many must vote is found then.")
     return voters_report(**asked)

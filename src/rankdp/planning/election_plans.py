@@ -20,7 +20,7 @@ from typing import Any
 from rankdp.checks import share, whole
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.planning.score_plans import accuracy_of_sorting
-from rankdp.planning.situation import EXACT, PAIRS, RIGHT_WINNER, TOP, Measure, Request, Situation
+from rankdp.planning.situation import EXACT, PAIRS, RIGHT_WINNER, TALLY, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.publish.ballot_rules import SPREAD_OF_SCORES, borda_noise, margin_noise, vote_noise
 from rankdp.report.document import Report, Table
@@ -36,7 +36,7 @@ _MOST_VOTERS = 10**9
 class ManyBallots(Situation):
     """``voters`` ballots that rank ``items`` candidates."""
 
-    measures = (RIGHT_WINNER, PAIRS, EXACT, TOP)
+    measures = (RIGHT_WINNER, PAIRS, EXACT, TOP, TALLY)
     options: tuple[str, ...] = ("borda", "pairs", "plurality", "irv")
 
     def __init__(self, items: int, voters: int, protect: str = "ballot", delta: Real = 0) -> None:
@@ -67,14 +67,21 @@ class ManyBallots(Situation):
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """By the quadratures of ``theory.recovery``; for a runoff as the module says."""
+        if measure is TALLY and option not in ("plurality", "irv"):
+            return math.nan  # points are no votes
         if option == "irv":
-            if measure is not RIGHT_WINNER:
+            if measure not in (RIGHT_WINNER, TALLY):
                 return math.nan
             rounds = self.items - 1
             votes = vote_noise(self.items, self.protection, Fraction(epsilon), self.delta, rounds=rounds)
+            if measure is TALLY:  # of the last round, which has the most noise
+                around: ScoreNoise = Gaussian() if votes.delta else Laplace()
+                return math.sqrt(votes.noise_variance(rounds - 1)) * float(around.quantile((1 + request.level) / 2))
             noise = math.sqrt(2 * votes.noise_variance(rounds - 1))
             return 0.5 + math.atan(SPREAD_OF_SCORES * self.voters / noise) / math.pi
         law, deviation, spread = self._noise(option, epsilon)
+        if measure is TALLY:
+            return deviation * float(law.quantile((1 + request.level) / 2))
         asked = (TOP, Request(1, request.level)) if measure is RIGHT_WINNER else (measure, request)
         return accuracy_of_sorting(asked[0], self.items, law, deviation / spread, Normal(), asked[1])
 

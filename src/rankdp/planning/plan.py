@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -77,12 +77,22 @@ class Plan:
     @cached_property
     def curves(self) -> dict[str, tuple[float, ...]]:
         """The measure at those epsilons, for each option; of slow ones only where the plan has it anyway, else NaN."""
+        return self.curves_at(self.epsilons)
+
+    def curves_at(self, epsilons: Sequence[float]) -> dict[str, tuple[float, ...]]:
+        """The same at other epsilons.
+
+        Parameters
+        ----------
+        epsilons
+            Where each curve is computed.
+        """
         return {
             choice.name: tuple(
                 math.nan
                 if choice.name in self.situation.slow and epsilon not in (self.epsilon, choice.epsilon)
                 else self.situation.accuracy(choice.name, self.measure, epsilon, self.request)
-                for epsilon in self.epsilons
+                for epsilon in epsilons
             )
             for choice in self.choices
         }
@@ -143,6 +153,8 @@ def plan(
     overlap: float | None = None,
     half_width: float | None = None,
     right_winner: float | None = None,
+    tally: float | None = None,
+    win_rate: float | None = None,
     top: int | None = None,
     level: float = 0.95,
     **public: Any,
@@ -165,14 +177,19 @@ def plan(
         Ask for an interval of a score of this half-width.
     right_winner
         Ask for the right winner of an election with this probability.
+    tally
+        Ask for an interval of a tally of votes of this half-width, for elections that publish tallies.
+    win_rate
+        Ask for an interval of a win rate of this half-width, of ``voters`` privatized rankings together.
     top
         The length of the top list; 3 if not given.
     level
         The confidence of intervals.
     **public
-        The public numbers of the situation. For a ranking: ``items``. For comparisons: ``items``, ``comparisons`` and
-        ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``. For scores: ``items`` and ``bounds``, perhaps
-        ``law`` and ``delta``. For an election: ``items`` and ``voters``, perhaps ``protect`` and ``delta``.
+        The public numbers of the situation. For a ranking: ``items``, perhaps ``voters``. For comparisons: ``items``,
+        ``comparisons`` and ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``. For scores: ``items`` and
+        ``bounds``, perhaps ``law`` and ``delta``. For an election: ``items`` and ``voters``, perhaps ``protect`` and
+        ``delta``.
 
     Returns
     -------
@@ -181,7 +198,7 @@ def plan(
     """
     one_of("situation", situation, SITUATIONS)
     targets = {"pairs": pairs, "exact": exact, "overlap": overlap, "half_width": half_width}
-    targets |= {"right_winner": right_winner}
+    targets |= {"right_winner": right_winner, "tally": tally, "win_rate": win_rate}
     asked = [name for name, value in targets.items() if value is not None]
     if len(asked) + (epsilon is not None) != 1:
         raise InputError(

@@ -83,7 +83,7 @@ def draw(plan: Plan, axes: Axes) -> None:
             if name in plan.situation.slow or np.isfinite(values).sum() < 2:
                 axes.plot(plan.epsilons, values, "o", color=COLOURS[name], label=name)
             else:
-                axes.plot(*_smooth(plan.measure, plan.epsilons, values), color=COLOURS[name], label=name)
+                axes.plot(*smooth(plan.measure, plan.epsilons, values), color=COLOURS[name], label=name)
     if plan.target is not None:
         axes.axhline(plan.target, color="0.5", linewidth=0.8, linestyle=":")
     axes.axvline(plan.epsilon, color="0.5", linewidth=0.8, linestyle=":")
@@ -102,16 +102,27 @@ def draw(plan: Plan, axes: Axes) -> None:
     axes.legend(frameon=False)
 
 
-def _smooth(measure: Measure, epsilons: Sequence[float], values: Sequence[float]) -> tuple[Floats, Floats]:
+def smooth(
+    measure: Measure, epsilons: Sequence[float], values: Sequence[float], points: int = 400
+) -> tuple[Floats, Floats]:
     """A line through the known values: monotone cubics in the scale where they are fairly straight.
 
     That is log(-log) of shares and log of the others, over log epsilon.
+
+    Parameters
+    ----------
+    measure
+        What the values are of.
+    epsilons, values
+        The curve; values may be NaN, but not all.
+    points
+        How many points the line has.
     """
     from scipy.interpolate import PchipInterpolator
 
     known = np.isfinite(values)
     x, y = np.log(epsilons)[known], np.asarray(values)[known]
     y = np.log(-np.log(np.clip(y, 1e-9, 1 - 1e-9))) if measure.share else np.log(y)
-    dense = np.linspace(x[0], x[-1], 400)
+    dense = np.linspace(x[0], x[-1], points)
     line = PchipInterpolator(x, y)(dense)
     return np.exp(dense), np.exp(-np.exp(line)) if measure.share else np.exp(line)

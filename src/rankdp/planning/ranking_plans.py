@@ -1,29 +1,38 @@
-"""Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu)."""
+"""Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu).
+
+Where the number of voters is known, also how wide the interval of a win rate is that all their rankings give together,
+in the worst case: z sqrt((V + 1/4)/n), as in ``aggregation.respondents``.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import cast
 
+from rankdp.aggregation.respondents import quantile
 from rankdp.checks import whole
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.registry import MECHANISMS, mechanism, named, respondents_for_one, serving
-from rankdp.planning.situation import EXACT, PAIRS, TOP, Measure, Request, Situation
+from rankdp.planning.situation import EXACT, PAIRS, TOP, WIN_RATE, Measure, Request, Situation
 from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.theory.estimators import pair_estimator
 
 _MOST_ITEMS = 10_000
 
 
 class OneRanking(Situation):
-    """One person's ranking of ``items`` items, released as a synthetic ranking."""
+    """One person's ranking of ``items`` items, released as a synthetic ranking; one of ``voters``, if that is known."""
 
-    measures = (PAIRS, EXACT, TOP)
+    measures: tuple[Measure, ...] = (PAIRS, EXACT, TOP)
     protects = ITEM_POSITION
 
-    def __init__(self, items: int) -> None:
+    def __init__(self, items: int, voters: int | None = None) -> None:
         self.items = whole("items", items, 2, _MOST_ITEMS)
+        self.voters = None if voters is None else whole("voters", voters, 1)
+        if voters is not None:
+            self.measures = (*self.measures, WIN_RATE)
         self.subject = f"a ranking of {items} items"
         self.options = serving(items)
         self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)
@@ -55,6 +64,10 @@ class OneRanking(Situation):
         try:
             if measure is PAIRS:
                 return built.expected_concordance()
+            if measure is WIN_RATE:
+                assert self.voters is not None
+                variance = pair_estimator(built).largest_variance + 0.25
+                return quantile(request.level) * math.sqrt(variance / self.voters)
             if option in MECHANISMS and self.items > built.planned_up_to.get(measure.name, self.items):
                 return math.nan
             if measure is EXACT:

@@ -72,7 +72,13 @@ HALF_WIDTH = Measure(
     "half_width", "{level:.0%} interval of a score", "a {level:.0%} interval of {value} for a score", share=False
 )
 RIGHT_WINNER = Measure("right_winner", "right winner", "the right winner with a probability of {value}")
-MEASURES = {one.name: one for one in (PAIRS, EXACT, TOP, HALF_WIDTH, RIGHT_WINNER)}
+TALLY = Measure(
+    "tally", "{level:.0%} interval of a tally", "a {level:.0%} interval of {value} votes for a tally", share=False
+)
+WIN_RATE = Measure(
+    "win_rate", "{level:.0%} interval of a win rate", "a {level:.0%} interval of {value} for a win rate", share=False
+)
+MEASURES = {one.name: one for one in (PAIRS, EXACT, TOP, HALF_WIDTH, RIGHT_WINNER, TALLY, WIN_RATE)}
 
 
 class Situation(ABC):

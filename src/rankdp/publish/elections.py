@@ -19,6 +19,7 @@ Everything that is refused is refused in the first two steps, where nothing is c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -65,6 +66,7 @@ def elect(
     level: float = 0.95,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    deliver: Callable[[Release[Election], Callable[[], None]], None] | None = None,
     **reading: Any,
 ) -> Release[Election]:
     """The result of an election by ranked ballots, with every ballot protected.
@@ -99,6 +101,9 @@ def elect(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    deliver
+        Called with the release, and with a function to call before its first byte leaves the process, while the charge
+        is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
     **reading
         How to open ``ballots``: ``items`` (the public list of candidates), ``voter_column``, ``weight_column``; for
         engines ``table``; see ``Ballots.read``.
@@ -113,6 +118,8 @@ def elect(
     bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         release = counted.draw(bits)
+        if deliver is not None:
+            deliver(release, charge.leaves)
         charge.commit(release.provenance)
     return release
 

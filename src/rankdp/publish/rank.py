@@ -15,7 +15,7 @@ Everything that is refused is refused in the first two steps, where nothing is c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -68,6 +68,7 @@ def rank(
     covariates: str | Sequence[str] | None = None,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    deliver: Callable[[Release[Leaderboard], Callable[[], None]], None] | None = None,
     **reading: Any,
 ) -> Release[Leaderboard]:
     """A private leaderboard of the compared items.
@@ -115,6 +116,9 @@ def rank(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    deliver
+        Called with the release, and with a function to call before its first byte leaves the process, while the charge
+        is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
     **reading
         How to open ``votes``: ``items`` (the public list of items) or ``items_from_data=True`` must be among them; see
         ``Comparisons.read``.
@@ -131,6 +135,8 @@ def rank(
     bits = bits or SecureBits()
     with spending(ledger, counted.guarantee, counted.what, bits) as charge:
         release = counted.draw(bits)
+        if deliver is not None:
+            deliver(release, charge.leaves)
         charge.commit(release.provenance)
     return release
 

@@ -63,7 +63,8 @@ def log_probabilities(relative: Ints, scale: float, stretches: int) -> Floats:
         reached = ahead
     tail = np.cumsum((math.log(0.5) - (m - 1 - relative) / scale)[:, ::-1], axis=1)[:, ::-1]
     above = np.concatenate([tail, np.zeros((rows, 1))], axis=1) - log_factorial[::-1]
-    return np.asarray(np.log(np.sum(reached * np.exp(above), axis=1)))
+    with np.errstate(divide="ignore"):  # what is too unlikely for a float is as good as impossible
+        return np.asarray(np.log(np.sum(reached * np.exp(above), axis=1)))
 
 
 def position_matrix(items: int, scale: float, stretches: int) -> Floats:

@@ -1,7 +1,7 @@
 """What all pages share: templates, texts in several languages, one stylesheet, and headers that let nothing in or out.
 
 Pages are plain HTML from Jinja templates with plain ES modules, all from this server. The Content-Security-Policy
-forbids anything else; there are no cookies, and nothing is cached but what is the same for everybody.
+forbids anything else; respondents get no cookies, and nothing is cached but what is the same for everybody.
 """
 
 from __future__ import annotations
@@ -23,14 +23,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rankdp.report.document import PAGE_FILES
 
 _HERE = Path(__file__).parent
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'{images}; connect-src 'self'; "
+    "form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
+)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": _POLICY.format(images="", forms="'none'"),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
+}
+_WITH_FORMS = {
+    "Content-Security-Policy": _POLICY.format(images=" data:", forms="'self'"),
+    "Referrer-Policy": "same-origin",  # without any, browsers do not say where a form comes from
 }
 
 
@@ -60,7 +67,7 @@ def _templates() -> jinja2.Environment:
     )
 
 
-def show(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+def show(request: Request, template: str, status: int = 200, *, language: str | None = None, **values: Any) -> Response:
     """A page.
 
     Parameters
@@ -71,10 +78,12 @@ def show(request: Request, template: str, status: int = 200, **values: Any) -> R
         Its file.
     status
         The status of the answer.
+    language
+        The language of pages that have only one.
     **values
         What the template shows.
     """
-    language = language_of(request)
+    language = language or language_of(request)
     known = all_texts()[language]
 
     def text(name: str, **numbers: Any) -> str:
@@ -100,10 +109,13 @@ class Guarded:
     ----------
     app
         The application behind it.
+    forms
+        Whether its pages send forms, to itself alone, and show pictures that stand inside them.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, forms: bool = False) -> None:
         self.app = app
+        self.headers = HEADERS | (_WITH_FORMS if forms else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -111,7 +123,7 @@ class Guarded:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self.headers.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-cache")
             await send(message)

@@ -146,7 +146,7 @@ class Ledger:
     def __init__(self, store: Store, dataset: str) -> None:
         self._store, self.dataset = store, dataset
         self._place: tuple[str | None, str | None] = (None, None)
-        self._convert = False
+        self._convert, self._note = False, ""
         self._made: list[int] = []
 
     @classmethod
@@ -227,7 +227,9 @@ class Ledger:
         assert dataset is not None
         return cls(store, dataset)
 
-    def using(self, *, partition: str | None = None, part: str | None = None, convert: bool = False) -> Self:
+    def using(
+        self, *, partition: str | None = None, part: str | None = None, convert: bool = False, note: str = ""
+    ) -> Self:
         """The same ledger for releases about one part of the voters, or for another unit.
 
         It is what a function that takes ``ledger=`` is given: ``rank(votes, 1, ledger=ledger.using(convert=True), …)``.
@@ -240,9 +242,12 @@ class Ledger:
             The part that the releases are made from: voters of other parts are not touched by them.
         convert
             Accept a release that protects another unit, at the price of its conversion, which the entry shows.
+        note
+            Added to the description of every entry, so that whoever made it finds it again.
         """
         other = type(self)(self._store, self.dataset)
         other._place, other._convert, other._made = (partition, part), convert, self._made
+        other._note = note or self._note
         return other
 
     def told(self) -> str:
@@ -340,7 +345,7 @@ class Ledger:
             "kind": "reserve",
             "when": now(),
             "dataset": self.dataset,
-            "what": str(what),
+            "what": f"{what}, {self._note}" if self._note else str(what),
             "guarantee": facts,
             "partition": self._place[0],
             "part": self._place[1],

@@ -1,0 +1,58 @@
+"""`rankdp studio`: pages on this machine for people who do not write commands."""
+
+from __future__ import annotations
+
+import os
+import socket
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from rankdp.cli.options import PATH
+from rankdp.cli.terminal import say
+from rankdp.errors import InputError, Unsupported
+
+
+@click.command()
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    help="Where files are looked for first, and where results go, into a folder rankdp-studio.",
+)
+@click.option(
+    "--ledger",
+    "ledger_file",
+    type=PATH,
+    metavar="FILE",
+    help="Budgets that releases are charged to; DIRECTORY/budget.db if not given. It need not exist.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address; do not open it.")
+def studio(port: int, directory: Path, ledger_file: Path | None, no_browser: bool) -> None:
+    """Plan, rehearse and release in a browser, on this machine only.
+
+    The address has a random key, and nothing leaves this machine. Needs the extra web: pip install 'rankdp[web]'
+    """
+    try:
+        import uvicorn
+
+        from rankdp.web.studio_app import studio_config
+        from rankdp.web.studio_guard import new_key
+    except ModuleNotFoundError as missing:
+        raise Unsupported(f"the studio needs the package {missing.name}: pip install 'rankdp[web]'") from None
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as problem:
+        raise InputError(f"127.0.0.1:{port} cannot be listened on ({os.strerror(problem.errno or 0)})") from None
+    port, key, directory = listening.getsockname()[1], new_key(), directory.resolve()
+    address = f"http://127.0.0.1:{port}/?key={key}"
+    click.echo(address)
+    say("the address is for you alone; press Ctrl+C to end")
+    if not no_browser:
+        webbrowser.open(address)
+    config = studio_config(directory, (ledger_file or directory / "budget.db").resolve(), key, port)
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        uvicorn.Server(config).run(sockets=[listening])

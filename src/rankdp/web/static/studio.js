@@ -1,0 +1,71 @@
+// The slider, the budget bars, buttons that copy, and buttons that are pressed once. Without it every form still works.
+
+const part = (id) => document.getElementById(id);
+const known = part("curves") && JSON.parse(part("curves").textContent);
+
+// The value of a curve between the two nearest of its points, which lie evenly in the logarithm of epsilon.
+export function read(curve, epsilon, { least, most }) {
+  const place = (Math.log(epsilon / least) / Math.log(most / least)) * (curve.length - 1);
+  const at = Math.min(Math.max(place, 0), curve.length - 1);
+  const left = Math.min(Math.floor(at), curve.length - 2);
+  return curve[left] + (at - left) * (curve[left + 1] - curve[left]);
+}
+
+function shown(value, share) {
+  if (!share) return `±${Number(value.toPrecision(3))}`;
+  if (value < 0.0005) return "below 0.1%";
+  return value >= 0.9995 ? "above 99.9%" : `${(100 * value).toFixed(1)}%`;
+}
+
+function follow(epsilon) {
+  const sure = 1 / (1 + Math.exp(-epsilon));
+  const words = sure > 0.999 ? "over 99.9%" : `${(100 * sure).toFixed(1)}%`;
+  part("meaning").textContent =
+    `Whoever was 50:50 about what is protected can be at most ${words} sure after seeing the release.`;
+  for (const cell of document.querySelectorAll("[data-curve]")) {
+    cell.textContent = shown(read(known.curves[cell.dataset.curve], epsilon, known), known.share);
+  }
+  const inside = Math.min(Math.max(epsilon, known.least), known.most);
+  const x = known.left + (known.width * Math.log(inside / known.least)) / Math.log(known.most / known.least);
+  for (const end of ["x1", "x2"]) part("marker").setAttribute(end, x);
+  for (const bar of document.querySelectorAll(".budget[data-same]")) {
+    const { total, spent } = bar.dataset;
+    const left = total - spent;
+    bar.querySelector(".this").setAttribute("width", 600 * Math.max(0, Math.min(epsilon, left) / total));
+    bar.querySelector(".fits").textContent = epsilon > left * (1 + 1e-9) ? "; this epsilon does not fit any more" : "";
+  }
+}
+
+if (known) {
+  const [slider, field] = [part("slider"), part("epsilon")];
+  const place = (epsilon) => (1000 * Math.log(epsilon / known.least)) / Math.log(known.most / known.least);
+  slider.addEventListener("input", () => {
+    const epsilon = known.least * (known.most / known.least) ** (slider.value / 1000);
+    field.value = Number(epsilon.toPrecision(epsilon < 1 ? 2 : 3));
+    follow(Number(field.value));
+  });
+  const typed = () => {
+    const epsilon = Number(field.value);
+    if (!(epsilon > 0)) return;
+    slider.value = place(epsilon);
+    slider.setAttribute("aria-valuetext", `epsilon ${field.value}`);
+    follow(epsilon);
+  };
+  field.addEventListener("input", typed);
+  slider.addEventListener("input", () => slider.setAttribute("aria-valuetext", `epsilon ${field.value}`));
+  typed();
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(part(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+}
+
+const buttons = document.querySelectorAll("form button:not([type=button])");
+for (const form of document.querySelectorAll("form")) {
+  // after the form has been read, so that the button's own value is sent
+  form.addEventListener("submit", () => setTimeout(() => buttons.forEach((one) => (one.disabled = true))));
+}
+addEventListener("pageshow", () => buttons.forEach((one) => (one.disabled = false)));

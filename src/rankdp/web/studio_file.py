@@ -1,0 +1,288 @@
+"""A file as its curator sees it: what it is, how its columns were recognised, and what is odd about it.
+
+Everything here is computed from the secret rows without any noise. It is for the curator's eyes only: the page marks
+it, nothing of it goes into a release, and no other page shows it. What a reader refuses is told in its own words.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.ballots import Ballots
+from rankdp.data.columns import listed_names, recognise, recognise_scores, renamed, vote_style
+from rankdp.data.comparisons import Comparisons
+from rankdp.data.files import COUNTED, open_rankings
+from rankdp.data.formats.dominion import is_dominion
+from rankdp.data.formats.texts import COMPRESSED, bare_suffix
+from rankdp.data.rankings import Rankings
+from rankdp.data.score_files import read_scores
+from rankdp.data.sources import find_files
+from rankdp.data.vote_columns import WEIGHT_NAMES
+from rankdp.errors import InputError, RankdpError
+
+NOT_PRIVATE = "NOT PRIVATE: counted from the rows without noise, for your eyes only. Do not publish it."
+ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".zip", *(f".{kind}" for kind in COUNTED))
+_MANY = 100
+"""Votes of one voter that are odd."""
+_CLOSE = 0.88
+_MOST_COMPARED = 400
+_MOST_ROWS = 2_000_000
+_SHORTEST = 4
+_FAR = 4
+_SHOWN = 5
+_IDS_LOOKED_AT = 50
+
+
+@dataclass(slots=True)
+class Found:
+    """What a file turned out to be; ``kinds`` is empty where no reader takes it, and ``refusal`` says why."""
+
+    path: str
+    kinds: tuple[str, ...] = ()
+    recognised: list[str] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    odd: list[str] = field(default_factory=list)
+    refusal: str = ""
+    items: tuple[str, ...] = ()
+    rows: dict[str, int] = field(default_factory=dict)
+    """By kind, how many ballots, comparisons, rankings or scores there are."""
+    columns: tuple[str, ...] = ()
+    asks: set[str] = field(default_factory=set)
+    """Which settings the rows call for: ties, partial, repeated, drop, voters."""
+
+
+def look(path: str, columns: Mapping[str, str] | None = None) -> Found:
+    """Open a file and say what it is.
+
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        Names to give to columns before they are recognised, as everywhere.
+    """
+    found = Found(path)
+    asked = dict(columns or {}) or None
+    readers: dict[str, Callable[[Found, dict[str, str] | None], None]] = {
+        "ballots": _ballots,
+        "rankings": _rankings,
+        "comparisons": _comparisons,
+        "scores": _scores,
+    }
+    refused = {}
+    try:
+        if not Path(path).is_file():
+            raise InputError(f"{path}: there is no such file")
+        for kind in _suited(found, asked):
+            try:
+                readers[kind](found, asked)
+                found.kinds += (kind,)
+            except RankdpError as refusal:
+                refused[kind] = str(refusal)
+    except RankdpError as refusal:
+        found.refusal = str(refusal)
+        return found
+    if found.kinds:
+        found.odd += [f"As {kind} it would be refused: {words}." for kind, words in refused.items()]
+        _spellings(found)
+    else:
+        found.refusal = next(iter(refused.values()))
+    return found
+
+
+def _suited(found: Found, asked: dict[str, str] | None) -> tuple[str, ...]:
+    """The kinds whose columns a file has, or one sentence that says which it would need."""
+    if bare_suffix(found.path).removeprefix(".") in COUNTED:
+        return "ballots", "rankings"
+    if is_dominion(found.path):
+        return ("ballots",)
+    table = find_files(found.path)
+    found.columns = tuple(table.kinds)
+    if duplicate := _repeated_rows(table):
+        found.odd.append(
+            f"{duplicate:,} row{'s' * (duplicate > 1)} repeat another one word for word: is something there twice?"
+        )
+    names = tuple(renamed(found.columns, found.path, asked))
+    if vote_style(names):
+        return ("comparisons",)
+    try:
+        recognise([name for name in names if name.lower() not in WEIGHT_NAMES], found.path)
+    except InputError:
+        pass
+    else:
+        weighted = any(name.lower() in WEIGHT_NAMES for name in names)
+        return ("ballots",) if weighted else ("ballots", "rankings")
+    try:
+        recognise_scores(names, found.path)
+    except InputError:
+        raise InputError(
+            f"{found.path}: the columns are {listed_names(found.columns)}. Ballots and rankings have rank_1, rank_2, … "
+            "(or voter, item, rank); comparisons have left, right, winner (or winner, loser); scores have item, score. "
+            "Say below which column is which"
+        ) from None
+    return ("scores",)
+
+
+def _repeated_rows(table: Any) -> int:
+    """How many rows say the same as another one in all columns, where there is a column to tell voters apart."""
+    names = [name for name, kind in table.kinds.items() if kind != "other"]
+    if not any(name.lower() in ("voter", "user", "id", "timestamp", "time", "voter_id", "user_id") for name in names):
+        return 0
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for stream in table.streams(names, 1):
+        for _, start, batch in stream:
+            if start > _MOST_ROWS:
+                return 0
+            seen.update(zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+    return sum(count - 1 for count in seen.values())
+
+
+def _ballots(found: Found, asked: dict[str, str] | None) -> None:
+    table = Ballots.read(found.path, columns=asked)
+    found.items, found.rows["ballots"] = table.items, table.count
+    listed = (table.orders >= 0).sum(axis=1)
+    short = int(table.weights[listed < len(table.items)].sum())
+    tied = int(table.weights[table.tied.any(axis=1)].sum())
+    alone = int((table.weights == 1).sum())
+    found.facts |= {"Candidates": f"{len(table.items):,}", "Ballots": f"{table.count:,}"}
+    found.facts |= {"Different ballots": f"{len(table.orders):,}", "Only one of their kind": f"{alone:,}"}
+    found.odd += table.notes
+    if short:
+        found.odd.append(f"{short:,} of {table.count:,} ballots do not rank everyone; who is left out stands last.")
+    if tied:
+        found.odd.append(f"{tied:,} ballots have ties.")
+    found.recognised.append("Each row lists choices, the first one first.")
+
+
+def _rankings(found: Found, asked: dict[str, str] | None) -> None:
+    with open_rankings(found.path, ties="keep", columns=asked) as reader:
+        table = Rankings.concatenate(reader, sort_items=not reader.declared_items)
+        notes, voter, ignored = reader.notes, reader.voter_column, reader.ignored_columns
+        layout = {"wide": "a row for each ranking", "long": "a row for each listed item"}.get(
+            reader.layout, "a column of ranks for each item"
+        )
+    found.items, found.rows["rankings"] = table.items, len(table)
+    if "ballots" not in found.kinds:
+        found.facts |= {"Items": f"{len(table.items):,}", "Rankings": f"{len(table):,}"}
+    found.recognised.append(
+        f"There is {layout}"
+        + (f"; {voter!r} is the voter" if voter else "; no column names the voter")
+        + (f"; not read: {listed_names(ignored)}" if ignored else "")
+        + "."
+    )
+    found.odd += [note for note in notes if note not in found.odd]
+    if table.tied is not None and table.tied.any():
+        found.asks.add("ties")
+        if "ballots" not in found.kinds:
+            found.odd.append(f"{int(table.tied.any(axis=1).sum()):,} rankings have ties.")
+    if not table.complete:
+        found.asks.add("partial")
+        if "ballots" not in found.kinds:
+            found.odd.append(f"{int((table.lengths < len(table.items)).sum()):,} rankings do not list every item.")
+    if table.voters is not None:
+        found.asks.add("voters")
+        ids = [str(one) for one in table.voters]
+        _addresses(found, ids)
+        name, most = Counter(ids).most_common(1)[0]
+        if most > 1:
+            found.asks.add("repeated")
+            several = sum(count > 1 for count in Counter(ids).values())
+            found.odd.append(f"{several:,} voters stand in several rows, {name!r} in {most:,}.")
+
+
+def _addresses(found: Found, ids: Sequence[str]) -> None:
+    some = ids[:_IDS_LOOKED_AT]
+    if sum("@" in one for one in some) * 2 > len(some):
+        found.odd.append("The voters' ids look like e-mail addresses.")
+
+
+def _comparisons(found: Found, asked: dict[str, str] | None) -> None:
+    votes = Comparisons.read(found.path, items_from_data=True, columns=asked, on_problem="drop")
+    said, counts = votes.diagnostics(), votes.count()
+    found.items, found.rows["comparisons"] = votes.items, int(counts.half_wins.sum()) // 2
+    found.recognised.append(votes.recognised.partition(": ")[2].partition(" The list of ")[0])
+    found.facts |= {"Items": f"{len(votes.items):,}", "Comparisons": f"{found.rows['comparisons']:,}"}
+    if dropped := {reason: count for reason, count in said.dropped.items() if reason != "both bad"}:
+        found.asks.add("drop")
+        reasons = ", ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
+        found.odd.append(f"{sum(dropped.values()):,} of {said.rows:,} rows are damaged: {reasons}.")
+    if votes.columns.voter is not None:
+        found.asks.add("voters")
+        loads = votes.bound(1 << 30).loads()
+        people, most = int(loads.voters.sum()), int(loads.loads.max(initial=0))
+        found.facts["Voters"] = f"{people:,}"
+        found.facts["Most comparisons of one voter"] = f"{most:,}"
+        found.facts["Ties"] = f"{int(loads.behind.sum()):,}"
+        if most >= _MANY:
+            many = int(loads.voters[loads.loads >= _MANY].sum())
+            found.odd.append(
+                f"{many:,} voter{'s' * (many > 1)} of {people:,} gave {_MANY} comparisons or more, one {most:,}: "
+                "protect everything a person said, so that nobody counts for too much."
+            )
+    never = [name for name, times in zip(votes.items, counts.half_wins.tolist(), strict=True) if not times]
+    if never:
+        found.odd.append(f"Never won: {_listed(never)}.")
+
+
+def _scores(found: Found, asked: dict[str, str] | None) -> None:
+    named = {f"{role}_column": column for role, column in (asked or {}).items()}
+    table = read_scores(found.path, named.get("item_column"), named.get("score_column"))
+    found.items, found.rows["scores"] = tuple(str(name) for name in table.names), len(table.scores)
+    found.recognised.append(
+        f"{table.item_column!r} is the name and {table.score_column!r} the score"
+        + (f"; not read: {listed_names(table.left_out)}" if table.left_out else "")
+        + "."
+    )
+    low, high = float(table.scores.min()), float(table.scores.max())
+    found.facts |= {"Scores": f"{len(table.scores):,}", "Lowest": f"{low:g}", "Highest": f"{high:g}"}
+    spread = float(np.std(table.scores))
+    away = np.abs(table.scores - np.mean(table.scores)) > _FAR * spread
+    far = [name for name, alone in zip(found.items, away.tolist(), strict=True) if alone]
+    if far:
+        found.odd.append(f"{len(far):,} scores are far from all others: {_listed(far)}.")
+    if len(set(table.scores.tolist())) < len(table.scores):
+        found.odd.append(f"{len(table.scores) - len(set(table.scores.tolist())):,} scores are tied with another.")
+
+
+def _spellings(found: Found) -> None:
+    """Names that differ by a letter or two; those that differ in capitals or spaces only every reader refuses."""
+    if found.kinds == ("scores",) or len(found.items) > _MOST_COMPARED:
+        return
+    pairs = []
+    for place, name in enumerate(found.items):
+        alike = difflib.get_close_matches(name, found.items[place + 1 :], 1, _CLOSE) if len(name) >= _SHORTEST else []
+        pairs += [f"{name!r} and {other!r}" for other in alike if _letters(name) != _letters(other)]
+    if pairs:
+        found.odd.append(f"Spelled nearly alike, the same thing twice? {_listed(pairs)}.")
+
+
+def _letters(name: str) -> str:
+    """A name without its digits: item 1 and item 2 are not spellings of one thing."""
+    return "".join("#" if letter.isdigit() else letter for letter in name)
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = len(words) - _SHOWN
+    return ", ".join(words[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def choices(directory: str) -> tuple[list[str], list[str]]:
+    """The directories and the files of a directory that could be opened, by name; hidden ones are left out."""
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name.casefold())
+    except OSError as problem:
+        raise InputError(f"{directory}: the directory could not be read ({os.strerror(problem.errno or 0)})") from None
+    shown = [entry for entry in entries if not entry.name.startswith(".")]
+    known = tuple(f"{ending}{packed}" for ending in ENDINGS for packed in ("", *COMPRESSED))
+    return (
+        [entry.name for entry in shown if entry.is_dir()],
+        [entry.name for entry in shown if entry.is_file() and entry.name.lower().endswith(known)],
+    )

@@ -1,0 +1,240 @@
+"""Releases of the studio: each is made once, whatever is pressed, reloaded, opened twice or killed.
+
+A work has a directory of its own, named after it. The order is
+
+    1. ``work.json`` is created there, and must be new: who finds it there does not draw
+    2. the verb reads, refuses, charges the ledger, draws and writes the results, by the rules of ``privacy.ledger``
+    3. the scripts are written, and ``work.json`` is replaced by one that says "finished"
+
+So a second press, a second tab and a second server find 1 and show what they find. A refusal before the charge, or a
+charge that was given back, removes ``work.json``: the same button works again. Whatever else goes wrong leaves it
+there: a kill (it says "begun" and nobody works on it), or a failure after the charge (it says "failed"). That release
+is never drawn again; the ledger's entry, found by the name of the work in its description, says what is spent, and a
+new work is a new release.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rankdp
+from rankdp.aggregation.aggregate_report import aggregate_report
+from rankdp.aggregation.estimates import aggregate_file
+from rankdp.data.atomic import NewFile, make_directory, sync, write_whole
+from rankdp.data.score_files import read_scores
+from rankdp.errors import InputError, RankdpError
+from rankdp.privacy.ledger import Ledger
+from rankdp.privacy.release import Release
+from rankdp.publish.board_report import board_report
+from rankdp.publish.election_report import election_report
+from rankdp.report.document import Report
+from rankdp.report.plots import need_matplotlib
+from rankdp.web.studio_reports import scores_report
+from rankdp.web.studio_scripts import ITEMS, command, notebook, result_name, script
+from rankdp.web.studio_work import Work
+
+FOLDER = "rankdp-studio"
+_STATE = "work.json"
+_REPORTS: dict[str, Callable[..., Report]] = {"rank": board_report, "elect": election_report}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A release that was begun: ``state`` is begun, failed or finished, and ``words`` say more."""
+
+    work: Work
+    state: str
+    words: tuple[str, ...]
+    files: tuple[str, ...]
+    place: Path
+
+    @property
+    def page(self) -> str:
+        """What stands in the published page between its tags, to be shown inside another."""
+        text = (self.place / "result.html").read_text("utf-8")
+        return text.partition("<main class=report>")[2].partition("</main>")[0]
+
+
+class Releases:
+    """The releases below a directory.
+
+    Parameters
+    ----------
+    directory
+        Where their folder is made.
+    ledger
+        The file of budgets; it need not be there.
+    """
+
+    def __init__(self, directory: Path, ledger: Path) -> None:
+        self.folder, self.ledger_file = directory / FOLDER, ledger
+        self._lock = threading.Lock()
+        self.making: set[str] = set()
+        """The works that this server is releasing just now."""
+
+    def ledgers(self) -> list[Ledger]:
+        """One for each data set with a budget; none where there is no file."""
+        if not self.ledger_file.is_file():
+            return []
+        from rankdp.privacy.ledger.entries import all_budgets
+        from rankdp.privacy.store import Store
+
+        store = Store(self.ledger_file)
+        try:
+            names = sorted({budget.dataset for budget in store.read(all_budgets)})
+        finally:
+            store.close()
+        return [Ledger.open(self.ledger_file, name) for name in names]
+
+    def find(self, name: str) -> Made | None:
+        """The release of a work, None where it was not begun."""
+        if not name.isalnum():
+            return None
+        place = self.folder / name
+        try:
+            facts = json.loads((place / _STATE).read_text("utf-8"))
+            work = Work.from_dict(facts["work"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        files = sorted(one.name for one in place.iterdir() if one.is_file() and not one.name.startswith("."))
+        return Made(work, facts["state"], tuple(facts["words"]), tuple(f for f in files if f != _STATE), place)
+
+    def all(self) -> list[Made]:
+        """Every release, the newest first."""
+        if not self.folder.is_dir():
+            return []
+        newest = sorted(self.folder.iterdir(), key=lambda place: -place.stat().st_mtime)
+        return [made for place in newest if (made := self.find(place.name))]
+
+    def spent(self, work: Work) -> list[str]:
+        """What the ledger says about a work, a sentence for each entry."""
+        if not work.dataset:
+            return []
+        with Ledger.open(self.ledger_file, work.dataset) as ledger:
+            return [entry.told for entry in ledger.history() if entry.what.endswith(_note(work))]
+
+    def make(self, work: Work) -> Made:
+        """The release of a work: made now, or found.
+
+        Parameters
+        ----------
+        work
+            Everything that was said; what cannot be released is refused, and nothing is charged then.
+        """
+        place = self.folder / work.id
+        with self._lock:  # a second press waits for the first
+            if (made := self.find(work.id)) is not None:
+                return made
+            make_directory(place)
+            if not self._begin(work):
+                raise InputError("another studio is making this release just now: look again in a moment")
+            self.making.add(work.id)
+            try:
+                self._say(work, place, "finished", self._publish(work, place))
+            except BaseException as problem:
+                self._failed(work, place, problem)
+                raise
+            finally:
+                self.making.discard(work.id)
+        found = self.find(work.id)
+        assert found is not None
+        return found
+
+    def _failed(self, work: Work, place: Path, problem: BaseException) -> None:
+        """Note a failure that may have let something out; after any other one the work can be released as before."""
+        spent = self.spent(work)
+        written = any(one.name.startswith(("result", "private", "noisy")) for one in place.iterdir())
+        if written or any("given back" not in told for told in spent):
+            self._say(work, place, "failed", (f"{problem}.", *(f"{told}." for told in spent)))
+        else:
+            shutil.rmtree(place)
+
+    def _begin(self, work: Work) -> bool:
+        """Claim the work for this call, on disk; False where somebody else has."""
+        path = self.folder / work.id / _STATE
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            return False
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"state": "begun", "words": [], "work": work.to_dict()}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        sync(path.parent)
+        return True
+
+    def _say(self, work: Work, place: Path, state: str, words: tuple[str, ...]) -> None:
+        content = json.dumps({"state": state, "words": list(words), "work": work.to_dict()})
+        write_whole(place / _STATE, content.encode())
+
+    def _publish(self, work: Work, place: Path) -> tuple[str, ...]:
+        """Charge, draw and write; sentences for the curator."""
+        if not work.path:
+            raise InputError("there are no data yet: open a file first")
+        verb, settings = work.call
+        with NewFile(place / ITEMS) as file:
+            file.write("".join(f"{item}\n" for item in work.items).encode())
+        notes: list[str] = []
+        ledger = None
+        if work.dataset:
+            ledger = Ledger.open(self.ledger_file, work.dataset).using(convert=work.convert, note=_note(work))
+        if verb in _REPORTS:
+
+            def deliver(release: Release[Any], leaves: Callable[[], None]) -> None:
+                _REPORTS[verb](release, work.heading).write_all(_outputs(place), leaves)
+
+            getattr(rankdp, verb)(work.path, work.epsilon, ledger=ledger, deliver=deliver, **settings)
+        else:
+            heard = {"told": lambda *parts: notes.append("".join(map(str, parts)))} if work.kind == "rankings" else {}
+            target = place / result_name(work)
+            release = getattr(rankdp, verb)(work.path, target, work.epsilon, ledger=ledger, **heard, **settings)
+            _together(work, release).write_all(_outputs(place))
+        charged = str(self.ledger_file) if work.dataset else None
+        for name, content in (("release.py", script), ("release.ipynb", notebook), ("release.sh", command)):
+            write_whole(place / name, content(work, place, charged).encode())
+        told = [f"Charged once: {sentence}." for sentence in self.spent(work)]
+        return (*(told or ["No budget is kept: nothing was charged."]), *notes)
+
+
+def _together(work: Work, release: Release[Path]) -> Report:
+    """What released files say, from those files alone."""
+    if work.kind == "scores":
+        table = read_scores(release.value, work.columns.get("item"), work.columns.get("score"))
+        noisy = dict(zip(table.names, table.scores.tolist(), strict=True))
+        return scores_report(Release(noisy, release.guarantee, release.provenance), work)
+    try:
+        return aggregate_report(aggregate_file(release.value), title=work.heading)
+    except RankdpError as refusal:  # too few, or lists of one item: the copies are released all the same
+        facts: dict[str, Any] = {"rankings": release.value.name}
+        return Report(title=work.heading, records=[facts], facts=lambda: facts, words=[f"{refusal}."], release=release)
+
+
+def _outputs(place: Path) -> list[Path]:
+    pictures = [".png"]
+    try:
+        need_matplotlib()
+    except RankdpError:
+        pictures = []
+    return [place / f"result{ending}" for ending in (".csv", ".json", *pictures, ".html")]
+
+
+def _note(work: Work) -> str:
+    return f"studio {work.id}"
+
+
+def interrupted(made: Made, releases: Releases) -> list[str]:
+    """What is known about a release that nobody finished."""
+    spent: list[str] = []
+    with suppress(RankdpError):
+        spent = releases.spent(made.work)
+    if not made.work.dataset:
+        spent = ["no budget was kept for it"]
+    return [f"{words[0].upper()}{words[1:]}." for words in spent or ["nothing was charged for it"]]

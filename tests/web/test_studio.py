@@ -1,0 +1,481 @@
+"""The studio without a browser: who may talk to it, what its pages say, and that a release is made and charged once."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+import threading
+
+import pytest
+from studio_support import FILES, ITEMS, KEY, PORT, make_files, name_of, post, prepare, press, studio_client, write
+
+from rankdp.cli import cli
+from rankdp.data.atomic import read_sidecar
+from rankdp.errors import InputError
+from rankdp.privacy.ledger import Ledger
+from rankdp.web import studio_inside
+from rankdp.web.studio_plan import meaning, rounded_up
+from rankdp.web.studio_release import FOLDER, Releases
+from rankdp.web.studio_work import Work
+
+KINDS = tuple(FILES)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A directory with a file of each kind."""
+    make_files(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def client(desk):
+    return studio_client(desk)
+
+
+def entries(desk):
+    return Ledger.open(desk / "budget.db", "people").history()
+
+
+# who may talk to it
+
+
+def test_without_the_key_there_is_nothing(desk, client):
+    client.cookies.clear()
+    for address in ("/", "/w/abc/release", "/static/studio.js"):
+        assert client.get(address).status_code == 403
+    assert client.get("/", params={"key": "wrong"}).status_code == 403
+    client.cookies.set(f"rankdp-studio-{PORT}", "wrong")
+    assert client.post("/open", data={"path": str(desk / "votes.csv")}).status_code == 403
+
+
+def test_the_key_becomes_a_cookie_that_only_this_site_sends(client):
+    reply = client.get("/", params={"key": KEY}, follow_redirects=False)
+    assert reply.headers["location"] == "/"
+    assert "HttpOnly" in reply.headers["set-cookie"]
+    assert "SameSite=strict" in reply.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", "", f"127.0.0.1:{PORT}.evil"])
+def test_another_name_is_not_answered(client, host):
+    assert client.get("/", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", f"http://localhost:{PORT}", ""]
+)
+def test_a_form_from_elsewhere_changes_nothing(desk, client, origin):
+    work = prepare(client, desk, "scores")
+    assert client.post(f"/w/{work}/release", headers={"Origin": origin}).status_code == 403
+    assert entries(desk) == []
+
+
+def test_pages_load_nothing_from_elsewhere(client):
+    reply = client.get("/")
+    policy = reply.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "form-action 'self'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"""(?:src|href|action)=["']?(?:https?:)?//""", reply.text)
+    assert " style=" not in reply.text
+
+
+# from file to release
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_file_to_release(desk, client, kind):
+    work = prepare(client, desk, kind)
+    assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
+    assert entries(desk) == []
+    page = press(client, work).text
+    assert "Charged once: epsilon 1 of data set &#39;people&#39; stays spent" in page
+    (entry,) = entries(desk)
+    assert entry.state == "committed"
+    for name in re.findall(r'href="(files/[^"]+)"', page):
+        assert client.get(f"/w/{work}/{name}").content
+    place = desk / FOLDER / work
+    assert read_sidecar(place / "result.csv")["guarantee"]["epsilon"] == "1"
+    assert json.loads((place / "result.json").read_text())["guarantee"]["protects"] == entry.guarantee.protects
+    assert (place / "result.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_data(client, kind):
+    reply = post(client, "/without", kind=kind, count="6")
+    work = name_of(reply)
+    post(client, f"/w/{work}/protect", protect="")
+    found = post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "500"})
+    assert "The planner says" in found.text
+    option = re.search(r'name="option" value="([\w-]+)" checked', found.text)[1]
+    post(client, f"/w/{work}/choose", epsilon="1", option=option)
+    assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
+    assert "There are no data yet" in client.get(f"/w/{work}/release").text
+    post(client, f"/w/{work}/release", 422, seen=_seen(client, work))
+
+
+def _seen(client, work):
+    found = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{work}/release").text)
+    return found[1] if found else ""
+
+
+def test_refusals_are_shown_above_the_form_and_charge_nothing(desk, client):
+    for path, words in ((desk / "none.csv", "there is no such file"), (desk, "there is no such file")):
+        assert words in post(client, "/open", 422, path=str(path)).text
+    write(desk / "odd.csv", ["Q1", "Q2"], [["Tea", "Water"]])
+    assert "Say below which column is which" in post(client, "/open", 422, path=str(desk / "odd.csv")).text
+    assert "/file" in str(post(client, "/open", path=str(desk / "odd.csv"), columns="rank_1=Q1, rank_2=Q2").url)
+    assert "must be NAME=COLUMN" in post(client, "/open", 422, path=str(desk / "odd.csv"), columns="rank_1").text
+    work = prepare(client, desk, "comparisons")
+    assert "above 0" in post(client, f"/w/{work}/choose", 422, epsilon="-1", option="wins").text
+    assert "choose one of" in post(client, f"/w/{work}/choose", 422, epsilon="1", option="magic").text.lower()
+    assert "no budget for" in post(client, f"/w/{work}/choose", 422, epsilon="1", option="wins", dataset="x").text
+    assert "below 100%" in post(client, f"/w/{work}/goal", 422, goal="pairs", **{"target-pairs": "100"}).text
+    post(client, f"/w/{work}/choose", epsilon="30", option="wins", dataset="people")
+    assert "short by" in press(client, work, 422).text
+    assert client.get("/w/none/goal").status_code == 404
+    (desk / "votes.csv").write_text("voter,left,right,winner\nann,Tea,Tea,left\n")
+    post(client, f"/w/{work}/choose", epsilon="1", option="wins", dataset="people")
+    assert "the box about damaged rows" in press(client, work, 422).text
+    assert entries(desk) == []
+    assert Releases(desk, desk / "budget.db").find(work) is None
+
+
+def test_a_budget_for_another_unit_is_charged_only_by_conversion(desk, client):
+    Ledger.create(desk / "budget.db", "people", "one comparison's outcome", 5).close()
+    work = prepare(client, desk, "comparisons")
+    assert "must not pay for" in press(client, work, 422).text
+    post(client, f"/w/{work}/choose", epsilon="1", option="wins", dataset="people", convert="on")
+    assert "Released" in press(client, work).text
+
+
+# once
+
+
+def test_pressing_again_going_back_and_reloading_spend_nothing_more(desk, client):
+    work = prepare(client, desk, "ballots")
+    seen = _seen(client, work)
+    first = press(client, work).text
+    for _ in range(2):
+        assert post(client, f"/w/{work}/release", seen=seen).text == first
+    assert client.get(f"/w/{work}/release").text == first
+    post(client, f"/w/{work}/protect", protect="ballot")  # back, and forward again with the same settings
+    assert len(entries(desk)) == 1
+    moved = post(
+        client, f"/w/{work}/choose", epsilon="2", option="borda", dataset="people"
+    )  # other settings: another one
+    assert name_of(moved) != work
+    assert client.get(f"/w/{work}/release").text == first
+    press(client, name_of(moved))
+    assert [str(entry.guarantee.epsilon) for entry in entries(desk)] == ["1", "2"]
+
+
+def test_what_was_on_the_page_is_released_or_nothing(desk, client):
+    work = prepare(client, desk, "ballots")
+    seen = _seen(client, work)
+    post(client, f"/w/{work}/choose", epsilon="3", option="borda", dataset="people")  # in another tab
+    assert "changed in another tab" in post(client, f"/w/{work}/release", 422, seen=seen).text
+    assert entries(desk) == []
+
+
+def test_two_tabs_and_two_servers_at_once(desk, client):
+    work = Work(
+        path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, protect="ballot", option="borda", epsilon="1",
+        dataset="people",
+    )  # fmt: skip
+    Ledger.create(desk / "budget.db", "people", "one ballot", 20).close()
+    servers = [Releases(desk, desk / "budget.db") for _ in range(2)]
+    start, made, refused = threading.Barrier(6), [], []
+
+    def go(number):
+        start.wait()
+        try:
+            made.append(servers[number % 2].make(work))
+        except InputError as refusal:
+            refused.append(str(refusal))
+
+    threads = [threading.Thread(target=go, args=[number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entries(desk)) == 1
+    assert made
+    assert all("another studio" in words for words in refused)
+    assert {one.state for one in made} <= {"finished", "begun"}
+    assert servers[1].make(work).state == "finished"
+
+
+KILL = """
+import os, signal, sys
+from pathlib import Path
+import rankdp.data.atomic, rankdp.privacy.ledger.charges as charges
+from rankdp.web.studio_release import Releases
+from rankdp.web.studio_work import Work
+import json
+where, desk = sys.argv[1], Path(sys.argv[2])
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+if where == "before the charge":
+    charges.Ledger.charge = die
+elif where == "after the charge":
+    charges.Spending.leaves = die
+elif where == "between two files":
+    kept = rankdp.data.atomic.NewFile.keep
+    def keep(self):
+        if self.path.endswith("result.json"):
+            die()
+        kept(self)
+    rankdp.data.atomic.NewFile.keep = keep
+else:
+    Releases._say = die
+Releases(desk, desk / "budget.db").make(Work.from_dict(json.loads(sys.argv[3])))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "charged", "complete"),
+    [
+        pytest.param("before the charge", False, [], marks=pytest.mark.long),
+        ("after the charge", True, []),
+        ("between two files", True, ["result.html"]),
+        pytest.param(
+            "before it is finished", True, ["result.csv", "result.html", "result.json"], marks=pytest.mark.long
+        ),
+    ],
+)
+def test_killed(desk, where, charged, complete):
+    """The ledger never counts too little, no file is half there, and nothing is drawn again under the same name."""
+    work = Work(
+        path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, protect="ballot", option="borda", epsilon="1",
+        dataset="people",
+    )  # fmt: skip
+    Ledger.create(desk / "budget.db", "people", "one ballot", 20).close()
+    killed = subprocess.run([sys.executable, "-c", KILL, where, str(desk), json.dumps(work.to_dict())])
+    assert killed.returncode == -9
+    client = studio_client(desk)
+    found = [entry.state for entry in entries(desk)]
+    assert found == ["committed" if where == "before it is finished" else "reserved"] * charged
+    assert Ledger.open(desk / "budget.db").verify().entries
+    place = desk / FOLDER / work.id
+    files = Releases(desk, desk / "budget.db").find(work.id).files
+    assert [name for name in files if name in ("result.csv", "result.json", "result.html")] == complete
+    if "result.html" in complete:
+        assert "</html>" in (place / "result.html").read_text()
+    if "result.csv" in complete:
+        assert read_sidecar(place / "result.csv")
+        assert len(list(csv.reader((place / "result.csv").open()))) == 1 + len(ITEMS)
+    page = client.get(f"/w/{work.id}/release").text
+    assert "This release was interrupted" in page
+    assert ("stays spent" if charged else "Nothing was charged for it") in page
+    assert "interrupted" in post(client, f"/w/{work.id}/release").text
+    assert len(entries(desk)) == charged
+    again = post(client, f"/w/{work.id}/again")
+    assert name_of(again) != work.id
+    press(client, name_of(again))
+    assert len(entries(desk)) == charged + 1
+
+
+def test_a_full_disk_gives_the_charge_back_and_the_button_works_again(desk, client, monkeypatch):
+    work = prepare(client, desk, "comparisons")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("rankdp.publish.leaderboard.Leaderboard.intervals", full)
+        with pytest.raises(OSError, match="No space"):
+            press(client, work)
+    assert [entry.state for entry in entries(desk)] == ["cancelled"]
+    assert "Released" in press(client, work).text
+    assert [entry.state for entry in entries(desk)] == ["cancelled", "committed"]
+
+
+def test_a_failure_after_the_charge_is_told_and_not_repeated(desk, client, monkeypatch):
+    work = prepare(client, desk, "ballots")
+
+    def broken(*_):
+        raise InputError("the report cannot be made")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rankdp.publish.election_result.Election.rows", broken)
+        press(client, work, 422)
+    page = press(client, work).text
+    assert "This release failed" in page
+    assert "stays spent" in page
+    assert len(entries(desk)) == 1
+
+
+# the same as a script, a notebook and a command
+
+
+def _facts(place, kind):
+    sidecar = {"rankings": "private.csv", "scores": "noisy.csv"}.get(kind)
+    facts = read_sidecar(place / sidecar) if sidecar else json.loads((place / "result.json").read_text())
+    noisy = ("noisy_ballots", "noisy_comparisons", "ridge")  # which follow from released numbers
+    parameters = {name: value for name, value in facts["parameters"].items() if name not in noisy}
+    return facts["mechanism"], facts["guarantee"], json.dumps(parameters, sort_keys=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_script_notebook_and_command_make_the_same_release(desk, client, kind, monkeypatch, capsys):
+    work = prepare(client, desk, kind, title="Result of 'it' $HOME")
+    press(client, work)
+    place = desk / FOLDER / work
+    made = _facts(place, kind)
+
+    def script():
+        runpy.run_path(str(place / "release.py"))
+
+    def notebook():
+        names = {}
+        for cell in json.loads((place / "release.ipynb").read_text())["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile(cell["source"], "cell", "exec"), names)
+
+    def command():
+        first, second = [line for line in (place / "release.sh").read_text().splitlines() if not line.startswith("#")]
+        test, _, line = first.partition(" || ")
+        for words in ([] if (here / shlex.split(test)[2]).exists() else [line]) + [second]:
+            assert cli.main(shlex.split(words)[1:], standalone_mode=False) in (None, 0)
+
+    for number, run in enumerate((script, notebook, command), 2):
+        here = desk / run.__name__
+        here.mkdir()
+        monkeypatch.chdir(here)
+        for _ in range(2):
+            run()
+            assert len(entries(desk)) == number
+            assert _facts(here, kind) == made
+        said = capsys.readouterr().out
+        if run is not command:
+            assert "Charged once: epsilon 1 of data set 'people' stays spent" in said
+            assert "nothing was drawn and nothing was charged" in said
+
+
+@pytest.mark.slow
+def test_the_command_runs_in_a_shell(desk, client, tmp_path_factory):
+    work = prepare(client, desk, "scores", title="it's $(touch pwned) `x`")
+    press(client, work)
+    here = tmp_path_factory.mktemp("shell")
+    binaries = str(__import__("pathlib").Path(sys.executable).parent)
+    done = subprocess.run(
+        ["sh", str(desk / FOLDER / work / "release.sh")], cwd=here, env={"PATH": f"{binaries}:/usr/bin:/bin"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(one.name for one in here.iterdir()) == ["noisy.csv", "noisy.csv.release.json"]
+    assert len(entries(desk)) == 2
+    assert "committed" in done.stdout
+
+
+# hostile names
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    '=HYPERLINK("http://evil")',
+    "'; DROP TABLE items; --\"",
+    "{{ 7 * 7 }}{% raw %}",
+    "</script><script>alert(1)</script>",
+    "../../etc/passwd",
+)
+
+
+@pytest.mark.parametrize(
+    "kind", ["comparisons", *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "comparisons")]
+)
+def test_hostile_names(tmp_path, kind, monkeypatch, capsys):
+    desk = tmp_path / '<b onclick="x">$(id)'
+    desk.mkdir()
+    make_files(desk, HOSTILE)
+    hostile = desk / f"\"'><svg onload=alert(1)> `id` {FILES[kind]}"
+    (desk / FILES[kind]).rename(hostile)
+    client = studio_client(desk)
+    monkeypatch.chdir(tmp_path)
+    work = prepare(client, desk, kind, items=HOSTILE, title="<script>alert(2)</script>{{ 7*7 }}", file=hostile.name)
+    press(client, work)
+    for step in ("file", "protect", "goal", "rehearse", "release", "inside"):
+        page = client.get(f"/w/{work}/{step}").text
+        assert not re.search(r"<(?:img src=x|svg onload|b onclick|script>alert)", page)
+        assert "49" not in re.sub(r"[\d.,]*49[\d.,]+|[\d.,]+49[\d.,]*", "", page) or "{{ 7" in page
+    start = client.get("/").text
+    assert not re.search(r"<(?:svg onload|b onclick|script>alert)", start)
+    place = desk / FOLDER / work
+    ast.parse((place / "release.py").read_text())
+    runpy.run_path(str(place / "release.py"))
+    assert "Charged once" in capsys.readouterr().out
+    with (place / "result.csv").open(newline="") as file:
+        cells = {cell for row in csv.reader(file) for cell in row}
+    assert not any(cell.startswith(("=", "@")) for cell in cells)
+
+
+@pytest.mark.parametrize("name", ["..%2F..%2Fbudget.db", "%2e%2e%2fwork.json", "work.json", "..", "none"])
+def test_only_a_release_s_own_files_are_given_away(desk, client, name):
+    work = prepare(client, desk, "scores")
+    press(client, work)
+    assert client.get(f"/w/{work}/files/{name}").status_code == 404
+    assert client.get(f"/w/..%2F{work}/release").status_code == 404
+
+
+# what is secret stays on the first page
+
+
+def test_no_page_but_the_first_tells_anything_of_the_rows(tmp_path):
+    pages = []
+    for seed in (1, 2):
+        desk = tmp_path / str(seed)
+        desk.mkdir()
+        make_files(desk, seed=seed)
+        client = studio_client(desk)
+        shown = {}
+        for kind in KINDS:
+            work = prepare(client, desk, kind, budget="")
+            file = client.get(f"/w/{work}/file").text
+            assert "NOT PRIVATE" in file
+            for step in ("protect", "goal", "rehearse", "release", "inside"):
+                text = client.get(f"/w/{work}/{step}").text
+                assert "NOT PRIVATE: counted" not in text
+                text = text.replace(str(desk), "DESK").replace(work, "WORK")
+                shown[kind, step] = re.sub(r'name="seen" value="\w+"', "", text)
+        pages.append(shown)
+    assert pages[0] == pages[1]
+
+
+# looking inside
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        Work(kind="ballots", items=ITEMS, protect="voter", option="irv", epsilon="1"),
+        Work(kind="ballots", items=ITEMS, protect="ballot", option="auto", epsilon="1"),
+        Work(kind="comparisons", items=ITEMS, protect="outcome", option="bradley-terry", epsilon="1"),
+        Work(kind="comparisons", items=ITEMS, protect="voter", option="bradley-terry", epsilon="1"),
+        Work(kind="rankings", items=ITEMS, protect="position", option="reinsertion", epsilon="1"),
+        Work(kind="scores", items=ITEMS, protect="score", option="generalized-normal", epsilon="1"),
+    ],
+    ids=lambda work: f"{work.kind}-{work.option}",
+)
+def test_the_audit_passes_what_is_released_and_fails_what_promises_less(work, monkeypatch):
+    report, words = studio_inside.audit(work)
+    assert not report.failed
+    assert words
+    if work.kind in ("rankings", "scores"):
+        exact = studio_inside.audit_exact
+        monkeypatch.setattr(studio_inside, "audit_exact", lambda made, **how: exact(made, claimed_epsilon="0.5", **how))
+        assert studio_inside.audit(work)[0].failed
+
+
+def test_odds_and_meaning():
+    rows = studio_inside.odds("1").rows
+    assert ["50%", "26.9%", "73.1%"] in rows
+    assert "at most 73.1% sure" in meaning(1)
+    assert "over 99.9%" in meaning(20)
+    assert [rounded_up(value) for value in (0.35111, 1.0, 12.341, 0.02)] == ["0.352", "1", "12.4", "0.02"]
