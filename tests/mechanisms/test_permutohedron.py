@@ -11,7 +11,7 @@ from support import assert_law, generator, seeded
 from rankdp.errors import InputError
 from rankdp.mechanisms.ballots import permutohedron
 from rankdp.mechanisms.ballots.borda import NoisyBorda
-from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise, dilation_of, tile_points
+from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise, dilation_of, draw_dilations, tile_points
 from rankdp.mechanisms.ballots.protection import BallotProtection
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
@@ -103,7 +103,9 @@ def test_eulerian_numbers_turn_powers_into_binomials(n):
 def test_the_dilation_has_its_law(m, rate, request):
     noise = PermutohedronNoise(m, rate)
     weights = [t ** (m - 1) * math.exp(-float(noise.rate) * t) for t in range(1, 40 * m)]
-    assert_law(noise._dilations(20_000, seeded(request)) - 1, np.array(weights) / sum(weights))
+    assert_law(
+        draw_dilations(noise.items - 1, noise.rate, 20_000, seeded(request)) - 1, np.array(weights) / sum(weights)
+    )
 
 
 @pytest.mark.parametrize(("m", "rate", "reach"), [(2, Fraction(1, 2), 30), (3, Fraction(1), 24), (4, Fraction(2), 15)])

@@ -11,13 +11,17 @@ import pytest
 import rankdp
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.errors import BudgetExceeded, InputError
+from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
+from rankdp.mechanisms.ballots.shaped import ShapedNoise
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import BALLOT, VOTERS_BALLOT
 from rankdp.privacy.ledger import Ledger
 from rankdp.publish import elections
-from rankdp.publish.ballot_rules import borda_noise, chosen_rule, margin_noise, vote_noise
+from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
+from rankdp.publish.close_pairs import share_of_scores
 from rankdp.publish.elections import ElectionRequest, elect
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Piles, run
@@ -121,7 +125,7 @@ def test_the_guarantee_is_what_was_asked_for(rule, protect):
 def test_auto_pays_for_a_noisy_number_of_ballots_out_of_epsilon(monkeypatch):
     asked = words(rule="auto", protect="voter", epsilon=1, delta="1e-6").count(BALLOTS)
     assert asked.counting == Fraction(1, 20)
-    assert asked.mechanism("borda").epsilon == asked.mechanism("pairs").scores.epsilon == Fraction(19, 20)
+    assert asked.mechanism.epsilon == Fraction(19, 20)
     assert asked.guarantee.epsilon == 1
     seen = []
     monkeypatch.setattr(
@@ -135,8 +139,7 @@ def test_auto_pays_for_a_noisy_number_of_ballots_out_of_epsilon(monkeypatch):
 def test_the_rho_of_both_parts_adds_up():
     many = Ballots.from_orders([[str(item) for item in range(40)]] * 9)
     asked = words(rule="auto", protect="voter", delta="1e-6").count(many)
-    parts = [asked.mechanism(rule).guarantee.rho for rule in ("borda", "pairs")]
-    assert asked.guarantee.rho == pytest.approx(max(parts) + 0.05**2 / 2)
+    assert asked.guarantee.rho == pytest.approx(asked.mechanism.guarantee.rho + 0.05**2 / 2)
     assert asked.guarantee.delta == Fraction(1, 10**6)
 
 
@@ -153,13 +156,67 @@ def test_gaussian_noise_only_where_it_is_smaller():
     assert vote_noise(3, protection, epsilon, delta, rounds=2).delta == 0
 
 
-def test_auto_takes_borda_for_few_ballots_and_pairs_for_many():
+def test_auto_asks_about_pairs_from_some_number_of_ballots_on():
     protection = BallotProtection("ballot")
-    chosen = [chosen_rule(10, n, protection, Fraction(1), Fraction(0)) for n in (5, 100, 1000, 10_000, 10**6)]
-    assert chosen == ["borda", "borda", "borda", "pairs", "pairs"]
-    assert chosen_rule(2, 10**6, protection, Fraction(1), Fraction(0)) == "borda"
+
+    def share(m, n):
+        return share_of_scores(m, n, borda_noise(m, protection, Fraction(1), Fraction(0)))
+
+    assert [share(10, n) for n in (5, 100, 450)] == [1, 1, 1]
+    falling = [share(10, n) for n in (550, 1000, 5000, 10**6)]
+    assert falling[0] <= Fraction(1, 2)
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] == Fraction(1, 10)
+    assert share(2, 10**6) == 1
     assert elect(BALLOTS, "0.01", bits=SeededBits(1)).value.rule == "borda"
-    assert elect(BALLOTS, 10, bits=SeededBits(1)).value.rule == "pairs"
+    assert elect(BALLOTS, 10, bits=SeededBits(1)).value.rule == "close-pairs"
+
+
+@pytest.mark.parametrize(("protect", "delta"), [("ballot", 0), ("voter", 0), ("ballot", "1e-6")])
+def test_scores_and_questions_together_cost_what_was_asked_for(protect, delta, monkeypatch):
+    """The shares of one release add up to 1, and each question has the noise for as many pairs as it names."""
+    paid, many = [], Ballots.from_orders([[str(item) for item in range(40)]] * 999)
+
+    def watched(cls):
+        def sample(self, counts, bits):
+            paid.append((self.share, self.items, len(counts), self.epsilon, self.delta, self.rho))
+            return ShapedNoise.sample(self, counts, bits)
+
+        monkeypatch.setattr(cls, "sample", sample)
+
+    watched(NoisyBorda)
+    watched(ChosenMargins)
+    asked = words(rule="auto", protect=protect, epsilon=60, delta=delta).count(many)
+    release = asked.draw(SeededBits(1))
+    assert release.value.rule == "close-pairs"
+    assert len(paid) == 3
+    assert sum(share for share, *_ in paid) == 1
+    assert all(items == counts for _, items, counts, *_ in paid)
+    assert {epsilon for _, _, _, epsilon, _, _ in paid} == {60 - asked.counting}
+    assert {kind for *_, kind, _ in paid} == {asked.guarantee.delta}
+    assert len(release.value.asked) >= max(items for _, items, *_ in paid[1:])
+
+
+@pytest.mark.parametrize("pairs_by", ["kemeny", "copeland", "ranked-pairs", "schulze"])
+def test_auto_finds_the_order_that_borda_misses(pairs_by):
+    """b has more points, a beats b and everyone else: with enough ballots the pair is asked for, and a is first."""
+    cast = [list("abcd")] * 520 + [list("bcda")] * 480
+    found = elect(cast, 2, items=list("abcd"), pairs_by=pairs_by, bits=SeededBits(3)).value
+    assert elect(cast, 2, rule="borda", items=list("abcd"), bits=SeededBits(3)).value.items[0] == "b"
+    assert found.items[0] == found.condorcet_winner == "a"
+    asked = {(pair.first, pair.second): pair for pair in found.asked}
+    assert asked["a", "b"].margin == pytest.approx(40, abs=asked["a", "b"].half_width)
+
+
+def test_intervals_of_asked_pairs_hold_their_level():
+    true = dict(zip(NAMES, range(6), strict=True))
+    asked = words(rule="auto", epsilon="0.2", level=0.9).count(BALLOTS)
+    margins, held = BALLOTS.margins(), []
+    for seed in range(60):
+        for pair in asked.draw(SeededBits(seed)).value.asked:
+            held.append(abs(pair.margin - margins[true[pair.first], true[pair.second]]) <= pair.half_width)
+    assert len(held) > 150
+    assert np.mean(held) == pytest.approx(0.9, abs=0.1)
 
 
 @pytest.mark.parametrize("rule", ["borda", "plurality", "pairs"])
@@ -232,7 +289,7 @@ def test_the_spread_of_a_selection_is_as_large_as_one_ballot_makes_it(rule, firs
     moved = [one - other for one in scores for other in others]
     widest = max(int(change.max() - change.min()) for change in moved)
     asked = words(rule=rule, first=first, protect=protect, announce="winners").count(tables[0])
-    assert asked.mechanism(rule).spread == widest
+    assert asked.mechanism.spread == widest
 
 
 @pytest.mark.parametrize(("rule", "seats"), [("irv", 1), ("stv", 3)])

@@ -1,7 +1,7 @@
 """Planning for an election by ranked ballots: how likely the published winner is the right one, or how many must vote.
 
 What voters will say is not known, so it is assumed: true scores are independent normal numbers around their mean, with
-a spread that elections we have seen have (``publish.ballot_rules``): for Borda's points 0.28 n m of n ballots and m
+a spread that elections we have seen have (``rankers.margin_belief``): for Borda's points 0.28 n m of n ballots and m
 candidates, which makes margins of 0.4 n; for first places 0.8 n/m. On top comes the noise of ``mechanisms.ballots``,
 Laplace on votes and nearly normal on points; the order of sorted noisy scores is that of ``theory.recovery``.
 
@@ -22,7 +22,8 @@ from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, PAIRS, RIGHT_WINNER, TALLY, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, positive, rational
-from rankdp.publish.ballot_rules import SPREAD_OF_SCORES, borda_noise, margin_noise, vote_noise
+from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
+from rankdp.rankers.margin_belief import SPREAD_OF_SCORES
 from rankdp.report.document import Report, Table
 from rankdp.theory.noises.families import Gaussian, Laplace
 from rankdp.theory.noises.score_noise import ScoreNoise

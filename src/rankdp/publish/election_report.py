@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
@@ -13,6 +14,7 @@ from rankdp.report.document import Report, Table
 RULE_NAMES = {
     "borda": "Borda's count",
     "pairs": "majorities between two",
+    "close-pairs": "Borda's count, and majorities between those who are close",
     "plurality": "first places",
     "irv": "an instant runoff",
     "stv": "the single transferable vote",
@@ -22,6 +24,9 @@ _COUNTED = {
     "borda": "Points: on each ballot the candidates below one less those above it, added up.",
     "pairs": "Points: the sum of a candidate's margins. A margin says how many more ballots put one candidate before "
     "another than the other way round.",
+    "close-pairs": "Points: on each ballot the candidates below one less those above it, added up. For pairs that they "
+    "leave open, the margin says how many more ballots put one candidate before the other than the other way round; it "
+    "decides where the two differ.",
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
     "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
     "candidate's votes are those of the last round in which it stood.",
@@ -127,6 +132,7 @@ def _facts(result: Election) -> dict[str, Any]:
         "candidates": result.rows(),
         "level": result.level,
         **({"pairs": {"candidates": result.items, **pairs}, "condorcet_winner": condorcet} if pairs else {}),
+        **({"asked_pairs": [asdict(pair) for pair in result.asked]} if result.asked else {}),
         **({"quota": result.quota} if result.quota is not None else {}),
         **(
             {
@@ -172,6 +178,10 @@ def _details(result: Election) -> list[Table]:
     """The transcript of rounds, or the margins."""
     if result.rounds:
         return [_transcript(result)]
+    if result.asked:
+        told = [[pair.first, pair.second, _count(pair.margin), f"± {_count(pair.half_width)}"] for pair in result.asked]
+        heads = ["candidate", "over", "margin", f"{result.level:.0%} interval"]
+        return [Table(heads, told, texts=2, title="Pairs that points leave open")]
     if result.margins is None or len(result.items) > _MOST_PAIRS:
         return []
     numbers = [str(place) for place in range(1, len(result.items) + 1)]

@@ -31,9 +31,11 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
+from rankdp.publish.close_pairs import Answer
 from rankdp.publish.leaderboard import indistinct, plausible_truths
 from rankdp.rankers.condorcet import condorcet_probabilities, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
+from rankdp.rankers.margin_belief import MarginBelief
 from rankdp.rankers.runoff import Round, Runoff
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
@@ -42,6 +44,7 @@ from rankdp.types import Flags, Floats, Longs
 _SEED = 1
 _DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
 _SURE = 0.9  # below this probability a result says that its winners are not certain
+_CAUTIOUS = 0.12  # the spread of cycles, of the ballots, when it is said how sure a result is
 TOLD = 0.05  # a floor below this tells nothing
 
 PAIR_RULES: dict[str, Callable[[Floats], Any]] = {
@@ -66,6 +69,16 @@ class CountedRound:
     """Of the interval of every tally of this round."""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """The margin of one candidate over another, by name, and the half width of its interval."""
+
+    first: str
+    second: str
+    margin: float
+    half_width: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Election(Shown):
     """A published result; candidates stand in the order of the result, the first one first.
@@ -73,7 +86,7 @@ class Election(Shown):
     Parameters
     ----------
     rule
-        "borda", "pairs", "plurality", "irv" or "stv".
+        "borda", "pairs", "close-pairs", "plurality", "irv" or "stv".
     items
         The candidates in order; only the winners where nothing else was released.
     winners
@@ -94,6 +107,8 @@ class Election(Shown):
         By pairs: how many more ballots put the row's candidate first than the column's, and how exact that is.
     condorcet_winner, condorcet_probability
         By pairs: who most likely beats every other, and how likely.
+    asked
+        By close pairs: those that were asked for, the better placed candidate first.
     rounds, quota
         The transcript of a runoff, and Droop's quota where there is one.
     warnings
@@ -118,6 +133,7 @@ class Election(Shown):
     margin_half_width: float | None = None
     condorcet_winner: str | None = None
     condorcet_probability: float | None = None
+    asked: tuple[AskedPair, ...] = ()
     rounds: tuple[CountedRound, ...] = ()
     quota: int | None = None
     warnings: tuple[str, ...] = ()
@@ -228,6 +244,81 @@ def by_pairs(
     )
     half = float(np.quantile(np.abs(score_errors), level))
     return _finished(result, scores[order], half, (truths > 0).mean(axis=0))
+
+
+def by_close_pairs(
+    items: Sequence[str],
+    noise: NoisyBorda,
+    scores: Floats,
+    answers: Sequence[Answer],
+    belief: MarginBelief,
+    ballots: float,
+    pairs_by: str,
+    seats: int,
+    level: float,
+) -> Election:
+    """The result of noisy scores and the noisy margins of some pairs.
+
+    Parameters
+    ----------
+    items, noise, scores
+        The candidates, the mechanism for the scores and what it released.
+    answers
+        What was released of pairs.
+    belief
+        What follows from both about all margins; it says the order.
+    ballots
+        How many there are, about.
+    pairs_by, seats, level
+        As for ``by_pairs``.
+    """
+    m = len(items)
+    order = np.asarray(PAIR_RULES[pairs_by](belief.margins()[0]), np.int64)
+    cautious = MarginBelief(scores, noise.noise_variance, ballots, _CAUTIOUS)
+    for first, second, margins, question in answers:
+        cautious.hear(first, second, margins, question.noise_variance)
+    truths = cautious.draws(_draws(m * m), np.random.default_rng(_SEED))[:, order][:, :, order]
+    chances = condorcet_probabilities(np.zeros((m, m)), -truths)
+    likeliest = int(chances.argmax())
+    scores = scores - scores.mean()
+    result = Election(
+        "close-pairs",
+        tuple(items[item] for item in order),
+        tuple(items[item] for item in order[:seats]),
+        float((truths[:, :seats, seats:] > 0).all(axis=(1, 2)).mean()),
+        probability_is_floor=True,
+        score_name="points",
+        level=level,
+        condorcet_winner=items[order[likeliest]],
+        condorcet_probability=float(chances[likeliest]),
+        asked=_asked(items, order, answers, level),
+    )
+    half = float(np.quantile(np.abs(_score_errors(noise, m)), level))
+    return _finished(result, scores[order], half, (truths > 0).mean(axis=0))
+
+
+def _asked(items: Sequence[str], order: Longs, answers: Sequence[Answer], level: float) -> tuple[AskedPair, ...]:
+    """Every pair once; where it was asked for twice, the mean weighted by how exact the answers are."""
+    place = np.argsort(order)
+    heard: dict[tuple[int, int], list[tuple[float, float, Floats]]] = {}
+    for number, (first, second, margins, question) in enumerate(answers):
+        errors, weight = (
+            question.noise(_draws(len(first)), SeededBits(_SEED + number))[:, 0],
+            1 / question.noise_variance,
+        )
+        for one, other, margin in zip(first.tolist(), second.tolist(), margins.tolist(), strict=True):
+            turned = place[one] > place[other]
+            heard.setdefault((other, one) if turned else (one, other), []).append(
+                (weight, -margin if turned else margin, errors)
+            )
+    told = []
+    for one, other in sorted(heard, key=lambda pair: (place[pair[0]], place[pair[1]])):
+        parts = heard[one, other]
+        total, draws = sum(weight for weight, _, _ in parts), min(len(errors) for _, _, errors in parts)
+        margin = sum(weight * value for weight, value, _ in parts) / total
+        error = np.sum([weight * errors[:draws] for weight, _, errors in parts], axis=0) / total
+        told.append(AskedPair(items[one], items[other], margin, float(np.quantile(np.abs(error), level))))
+    return tuple(told)
 
 
 def pair_order(margins: Floats, noise: NoisyMargins, pairs_by: str) -> Longs:

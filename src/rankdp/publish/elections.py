@@ -8,7 +8,8 @@
 | irv, stv | noisy tallies round by round (``ballots.rounds``) | who goes out, who is elected |
 | borda or plurality, winners alone | one name, or several (``ballots.selection``) | |
 
-``auto`` is borda or pairs, whichever public numbers say (``ballot_rules``). Where the number of ballots is secret, it
+``auto`` is borda, or with enough ballots borda and then the margins of close pairs, at a share that public numbers say
+(``close_pairs``). Where the number of ballots is secret, it
 gets a twentieth of epsilon for a noisy number first; both parts add up to epsilon, and their rho to that of zCDP, a
 pure part being worth eps^2/2.
 
@@ -40,8 +41,16 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.privacy.release import Release, released
-from rankdp.publish.ballot_rules import borda_noise, chosen_rule, margin_noise, vote_noise
-from rankdp.publish.election_result import PAIR_RULES, Election, by_pairs, by_rounds, by_scores
+from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
+from rankdp.publish.close_pairs import ask, share_of_scores
+from rankdp.publish.election_result import (
+    PAIR_RULES,
+    Election,
+    by_close_pairs,
+    by_pairs,
+    by_rounds,
+    by_scores,
+)
 from rankdp.rankers.runoff import Piles, run
 
 RULES = ("auto", "borda", "pairs", "plurality", "irv", "stv")
@@ -80,7 +89,7 @@ def elect(
         How much the result may give away about one ballot: smaller is more private. Exact: 0.1 is a tenth.
     rule
         "borda"; "pairs" (majorities between two); "plurality" (first places); "irv" (instant runoff); "stv" (single
-        transferable vote); or "auto": borda or pairs, whichever suits the number of candidates and ballots.
+        transferable vote); or "auto": borda, followed with enough ballots by majorities between those who are close.
     protect
         "ballot" (one ballot, replaced by any other; how many there are is public) or "voter" (one ballot, cast or not;
         how many there are stays secret).
@@ -181,10 +190,8 @@ class ElectionRequest:
         whole("seats", self.seats, 1, m - 1)
         whole("first", self.first, 1, m)
         counted = CountedBallots(self, ballots)
-        for rule in ("borda", "pairs") if self.rule == "auto" else (self.rule,):
-            mechanism = counted.mechanism(rule)
-            if isinstance(mechanism, (NoisyBorda, NoisyMargins, NoisyVotes)):
-                mechanism.noise(0, SeededBits(0))  # refuses what it cannot draw
+        if isinstance(mechanism := counted.mechanism, (NoisyBorda, NoisyMargins, NoisyVotes)):
+            mechanism.noise(0, SeededBits(0))  # refuses what it cannot draw
         return counted
 
 
@@ -209,20 +216,15 @@ class CountedBallots:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the result will promise; of the rules that ``auto`` may choose, the weaker promise."""
-        asked = self.request
-        rules = ("borda", "pairs") if asked.rule == "auto" else (asked.rule,)
-        parts = [self.mechanism(rule).guarantee for rule in rules]
-        rho = None
-        if all(part.rho is not None for part in parts):
-            rho = upwards(max(float(part.rho or 0) for part in parts) + float(self.counting) ** 2 / 2)
-        return Guarantee(
-            asked.protection.protects, asked.epsilon, max(part.delta for part in parts), local=False, rho=rho
-        )
+        """What the result will promise."""
+        asked, part = self.request, self.mechanism.guarantee
+        rho = None if part.rho is None else upwards(part.rho + float(self.counting) ** 2 / 2)
+        return Guarantee(asked.protection.protects, asked.epsilon, part.delta, local=False, rho=rho)
 
-    def mechanism(self, rule: str) -> Mechanism:
-        """The mechanism for a rule, at what is left of epsilon; public numbers decide."""
-        asked, m = self.request, len(self.ballots.items)
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism for the rule, at what is left of epsilon; for ``auto`` that of Borda scores."""
+        asked, rule, m = self.request, self.request.rule, len(self.ballots.items)
         public = m, asked.protection, asked.epsilon - self.counting, asked.delta
         if asked.announce == "winners":
             # a ballot's votes lie in [0, 1] and its Borda scores in [1 - m, m - 1]
@@ -230,7 +232,7 @@ class CountedBallots:
             if asked.seats == 1:
                 return PermuteAndFlip(asked.protection, spread, asked.epsilon)
             return JointTopK(asked.protection, spread, asked.epsilon, asked.seats)
-        if rule == "borda":
+        if rule in ("auto", "borda"):
             return borda_noise(*public)
         if rule == "pairs":
             return margin_noise(*public)
@@ -242,12 +244,15 @@ class CountedBallots:
         known = self.ballots.count if asked.protection.count_public else None
         if self.counting:
             known = max(1, self.ballots.count + int(discrete_laplace(1 / self.counting, 1, bits)[0]))
-        rule = asked.rule
-        if rule == "auto":
-            assert known is not None
-            rule = chosen_rule(m, known, asked.protection, asked.epsilon - self.counting, asked.delta)
-        mechanism = self.mechanism(rule)
-        result = replace(self._result(rule, mechanism, bits), ballots=known)
+        mechanism = self.mechanism
+        if asked.rule == "auto" and isinstance(mechanism, NoisyBorda) and known is not None:
+            share = share_of_scores(m, known, mechanism)
+            result, told = self._close_pairs(mechanism, share, known, bits)
+        else:
+            told = getattr(mechanism, "parameters", {"announce": "winners"})
+            result = self._result(asked.rule, mechanism, bits)
+        rule = result.rule
+        result = replace(result, ballots=known)
         parameters = {
             "rule": asked.rule,
             "protect": asked.protection.unit,
@@ -256,14 +261,25 @@ class CountedBallots:
             "candidates": m,
             "seats": asked.seats,
             **({"first": asked.first} if rule == "plurality" else {}),
-            **({"pairs_by": asked.pairs_by} if rule == "pairs" else {}),
+            **({"pairs_by": asked.pairs_by} if rule in ("pairs", "close-pairs") else {}),
             **({"noisy_ballots": known} if self.counting else {}),
-            **getattr(mechanism, "parameters", {"announce": "winners"}),
+            **told,
         }
         if self.ballots.items_from_data:
             listed = "The list of candidates was taken from the ballots: who is listed at all is not protected."
             result = replace(result, warnings=(*result.warnings, listed))
         return released(result, self.guarantee, f"elect by {rule}", parameters, bits)
+
+    def _close_pairs(
+        self, whole: NoisyBorda, share: Fraction, known: float, bits: Bits
+    ) -> tuple[Election, dict[str, float]]:
+        """Scores, and the margins of pairs that they leave open, if they get less than all; and public parameters."""
+        asked, ballots = self.request, self.ballots
+        if share == 1:
+            return self._result("borda", whole, bits), whole.parameters
+        told = ask(whole, share, ballots.centred_borda(), ballots.margins(), known, bits)
+        result = by_close_pairs(ballots.items, *told, known, asked.pairs_by, asked.seats, asked.level)
+        return result, {**told[0].parameters, "share_of_scores": float(share)}
 
     def _result(self, rule: str, mechanism: Mechanism, bits: Bits) -> Election:
         """The result by this rule, from what the mechanism releases."""

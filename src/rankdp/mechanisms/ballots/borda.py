@@ -1,120 +1,46 @@
-"""Noisy Borda scores: the centred scores of all ballots plus exact noise.
+"""Noisy Borda scores: the centred scores of all ballots plus exact noise (``shaped``).
 
 The scores are those of ``Ballots.centred_borda``: on one ballot the items below an item less those above it, m - 1, m -
 3, …, 1 - m when it is complete. Their sum is 0: the direction that carries nothing about the order costs nothing.
 
-Law, delta = 0: scores + K-norm noise on the permutohedron K (``permutohedron``), at the rate eps/s. Proof of eps:
-one ballot's scores lie in K, so that neighbours differ by a point of s K with s = 1 where a ballot comes or goes, and s
-= 2 where one is replaced, because K = -K.
-
-Law, delta > 0: scores + independent discrete Gaussian noise, rho-zCDP with rho = D^2/(2 sigma^2), D^2 the squared l2
-sensitivity, m (m^2 - 1)/3 times s^2.
-
-Scores are released on a grid of step 1/g, g a power of two: at a large epsilon noise in whole points would be too
-coarse. Scores and noise are then counted in steps, and s is g times as large.
+One ballot's scores lie in the permutohedron K (``permutohedron``); the squared l2 sensitivity is m (m^2 - 1)/3 times
+s^2.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-import numpy as np
-
 from rankdp.checks import whole
-from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.permutohedron import MOST_ITEMS, PermutohedronNoise
 from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive, rational
-from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.noise import discrete_gaussian
-from rankdp.privacy.zcdp import deviation_for, rho_of
-from rankdp.types import Floats, Longs
-
-_FASTEST = Fraction(1, 2)  # the rate at which whole steps of the dilation cost less than a hundredth of the variance
-_FINEST = 1 << 20
+from rankdp.mechanisms.ballots.shaped import ShapedNoise
+from rankdp.privacy.exact import Real
 
 
-class NoisyBorda:
+class NoisyBorda(ShapedNoise):
     """Releases the centred Borda scores of ballots.
+
+    ``noise_variance`` is v, such that the noise on a difference of two scores has the variance 2 v (a mean over all
+    pairs). Any sum of scores with factors a that add up to 0 has the variance v norm(a)^2.
 
     Parameters
     ----------
     items
         How many there are, from 2 to 500.
-    protection
-        What is protected.
-    epsilon
-        The guarantee's.
-    delta
-        0 for K-norm noise; above 0 for Gaussian noise.
-    share
-        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
+    protection, epsilon, delta, share
+        As for ``ShapedNoise``.
     """
 
     def __init__(
         self, items: int, protection: BallotProtection, epsilon: Real, delta: Real = 0, share: Real = 1
     ) -> None:
-        self.items, self.protection = whole("items", items, 2, MOST_ITEMS), protection
-        self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
-        self.share = positive(share, "share")
-        if self.share > 1:
-            raise InputError(f"share must be above 0 and at most 1, got {share!s}")
-        self.grid = 1
-        while self.grid < _FINEST and self._coarse:
-            self.grid *= 2
+        super().__init__(whole("items", items, 2, MOST_ITEMS), protection, epsilon, delta, share)
 
     @property
-    def _coarse(self) -> bool:
-        return self.rate > _FASTEST if self.rho is None else self.sigma < 2
+    def shape(self) -> PermutohedronNoise:
+        """Noise on the permutohedron."""
+        return PermutohedronNoise(self.items, self.rate)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """Central eps-DP, or (eps, delta)-DP, for the unit of protection."""
-        rho = None if self.rho is None else float(self.rho)
-        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
-
-    @property
-    def rate(self) -> Fraction:
-        """Of the K-norm noise, in steps of the grid."""
-        return self.epsilon * self.share / (self.protection.moved * self.grid)
-
-    @property
-    def sigma(self) -> Fraction:
-        """The discrete Gaussian standard deviation, in steps of the grid, rounded up."""
-        assert self.rho is not None
-        return deviation_for(self.protection.borda_l2_squared(self.items) * self.grid**2, self.rho * self.share)
-
-    @property
-    def noise_variance(self) -> float:
-        """v, such that the noise on a difference of two scores has the variance 2 v (a mean over all pairs).
-
-        Any sum of scores with factors a that add up to 0 has the variance v norm(a)^2, in the scale of the scores.
-        """
-        steps = PermutohedronNoise(self.items, self.rate).variance if self.rho is None else float(self.sigma) ** 2
-        return steps / self.grid**2
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The public parameters, for the provenance of a release."""
-        gaussian = {} if self.rho is None else {"rho": float(self.rho)}
-        return {"noise_variance": self.noise_variance, "grid": 1 / self.grid, **gaussian}
-
-    def noise(self, count: int, bits: Bits) -> Floats:
-        """``count`` independent draws of the noise, one a row, in the scale of the scores."""
-        if self.rho is None:
-            steps = PermutohedronNoise(self.items, self.rate).sample(count, bits)
-        else:
-            steps = discrete_gaussian(self.sigma, count * self.items, bits).reshape(count, self.items)
-        return steps / self.grid
-
-    def sample(self, scores: Longs, bits: Bits) -> Floats:
-        """The noisy scores, multiples of the grid's step."""
-        return np.asarray(self.samples(scores, 1, bits)[0])
-
-    def samples(self, scores: Longs, count: int, bits: Bits) -> Floats:
-        """``count`` independent releases of the same scores, one a row, for rehearsals and audits."""
-        return scores + self.noise(count, bits)
+    def l2_squared(self) -> int:
+        """How far neighbours' scores can be apart in squared l2."""
+        return self.protection.borda_l2_squared(self.items)

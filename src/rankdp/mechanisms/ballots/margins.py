@@ -139,7 +139,7 @@ class NoisyMargins:
     def _margins(self, scores: Floats, cycles: Longs) -> Floats:
         """The estimate from what is released: the row sums of the cyclic part are noise and are taken off."""
         scores = scores - cycles.sum(axis=2) / self.items
-        return np.asarray((cycles + scores[:, :, None] - scores[:, None, :]) / self.items)
+        return np.asarray((cycles + (scores[:, :, None] - scores[:, None, :])) / self.items)  # antisymmetric to the bit
 
 
 def _share_of_scores(m: int, pure: bool) -> Fraction:

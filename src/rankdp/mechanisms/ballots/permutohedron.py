@@ -79,16 +79,11 @@ class PermutohedronNoise:
     def sample(self, count: int, bits: Bits) -> Longs:
         """``count`` independent draws, one a row."""
         m = self.items
-        dilations = self._dilations(count, bits)
+        dilations = draw_dilations(m - 1, self.rate, count, bits)
         codes = uniform_below(m, count * (m - 2), bits).reshape(count, m - 2)
-        inside = _below(np.repeat(2 * dilations, m - 1), bits).reshape(count, m - 1)
+        inside = draw_below(np.repeat(2 * dilations, m - 1), bits).reshape(count, m - 1)
         drawn = tile_points(dilations, codes, inside)
         return np.where((bits.words(count) & np.uint64(1)).astype(np.bool_)[:, None], drawn, -drawn)
-
-    def _dilations(self, count: int, bits: Bits) -> Longs:
-        """t >= 1 with weight t^(m-1) e^(-rate t)."""
-        sums = geometric(self.rate, count * self.items, bits).reshape(count, self.items).sum(axis=1)
-        return np.asarray(1 + _eulerian_table(self.items - 1, self.rate).sample(count, bits) + sums)
 
     @property
     def variance(self) -> float:
@@ -96,16 +91,34 @@ class PermutohedronNoise:
 
         The variance of a difference of two items is twice this on average over the pairs.
         """
-        m, rate = self.items, float(self.rate)
-        weights = _eulerian_table(m - 1, self.rate).weights(128).low
-        whole_weight = sum(weights)
-        mean = sum(k * weight for k, weight in enumerate(weights)) / whole_weight
-        square = sum(k * k * weight for k, weight in enumerate(weights)) / whole_weight
-        ratio, rest = math.exp(-rate), -math.expm1(-rate)
-        dilation = (1 + mean + m * ratio / rest) ** 2 + square - mean**2 + m * ratio / rest**2  # the mean of t^2
+        m, dilation = self.items, mean_squared_dilation(self.items - 1, self.rate)
         repeats, spread = (m - 2) / m, (m - 2) * (m - 1) / m**2  # of an item in a code
         shift = ((m - 1) * (spread + (1 - repeats) ** 2) + spread + (1 + repeats) ** 2) / 4
         return (size(m) * dilation + shift) / (m - 1) - 1 / 6
+
+
+def draw_dilations(dimension: int, rate: Fraction, count: int, bits: Bits) -> Longs:
+    """t >= 1 with weight t^dimension e^(-rate t).
+
+    Parameters
+    ----------
+    dimension
+        How many points a body has that is dilated by t: a constant times t^dimension.
+    rate, count, bits
+        As for ``PermutohedronNoise``.
+    """
+    sums = geometric(rate, count * (dimension + 1), bits).reshape(count, dimension + 1).sum(axis=1)
+    return np.asarray(1 + _eulerian_table(dimension, rate).sample(count, bits) + sums)
+
+
+def mean_squared_dilation(dimension: int, rate: Fraction) -> float:
+    """The mean of t^2 of ``draw_dilations``, whose parameters these are."""
+    weights = _eulerian_table(dimension, rate).weights(128).low
+    whole_weight, n = sum(weights), dimension + 1
+    mean = sum(k * weight for k, weight in enumerate(weights)) / whole_weight
+    square = sum(k * k * weight for k, weight in enumerate(weights)) / whole_weight
+    ratio, rest = math.exp(-rate), -math.expm1(-rate)
+    return (1 + mean + n * ratio / rest) ** 2 + square - mean**2 + n * ratio / rest**2
 
 
 def dilation_of(points: Longs) -> Longs:
@@ -165,7 +178,7 @@ def _eulerian_numbers(n: int) -> list[int]:
     return row
 
 
-def _below(bounds: Longs, bits: Bits) -> Longs:
+def draw_below(bounds: Longs, bits: Bits) -> Longs:
     """Uniform integers below each bound (at most 2^53): the top digits of a word, drawn again while too large."""
     drop = (64 - np.maximum(1, np.frexp(bounds - 1.0)[1])).astype(np.uint64)
     drawn: Words = bits.words(len(bounds)) >> drop

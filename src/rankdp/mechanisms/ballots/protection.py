@@ -16,6 +16,7 @@ votes for the first k          k; ballot: min(2k, m)                the same
 a round of a runoff, in votes  1; ballot: 2                         the same
 centred Borda, doubled         floor(m^2/2)                         m (m^2 - 1)/3
 margins, one entry a pair      m (m - 1)/2                          the same
+margins of k pairs             k; in l-infinity 1                   k
 their cyclic part, times m     sum over g of (m - g) abs(m - 2g)    m^2 (m - 1)(m - 2)/6
 =============================  ===================================  ======================
 
@@ -85,6 +86,10 @@ class BallotProtection:
     def margins_l2_squared(self, m: int) -> int:
         """How far margins, each pair once, can be apart in squared l2."""
         return self.moved**2 * (m * (m - 1) // 2)
+
+    def chosen_l2_squared(self, k: int) -> int:
+        """How far the margins of k pairs can be apart in squared l2."""
+        return self.moved**2 * k
 
     def cyclic_l1(self, m: int) -> int:
         """How far the cyclic parts of margins, times m, can be apart in l1."""
