@@ -34,6 +34,7 @@ from rankdp.audit.boards import ITEMS
 from rankdp.audit.electorates import audit_electorates
 from rankdp.data.comparisons import Comparisons
 from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
@@ -203,6 +204,14 @@ class UnpaidRound(NoisyVotes):
     def __init__(self, candidates, protection, epsilon, *, rounds):
         super().__init__(candidates, protection, epsilon, rounds=rounds - 1)
         self.rounds, self.shares = rounds, (*self.shares, self.shares[-1])
+
+
+class UnpaidPair(ChosenMargins):
+    """Every pair gets the noise of a question about it alone."""
+
+    def noise(self, count, bits):
+        alone = ChosenMargins(1, self.protection, self.epsilon)
+        return np.hstack([alone.noise(count, bits) for _ in range(self.items)])
 
 
 class SmallRho(PermuteAndFlip):
@@ -495,6 +504,9 @@ MUTANTS = [
     Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),
     Mutant("noisy Borda of four items", elections(NoisyBorda(4, _VOTER, 1), statistical=False), honest=True),
     Mutant("noisy margins as they are", elections(NoisyMargins(3, _VOTER, 1)), honest=True),
+    Mutant("margins of chosen pairs as they are", elections(ChosenMargins(2, _BALLOT, 1)), honest=True),
+    Mutant("a chosen pair not paid for", elections(UnpaidPair(3, _VOTER, 1))),
+    Mutant("chosen pairs: replacement taken for removal", elections(ChosenMargins(2, SmallRemoval("ballot"), 1))),
     Mutant("rounds of a runoff as they are", elections(NoisyVotes(3, _VOTER, 1, rounds=2)), honest=True),
     Mutant("a round not paid for", elections(UnpaidRound(3, _VOTER, 1, rounds=2))),
     Mutant("permute-and-flip as it is", elections(PermuteAndFlip(_BALLOT, 2, 1)), honest=True),

@@ -12,6 +12,7 @@ from rankdp.audit.electorates import audit_electorates
 from rankdp.data.ballots import Ballots
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
@@ -29,6 +30,8 @@ def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
         NoisyBorda(3, protection, "1/2"),
         NoisyBorda(4, VOTER, 1),
         NoisyMargins(3, protection, 1),
+        ChosenMargins(1, protection, 1),
+        ChosenMargins(3, protection, 2),
         PermuteAndFlip(protection, moved, 1),
     ):
         audit = audit_exact(mechanism, draws=2000, bits=seeded(request))

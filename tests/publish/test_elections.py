@@ -99,7 +99,6 @@ def test_a_condorcet_winner_is_first_by_every_rule_of_pairs(pairs_by):
     found = elect(cycle, 200, rule="pairs", pairs_by=pairs_by, items=list("abcd"), bits=SeededBits(2)).value
     assert found.items[0] == found.condorcet_winner == "a"
     assert found.condorcet_probability == pytest.approx(1, abs=0.01)
-    assert found.probability_is_floor
 
 
 def test_a_cycle_has_no_sure_condorcet_winner_and_no_sure_winner():
@@ -235,7 +234,21 @@ def test_intervals_hold_their_level(rule):
         right.append(result.winners == true.winners)
     assert np.mean(held) == pytest.approx(0.9, abs=0.07)  # 240 of them, in correlated sixes
     assert np.mean(ranked) >= 0.9
-    assert np.mean(said) <= np.mean(right) + 0.2
+    assert np.mean(said) <= np.mean(right) + 0.05
+
+
+@pytest.mark.parametrize("rule", ["borda", "pairs", "plurality", "auto"])
+@pytest.mark.parametrize("lead", [0, 15])
+def test_in_a_close_race_no_more_is_said_than_is_true(rule, lead):
+    """Two are level, or nearly, far ahead of the others, as plausible truths do not expect."""
+    cast = [list("abcde")] * (300 + lead) + [list("bacde")] * 300 + [list("abced")] * 100 + [list("baced")] * 100
+    asked = words(rule=rule, epsilon="0.4" if rule == "auto" else "0.1")
+    counted = asked.count(Ballots.from_orders(cast, items=list("abcde")))
+    results = [counted.draw(SeededBits(seed)).value for seed in range(60)]
+    assert {result.rule for result in results} == {"close-pairs" if rule == "auto" else rule}
+    right = np.mean([result.winners == ("a",) for result in results])
+    said = np.mean([result.winners_probability for result in results])
+    assert said <= (0.5 if lead == 0 else right) + 0.1
 
 
 def test_noise_alone_does_not_make_a_winner_sure():
@@ -245,7 +258,7 @@ def test_noise_alone_does_not_make_a_winner_sure():
         elect(level, "0.02", rule="borda", items=list("abcde"), bits=SeededBits(seed)).value.winners_probability
         for seed in range(40)
     ]
-    assert np.mean(said) < 0.45  # 0.2 is right; a flat prior would say 0.54
+    assert np.mean(said) < 0.35  # 0.2 is right; a flat prior would say 0.54, plausible truths alone 0.4
     assert np.mean([value > 0.9 for value in said]) <= 0.05
 
 

@@ -88,10 +88,8 @@ def summary(result: Election) -> str:
     said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners)}."]
     if result.ballots is not None:
         said[0] = said[0][:-1] + f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}."
-    if result.winners_probability is not None and not (
-        result.probability_is_floor and result.winners_probability < TOLD
-    ):
-        least = "at least " if result.probability_is_floor and result.winners_probability <= _HIGHEST else ""
+    if result.winners_probability is not None and result.winners_probability >= TOLD:
+        least = "at least " if result.winners_probability <= _HIGHEST else ""
         said.append(
             f"The probability that the exact count elects the same {'candidates' if several else 'candidate'} is "
             f"{least}{_chance(result.winners_probability)}."
@@ -127,7 +125,6 @@ def _facts(result: Election) -> dict[str, Any]:
         "rule": result.rule,
         "winners": result.winners,
         "winners_probability": result.winners_probability,
-        "winners_probability_is_floor": result.probability_is_floor,
         "ballots": result.ballots,
         "candidates": result.rows(),
         "level": result.level,

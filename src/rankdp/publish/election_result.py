@@ -9,12 +9,16 @@ without noise; whether other voters would vote alike is another matter.
 - *Ranks.* Two candidates are told apart when one is ahead in a share 1 - (1 - level)/(m - 1) of the plausible truths;
   so all m - 1 comparisons of a candidate hold together with the probability ``level``. A rank is 1 plus the candidates
   who are surely ahead: those who cannot be told apart share it.
-- *Winners.* How likely they are the true ones: by scores, the share of plausible truths with the same winners. By
-  pairs, that with every winner beating every other, which puts them first whatever the rule. In a runoff, the product
-  over its rounds of how likely the true tallies decide alike. The order in which several go out one after the other
-  does not matter if they have fewer votes together than anyone else has alone (and no quota is in reach): then whoever
-  goes out first, the others follow, whatever is transferred. Of all ways to cut the rounds into such runs the likeliest
-  is taken. These two are floors.
+- *Winners.* How likely they are the true ones, at least. By scores, the share of plausible truths with the same ones.
+  By pairs, that with every winner beating every other, which puts them first whatever the rule. In a runoff, the
+  product over its rounds of how likely the true tallies decide alike. The order in which several go out one after the
+  other does not matter if they have fewer votes together than anyone else has alone (and no quota is in reach): then
+  whoever goes out first, the others follow, whatever is transferred. Of all ways to cut the rounds into such runs the
+  likeliest is taken.
+- *Close races.* Plausible truths are right on average over elections, and say too much in one that is closer than most:
+  of two who are level the noise makes one the winner by some lead, and that lead is evidence for nothing. So by scores
+  and pairs no more is said than 2p - 1, p the least share of plausible truths in which a winner is ahead of another
+  candidate. For two who are level, 2p - 1 is about uniform between 0 and 1, so 1/2 on average: as often as right.
 """
 
 from __future__ import annotations
@@ -92,9 +96,7 @@ class Election(Shown):
     winners
         So many of them as there are seats.
     winners_probability
-        How likely the winners are those of the true count; None where nothing beside them was released.
-    probability_is_floor
-        Whether the true probability may be larger.
+        How likely, at least, the winners are those of the true count; None where nothing beside them was released.
     ballots
         How many ballots there are, None where that is secret; a noisy number where one was released.
     score_name, scores, low, high
@@ -119,7 +121,6 @@ class Election(Shown):
     items: tuple[str, ...]
     winners: tuple[str, ...]
     winners_probability: float | None = None
-    probability_is_floor: bool = False
     ballots: int | None = None
     score_name: str = ""
     scores: tuple[float, ...] = ()
@@ -187,14 +188,12 @@ def by_scores(
     order = np.argsort(-scores, kind="stable")
     errors = _score_errors(noise, len(items))
     truths = _truths(scores, errors)[order]
-    first = np.argsort(-truths, axis=0, kind="stable")[:seats]
-    right = float((first < seats).all(axis=0).mean())
     half = float(np.quantile(np.abs(errors), level))
     result = Election(
         rule,
         tuple(items[item] for item in order),
         tuple(items[item] for item in order[:seats]),
-        right,
+        _sureness(truths[:seats, None] > truths[seats:]),
         score_name="votes" if isinstance(noise, NoisyVotes) else "points",
         level=level,
     )
@@ -233,8 +232,7 @@ def by_pairs(
         "pairs",
         tuple(items[item] for item in order),
         tuple(items[item] for item in order[:seats]),
-        float((truths[:, :seats, seats:] > 0).all(axis=(1, 2)).mean()),
-        probability_is_floor=True,
+        _sureness(np.moveaxis(truths[:, :seats, seats:] > 0, 0, -1)),
         score_name="points",
         level=level,
         margins=margins[order][:, order],
@@ -285,8 +283,7 @@ def by_close_pairs(
         "close-pairs",
         tuple(items[item] for item in order),
         tuple(items[item] for item in order[:seats]),
-        float((truths[:, :seats, seats:] > 0).all(axis=(1, 2)).mean()),
-        probability_is_floor=True,
+        _sureness(np.moveaxis(truths[:, :seats, seats:] > 0, 0, -1)),
         score_name="points",
         level=level,
         condorcet_winner=items[order[likeliest]],
@@ -381,7 +378,6 @@ def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: st
         tuple(items[item] for item in order),
         tuple(items[item] for item in counted.elected),
         _same_winners(counted, plausible),
-        probability_is_floor=True,
         score_name="votes",
         level=level,
         rounds=tuple(rounds),
@@ -426,6 +422,12 @@ def _out_together(held: Round, truths: Floats, out: Sequence[int], quota: int | 
     return float(alike.mean())
 
 
+def _sureness(ahead: Flags) -> float:
+    """How likely the winners are the true ones, at least; rows are winners, columns others, then plausible truths."""
+    together, least = float(ahead.all(axis=(0, 1)).mean()), float(ahead.mean(axis=-1).min())
+    return max(0.0, min(together, 2 * least - 1))
+
+
 def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Floats) -> Election:
     """With intervals, ranks and warnings; ``ahead[i, j]`` is how likely place i is rightly before place j."""
     m = len(scores)
@@ -449,9 +451,8 @@ def _doubts(result: Election, surely: Flags) -> list[str]:
     found = []
     seats = len(result.winners)
     if result.winners_probability is not None and result.winners_probability < _SURE:
-        least = "at least " if result.probability_is_floor else ""
-        told = f"with a probability of {least}{result.winners_probability:.0%} the exact count gives the same."
-        if result.probability_is_floor and result.winners_probability < TOLD:
+        told = f"with a probability of at least {result.winners_probability:.0%} the exact count gives the same."
+        if result.winners_probability < TOLD:
             told = "how likely the exact count gives the same cannot be told from what was released."
         found.append(f"The noise leaves doubt about the winner{'s' * (seats > 1)}: {told}")
     return [*found, *indistinct(surely)]

@@ -72,7 +72,7 @@ class MarginBelief:
         m = len(self.scores)
         seen = self.weights / (1 + self.cycles * self.weights)  # 1/(R + w), 0 for a pair that was not asked for
         precision = np.eye(m) / self.variance + (np.diag(seen.sum(axis=1)) - seen) / m**2
-        covariance: Floats = np.linalg.inv(precision)
+        covariance = np.asarray(np.linalg.inv(precision), np.float64)
         surprise = seen * (self.heard - _differences(self.scores) / m)
         mean: Floats = self.scores + covariance @ surprise.sum(axis=1) / m
         return mean, covariance
