@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--rule",
     ["auto", "borda", "pairs", "plurality", "irv", "stv"],
     help="How ballots are counted: points by place, majorities between two, first places, instant runoff, or single "
-    "transferable vote; auto takes borda or pairs.",
+    "transferable vote; auto takes borda and, with enough ballots, majorities between those who are close.",
 )
 @choice(
     "--protect",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @choice(
     "--pairs-by",
     ["kemeny", "copeland", "ranked-pairs", "schulze"],
-    help="With --rule pairs: how majorities become an order.",
+    help="With --rule pairs or auto: how majorities become an order.",
 )
 @choice(
     "--announce",
