@@ -12,7 +12,7 @@ Whether there are enough ballots is said by
 
 which is about n eps/m^2 for one replaced ballot. The gaps between neighbours, of some n/m, are then u times the noise:
 how many pairs are open, for each candidate, depends on u alone, and so does the noise on them against Borda's, k being
-proportional to m. From u = 5 on the questions pay (m/2 for 8 to 10 candidates, and 1100/m^3 for fewer, where Borda
+proportional to m. From u = 5.5 on the questions pay (0.55 m for 7 to 10 candidates, 1100/m^3 for fewer, where Borda
 scores have little noise of their own), with a share 2.2/u of scores, between 0.1 and 0.5. The constants were found by
 simulation on published ballots; docs/benchmarks.md has what they give.
 """
@@ -47,7 +47,7 @@ def share_of_scores(m: int, ballots: float, noise: NoisyBorda) -> Fraction:
         The noise on Borda scores that get all of the budget.
     """
     enough = _SCALE * ballots / math.sqrt(2 * noise.noise_variance)
-    if m < 3 or enough < max(1100 / m**3, min(m / 2, 5)):
+    if m < 3 or enough < max(1100 / m**3, min(0.55 * m, 5.5)):
         return Fraction(1)
     return Fraction(round(1000 * min(max(_SHARE / enough, _SMALLEST_SHARE), _LARGEST_SHARE)), 1000)
 
