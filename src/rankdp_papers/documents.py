@@ -13,8 +13,8 @@ from rankdp.data.atomic import make_directory, write_whole
 from rankdp.report.document import Table, page, paragraph
 from rankdp.version import __version__
 from rankdp_papers.results import Reproduced
-from rankdp_papers.specification import PAPERS, Claim, Size
-from rankdp_papers.verdicts import Verdict
+from rankdp_papers.specification import PAPERS, Claim, Size, TablePlan
+from rankdp_papers.verdicts import Verdict, select
 
 _TITLE = "The papers, reproduced"
 _MARKS = {"holds": "✔ holds", "does not hold": "✘ does not hold", "undecided": "? undecided"}
@@ -84,6 +84,8 @@ def _section(result: Reproduced, size: Size) -> Iterable[Block]:
         yield "warning", f"Left out: {result.missing}."
         return
     yield ("picture", result) if result.pictures else ("table", _rows(result))
+    if specification.table is not None:
+        yield "table", _pivot(specification.table, result)
     yield "table", (_HEADS[1:], [row[1:] for row in _claims([result])])
     yield "text", result.seen
 
@@ -189,6 +191,18 @@ def _author(claim: Claim) -> str:
     """Who says so; of a paper's words and formulas, what a failure would be."""
     kind = {"misprint": ", as printed", "yardstick": ", our yardstick"}.get(claim.kind, "")
     return _AUTHORS[claim.by] + kind
+
+
+def _pivot(plan: TablePlan, result: Reproduced) -> tuple[list[str], list[list[str]]]:
+    """The values of one column against those of another."""
+    chosen = select(result.rows, plan.only)
+    found = {(row[plan.rows], row[plan.columns]): _cell(row["value"]) for row in chosen}
+    across = list(dict.fromkeys(column for _, column in found))
+    lines = [
+        [_cell(line), *(found.get((line, column), "") for column in across)]
+        for line in dict.fromkeys(a for a, _ in found)
+    ]
+    return [plan.rows, *across], lines
 
 
 def _rows(one: Reproduced) -> tuple[list[str], list[list[str]]]:

@@ -7,6 +7,7 @@
     [settings]          constants of every cell
     [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
     [figure]            x, lines, panels, rows, log, labels (see ``pictures``)
+    [table]             rows, columns, only: values to show beside the picture
     [[claims]]          text, by, kind, where, check and what the check takes (see ``Claim`` and ``verdicts``)
 
 Files of the package are found by name (xu/figure2); a file of your own also says ``paper = "xu"``.
@@ -66,6 +67,15 @@ class FigurePlan:
 
 
 @dataclass(frozen=True)
+class TablePlan:
+    """How rows become a table of values: a line and a column for each value of these two, of the rows in ``only``."""
+
+    rows: str
+    columns: str
+    only: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Claim:
     """A statement of the paper, or of ours, that the table can contradict.
 
@@ -98,6 +108,7 @@ class Specification:
     full: Run
     claims: Sequence[Claim]
     figure: FigurePlan | None = None
+    table: TablePlan | None = None
     seed: int = 0
     data: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -161,12 +172,13 @@ def read(path: Path, name: str | None = None) -> Specification:
     paper = name.split("/")[0] if name else plain.pop("paper", None)
     try:
         one_of("paper", paper, PAPERS)
-        figure = plain.pop("figure", None)
+        plans: dict[str, type[Any]] = {"figure": FigurePlan, "table": TablePlan}
+        drawn = {name: _part(plan, plain.pop(name), f"[{name}]") for name, plan in plans.items() if name in plain}
         parts = {
             "name": name or f"{paper}/{path.stem}",
             "paper": paper,
             "claims": tuple(map(_claim, plain.pop("claims", []))),
-            "figure": None if figure is None else _part(FigurePlan, figure, "[figure]"),
+            **drawn,
             **{size: _run(plain.pop(size, {}), f"[{size}]") for size in ("quick", "full")},
         }
         return _part(Specification, {**plain, **parts}, "the file")

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, rdp_inverse
 from rankdp.theory.recovery import first_order
 from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows
@@ -42,7 +44,21 @@ def exponents(cell: Cell) -> list[Row]:
         for method, value in ((noise.name, error), (f"{noise.name} + first order", first)):
             row = exact_row(method, "error probability", value)
             rows.append({"epsilon": float(epsilon), "exponent": exponent, "regime": regime, **row})
-    return rows
+    measured = {
+        "Table 1": exponent,
+        "measured on the first order, low noise": _slope(rows, f"{noise.name} + first order", "low noise"),
+        "measured on P_e, low noise": _slope(rows, noise.name, "low noise"),
+        "measured on P_e, epsilon up to 10": _slope(rows, noise.name, "everyday", 10.0),
+    }
+    fixed = {"epsilon": 0.0, "exponent": exponent, "regime": "exponent"}
+    return rows + [{**fixed, **exact_row(noise.name, measure, value)} for measure, value in measured.items()]
+
+
+def _slope(rows: list[Row], method: str, regime: str, most: float = math.inf) -> float:
+    """Of log P_e on log epsilon, least squares."""
+    chosen = [row for row in rows if row["method"] == method and row["regime"] == regime and row["epsilon"] <= most]
+    logs = np.log([(row["epsilon"], row["value"]) for row in chosen])
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 
 
 def errors(items: int, noise: ScoreNoise, alpha: float, epsilon: float) -> tuple[float, float]:

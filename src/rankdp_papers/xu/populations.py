@@ -11,22 +11,14 @@ who were not trained on. Draws are rehearsals (seeded): nothing here is a releas
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
-from rankdp.learn.estimator import PairwiseRanker
-from rankdp.learn.labels import Debias
 from rankdp.learn.training_files import ITEM_COLUMNS, USER_COLUMNS, read_features
-from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import mechanism as build
-from rankdp.privacy.bits import SeededBits
 from rankdp.types import Floats, Ints
 
 SUSHI_FIVE = ("maguro", "ikura", "tamago", "toro", "kappa_maki")
@@ -77,23 +69,3 @@ def sushi(
     shuffled = np.random.default_rng(seed).permutation(len(orders))
     first, rest = shuffled[:train], shuffled[train:]
     return Setting(things.values[kept], people.values[first], fewer[first], people.values[rest], fewer[rest])
-
-
-def compare(
-    settings: Iterable[Setting],
-    make: Callable[[Debias], PairwiseRanker],
-    mechanisms: Iterable[str],
-    epsilons: Iterable[float],
-    kinds: Iterable[Debias] = (False, True),
-) -> dict[tuple[str, float, Debias], float]:
-    """Mean held-out accuracy by mechanism, epsilon and whether training is debiased; one repetition per setting."""
-    repetitions, accuracies = list(settings), {}
-    for name, epsilon, debias in itertools.product(mechanisms, epsilons, kinds):
-        total = 0.0
-        for seed, one in enumerate(repetitions):
-            noisy = cast(RankingMechanism, build(name, len(one.items), epsilon))
-            synthetic = noisy.sample(one.orders, SeededBits(seed))
-            ranker = make(debias).fit(one.users, synthetic, items=one.items, mechanism=name, epsilon=epsilon)
-            total += ranker.score(one.test_users, one.test_orders)
-        accuracies[name, epsilon, debias] = total / len(repetitions)
-    return accuracies

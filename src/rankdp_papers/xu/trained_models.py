@@ -48,8 +48,7 @@ def towers(cell: Cell) -> list[Row]:
         )
         for method, accuracies in found.items():
             accuracies.append(_towers_accuracy(cell, one, method, place))
-    panel = f"{cell['items']} items, {cell['users']} users"
-    return [mean_row(accuracies, method=method, panel=panel) for method, accuracies in found.items()]
+    return [mean_row(accuracies, method=method) for method, accuracies in found.items()]
 
 
 def _towers_accuracy(cell: Cell, one: Setting, method: str, place: tuple[object, ...]) -> float:
