@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,9 @@ _MATHEMATICS = (
     (r"m/epsilon", r"$m/\\varepsilon$"),
     (r"l/\(sigma b\)", r"$l/(\\sigma b)$"),
     (r"F'/\(F\(1-F\)\)", r"$F'/(F(1-F))$"),
-    (r"\bepsilon\b", r"$\\varepsilon$"),
+    (r"\bepsilon\b|\beps\b", r"$\\varepsilon$"),
+    (r"\[-B, B\]", r"$[-B, B]$"),
+    (r"\b(share|reach|separation) ([pBC])\b", r"\1 $\2$"),
     (r"\balpha\b", r"$\\alpha$"),
     (r"\bsigma\b", r"$\\sigma$"),
     (r"\bkappa_2\b", r"$\\kappa_2$"),
@@ -159,8 +162,12 @@ def line_styles(names: Sequence[str]) -> dict[str, Style]:
         if "not private" in (base, variant):
             styles[name] = {"color": _GREY, "linestyle": _GREYS.get(base, ":"), "marker": ""}
             continue
+        known = name.rpartition(" + ")[0]
         if name in _FIXED:
             colour, kind = _FIXED[name]
+        elif known in _FIXED:  # one estimator at several sizes
+            sizes = [other for other in names if other.startswith(f"{known} + ")]
+            colour, kind = _FIXED[known][0], sizes.index(name)
         else:
             colour = colours.setdefault(base, COLOURS.get(base, SERIES[len(colours) % len(SERIES)]))
             kind = _VARIANTS.get(variant, sum(style["color"] == colour for style in styles.values()))
@@ -176,14 +183,17 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
     """The lines of one pair of axes."""
     for place, (name, style) in enumerate(styles.items()):
         line = sorted((row for row in rows if str(row[plan.lines]) == name), key=lambda row: row[plan.x])
-        x, y = [row[plan.x] for row in line], [row["value"] for row in line]
+        x, y = (
+            _moved(plan, rows, [row[plan.x] for row in line], place - (len(styles) - 1) / 2),
+            [r["value"] for r in line],
+        )
         marked = style if len(x) <= _MARKED_UP_TO else {**style, "marker": ""}
         if line:
             after = place / max(1, len(styles) - 1)
             breadth, size = (first + (last - first) * after for first, last in (_BREADTHS, _MARKER_SIZES))
             face = style["color"] if style["linestyle"] == "" else "none"
             looks = {"linewidth": breadth, "markersize": size, "markerfacecolor": face, **marked}
-            axes.plot(x, y, label=plan.names.get(name, name), **looks)
+            axes.plot(x, y, label=_line_name(plan, name, line), **looks)
         if any(row["error"] for row in line):
             low = [row["value"] - _BAND * row["error"] for row in line]
             high = [row["value"] + _BAND * row["error"] for row in line]
@@ -202,6 +212,21 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
         _logarithmic(axes, axes.yaxis, [row["value"] for row in rows])
 
 
+def _moved(plan: FigurePlan, rows: Sequence[Row], x: Sequence[float], steps: float) -> Sequence[float]:
+    """The places of a line that is moved so many steps aside, a fifteenth of the least distance each."""
+    places = sorted({row[plan.x] for row in rows})
+    if not plan.dodge or len(places) < 2:
+        return x
+    if "x" in plan.log:
+        return [value * min(b / a for a, b in itertools.pairwise(places)) ** (steps / 15) for value in x]
+    return [value + min(b - a for a, b in itertools.pairwise(places)) * steps / 15 for value in x]
+
+
+def _line_name(plan: FigurePlan, name: str, line: Sequence[Row]) -> str:
+    """What the plan calls it; a number with the name of its column."""
+    return plan.names.get(name, name if isinstance(line[0][plan.lines], str) else f"{plan.lines} = {name}")
+
+
 def _logarithmic(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
     """A logarithmic axis with plain numbers: 1, 2 and 5 of each decade, or the decades where there are many."""
     from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
@@ -214,7 +239,14 @@ def _logarithmic(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
     apart = all(later / earlier >= 1.3 for earlier, later in itertools.pairwise(present))
     axis.set_major_locator(FixedLocator(present) if few and apart else LogLocator(subs=subs))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda value, _: f"{value:g}".replace("e+0", "e").replace("e-0", "e-"))
+    axis.set_major_formatter(lambda value, _: _plain(value))
+
+
+def _plain(value: float) -> str:
+    """A plain number, or a power of ten where it would be long."""
+    power = round(math.log10(value)) if value > 0 else 0
+    long = not -4 < power < 5 and math.isclose(value, 10.0**power)
+    return f"$10^{{{power}}}$" if long else f"{value:g}"
 
 
 def _legend(figure: Figure, grid: Any, plan: FigurePlan, styles: Mapping[str, Style], width: float) -> None:
@@ -223,7 +255,8 @@ def _legend(figure: Figure, grid: Any, plan: FigurePlan, styles: Mapping[str, St
     for axes in grid.flat:
         handles, labels = axes.get_legend_handles_labels()
         found.update(zip(labels, handles, strict=True))
-    ordered = [label for name in styles if (label := plan.names.get(name, name)) in found]
+    place = {plan.names.get(name, name): place for place, name in enumerate(styles)}
+    ordered = sorted(found, key=lambda label: place.get(label, 0))
     longest = max(map(len, ordered))
     columns = max(1, min(len(ordered), int(width / (0.075 * longest + 0.65))))
     figure.legend(

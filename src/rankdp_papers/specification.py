@@ -49,7 +49,8 @@ class Run:
 class FigurePlan:
     """How rows become a picture: ``only`` keeps rows with these values, ``log`` names x, y or values of ``rows``.
 
-    Axes of one row share their y scale unless ``share_y`` is false; ``diagonal`` draws the line where y is x.
+    Axes of one row share their y scale unless ``share_y`` is false; ``diagonal`` draws the line where y is x; ``dodge``
+    sets lines that coincide side by side, by moving each a little along x.
     """
 
     x: str
@@ -59,6 +60,7 @@ class FigurePlan:
     log: Sequence[str] = ()
     share_y: bool = True
     diagonal: bool = False
+    dodge: bool = False
     x_label: str | None = None
     y_label: str | None = None
     y_labels: Mapping[str, str] = field(default_factory=dict)
