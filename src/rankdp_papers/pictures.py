@@ -114,6 +114,9 @@ def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
             here = select(shown, _where(plan.rows, vertical) | _where(plan.panels, horizontal))
             logarithmic = "y" in plan.log or str(vertical) in plan.log
             _panel(axes, plan, here, styles, logarithmic)
+            if logarithmic:  # axes that share their scale share its ticks
+                scaled = select(shown, _where(plan.rows, vertical)) if plan.share_y else here
+                _logarithmic(axes, axes.yaxis, [row["value"] for row in scaled])
         named = "value" if plan.rows is None else _name(plan, plan.rows, vertical)
         line[0].set_ylabel(mathematics(plan.y_labels.get(str(vertical)) or plan.y_label or named))
     for axes, horizontal in zip(grid[0], across, strict=True):
@@ -208,8 +211,6 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
         axes.locator_params("x", integer=True)
     if "x" in plan.log:
         _logarithmic(axes, axes.xaxis, sorted({row[plan.x] for row in rows}))
-    if logarithmic:
-        _logarithmic(axes, axes.yaxis, [row["value"] for row in rows])
 
 
 def _moved(plan: FigurePlan, rows: Sequence[Row], x: Sequence[float], steps: float) -> Sequence[float]:
