@@ -202,7 +202,7 @@ def _pivot(plan: TablePlan, result: Reproduced) -> tuple[list[str], list[list[st
         [_cell(line), *(found.get((line, column), "") for column in across)]
         for line in dict.fromkeys(a for a, _ in found)
     ]
-    return [plan.rows, *across], lines
+    return [plan.rows, *map(_cell, across)], lines
 
 
 def _rows(one: Reproduced) -> tuple[list[str], list[list[str]]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rankdp.errors import InputError
-from rankdp_papers.documents import _sizes, _summary
+from rankdp_papers.documents import _pivot, _sizes, _summary
 from rankdp_papers.results import NUMBER, Reproduced, filled
-from rankdp_papers.specification import PAPERS, Claim, load, names
+from rankdp_papers.specification import PAPERS, Claim, TablePlan, load, names
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 ROWS = [
@@ -53,6 +53,14 @@ def test_failures_are_listed_by_kind_and_our_own_statements_are_not_counted():
     assert list(listed.values()) == [["paper claim"], ["paper misprint"], ["paper yardstick"]]
     assert "1 repetitions" not in _sizes(one, "quick")
     assert "epsilon 0.001, 0.01, 0.1, 1" in _sizes(one, "quick")
+
+
+def test_a_table_has_a_line_and_a_column_for_each_value():
+    one = Reproduced(load("xu/erratum-theorem2"), ROWS, 60.0)
+    assert _pivot(TablePlan("method", "items"), one) == (
+        ["method", "5", "9"],
+        [["kendall", "0.751", "12"], ["laplace", "0.5", "3"]],
+    )
 
 
 def batched(blocks):

@@ -94,3 +94,32 @@ def test_an_estimator_looks_the_same_in_every_figure():
     alone = line_styles(["bradley-terry + tight", "kendall + debiased"])
     among = line_styles(["copeland", "bradley-terry + paper", "kendall", "bradley-terry + tight", "kendall + debiased"])
     assert all(among[name] == style for name, style in alone.items())
+
+
+def test_lines_that_coincide_stand_side_by_side_and_numbers_have_their_column_s_name():
+    rows = [{"n": n, "epsilon": eps, "value": 1.0, "error": 0.0} for n in (10, 20, 40) for eps in (1, 2)]
+    for log in ((), ("x",)):
+        (axes,) = draw(FigurePlan("n", "epsilon", dodge=True, log=log), rows).axes
+        first, second = (list(line.get_xdata()) for line in axes.lines)
+        assert all(a < n < b < 1.1 * n for a, n, b in zip(first, (10, 20, 40), second, strict=True))
+        assert [line.get_label() for line in axes.lines] == ["epsilon = 1", "epsilon = 2"]
+
+
+def test_axes_that_share_a_scale_have_ticks_for_all_of_it():
+    rows = [
+        {"n": n, "case": case, "method": "kendall", "value": value, "error": 0.0}
+        for case, values in (("wide", (1e-9, 1.0)), ("narrow", (0.5, 1.0)))
+        for n, value in enumerate(values)
+    ]
+    figure = draw(FigurePlan("n", "method", "case", log=["y"]), rows)
+    figure.canvas.draw()
+    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert "$10^{-8}$" in labels
+    assert "1" in labels
+
+
+def test_an_estimator_at_several_sizes_keeps_its_colour():
+    names = [f"copeland + n = {n}" for n in (128, 256)]
+    styles = line_styles(["copeland", *names])
+    assert len({styles[name]["color"] for name in styles}) == 1
+    assert styles[names[0]]["linestyle"] != styles[names[1]]["linestyle"]
