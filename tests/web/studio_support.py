@@ -8,7 +8,8 @@ import re
 
 from starlette.testclient import TestClient
 
-from rankdp.web.studio_app import Studio, studio_app
+from rankdp.web.studio_app import studio_app
+from rankdp.web.studio_pages import Studio
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice")
 KEY, PORT = "k" * 43, 8123

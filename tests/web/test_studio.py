@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import json
 import re
 import runpy
 import shlex
+import socket
 import subprocess
 import sys
 import threading
+import time
 
+import httpx
 import pytest
 from studio_support import FILES, ITEMS, KEY, PORT, make_files, name_of, post, prepare, press, studio_client, write
 
@@ -479,3 +483,58 @@ def test_odds_and_meaning():
     assert "at most 73.1% sure" in meaning(1)
     assert "over 99.9%" in meaning(20)
     assert [rounded_up(value) for value in (0.35111, 1.0, 12.341, 0.02)] == ["0.352", "1", "12.4", "0.02"]
+
+
+# the command
+
+
+def test_the_command_refuses_a_port_that_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(InputError, match="cannot be listened on"):
+            cli.main(["studio", "--no-browser", "--port", port], standalone_mode=False)
+
+
+@pytest.mark.long
+def test_the_server_killed_while_it_releases(desk, tmp_path_factory):
+    """Eight times, at moments spread over a release: what is charged covers what was begun, and files are whole."""
+    Ledger.create(desk / "budget.db", "people", "one ballot", 100).close()
+    command = [sys.executable, "-m", "rankdp", "studio", "--no-browser", "--directory", str(desk)]
+    states = []
+    for turn in range(8):
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
+        address, _, key = server.stdout.readline().strip().partition("/?key=")
+        with httpx.Client(base_url=address, headers={"Origin": address}, timeout=60, follow_redirects=True) as browser:
+            until = time.monotonic() + 60
+            while True:
+                with contextlib.suppress(httpx.TransportError):
+                    if browser.get("/", params={"key": key}).status_code == 200:
+                        break
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            if turn % 2:  # a server that has released before is quicker
+                press(browser, prepare(browser, desk, "ballots"))
+            work = prepare(browser, desk, "ballots")
+            seen, before = _seen(browser, work), len(entries(desk))
+            killer = threading.Timer(0.02 + turn * (0.04 if turn % 2 else 0.15), server.kill)
+            killer.start()
+            with contextlib.suppress(httpx.TransportError):
+                browser.post(f"/w/{work}/release", data={"seen": seen})
+            killer.join()
+            server.wait()
+        charged = len(entries(desk)) - before
+        made = Releases(desk, desk / "budget.db").find(work)
+        states.append((made.state if made else None, charged))
+        if made and made.state == "finished":
+            assert charged == 1
+        if made is None:
+            assert charged == 0
+        for name in made.files if made else ():
+            if name == "result.csv":
+                assert charged == 1
+                assert read_sidecar(made.place / name) is None or len(read_sidecar(made.place / name)) > 3
+            if name == "result.html":
+                assert charged == 1
+                assert (made.place / name).read_text().rstrip().endswith("</html>")
+        Ledger.open(desk / "budget.db").verify()
+    print(states)

@@ -80,7 +80,7 @@ def audit(work: Work) -> tuple[Report, str]:
         noises = [*points, *margins] or votes
         return _report(exact, *map(audit_exact, noises)), _smaller(items, len(work.items), "candidates")
     bound = work.max_per_voter if work.protect == "voter" else None
-    if work.option == "wins" or work.protect == "outcome":
+    if work.protect == "outcome" or (work.option == "wins" and work.number_public):
         wins = NoisyWins(Protection.of(work.protect, bound), exact)
         return _report(exact, audit_exact(wins, items=3)), "On every table that one person can change, with 3 items."
     found = audit_board(work.option, work.protect, exact, max_per_voter=bound, draws=_DRAWS)
@@ -92,8 +92,12 @@ def _report(claimed: Fraction, *audits: ExactAudit | StatisticalAudit) -> Report
 
 
 def _name(work: Work, items: int) -> str:
-    """The mechanism, without sizes of tiers that are for another number of items."""
-    return work.option if items == len(work.items) else read_name(work.option)[0]
+    """The mechanism that is released with, without sizes of tiers that are for another number of items."""
+    if items == len(work.items):
+        return work.option
+    built = mechanism(work.option, len(work.items), work.epsilon)
+    assert isinstance(built, RankingMechanism)
+    return read_name(built.name)[0]
 
 
 def _smaller(items: int, asked: int, what: str) -> str:

@@ -29,8 +29,6 @@ class Unit:
     words: str
     marked: Cells
     """The cells of the kind's sample, by row and column, that are protected together."""
-    number_public: bool = True
-    """Whether how many rows there are is public under it."""
     limits: tuple[str, ...] = ()
 
 
@@ -114,7 +112,6 @@ KINDS = {
                     "Everything a person said, and whether they voted",
                     "Nobody can tell from the result what a person voted for, nor whether they voted at all.",
                     _row(1, 0, 1, 2, 3),
-                    number_public=False,
                 ),
             ),
             (RIGHT_WINNER, PAIRS, TOP, TALLY),
@@ -156,7 +153,6 @@ KINDS = {
                     "Everything a person said",
                     "Nobody can tell anything about all comparisons of one person together.",
                     _row(0, 0, 1, 2, 3) | _row(2, 0, 1, 2, 3),
-                    number_public=False,
                 ),
             ),
             (WINNER, PAIRS, TOP, HALF_WIDTH),

@@ -11,14 +11,16 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from rankdp.errors import InputError
+from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.rankings.tiers import read_name
 from rankdp.mechanisms.registry import mechanism
 from rankdp.mechanisms.scores.catalogue import score_mechanism
+from rankdp.mechanisms.votes.protection import Protection
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.privacy.exact import positive
 from rankdp.privacy.guarantee import Guarantee
@@ -89,6 +91,14 @@ class Work:
     def protects(self) -> str:
         """What is protected, in the words of guarantees and budgets."""
         return protects(self.kind, self.protect, self.max_per_voter)
+
+    @property
+    def number_public(self) -> bool:
+        """Whether how many rows there are is public under what is protected; damaged rows that are left out hide it."""
+        if self.kind == "comparisons":
+            bound = self.max_per_voter if self.protect == "voter" else None
+            return replace(Protection.of(self.protect, bound), drops=self.on_problem == "drop").count_public
+        return self.kind != "ballots" or BallotProtection(self.protect).count_public
 
     @property
     def promise(self) -> Guarantee:
