@@ -33,9 +33,8 @@ def test_kinds(tmp_path):
 
 
 def test_other_formats(tmp_path, table):
-    (tmp_path / "a.soi").write_text(
-        "# DATA TYPE: soi\n# ALTERNATIVE NAME 1: Tea\n# ALTERNATIVE NAME 2: Milk\n3: 1,2\n2: 2\n"
-    )
+    names = "# ALTERNATIVE NAME 1: Tea\n# ALTERNATIVE NAME 2: Milk\n"
+    (tmp_path / "a.soi").write_text(f"# DATA TYPE: soi\n{names}3: 1,2\n2: 2\n")
     found = look(str(tmp_path / "a.soi"))
     assert found.kinds == ("ballots", "rankings")
     assert found.rows == {"ballots": 5, "rankings": 5}

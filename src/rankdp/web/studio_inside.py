@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 from rankdp.attack.attack_report import position_report, votes_report
 from rankdp.attack.inference import position_attack
@@ -16,6 +17,7 @@ from rankdp.audit.audit_report import AuditReport
 from rankdp.audit.boards import audit_board
 from rankdp.audit.enumeration import audit_exact
 from rankdp.audit.findings import ExactAudit, StatisticalAudit
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import read_name
@@ -29,7 +31,7 @@ from rankdp.report.document import Report, Table
 from rankdp.web.studio_work import Work
 
 _BELIEFS = (0.01, 0.1, 0.5, 0.9)
-_EXACT_ITEMS, _EXACT_CANDIDATES, _STEPS = 5, 4, 16
+_EXACT_ITEMS, _EXACT_CANDIDATES, _EXACT_PAIRS, _STEPS = 5, 4, 3, 16
 _DRAWS, _BOARDS = 20_000, 150
 _MOST_POSITIONS = 30
 
@@ -75,10 +77,12 @@ def audit(work: Work) -> tuple[Report, str]:
         items, unit = min(len(work.items), _EXACT_CANDIDATES), BallotProtection(work.protect)
         public = items, unit, exact, Fraction(0)
         points = [borda_noise(*public)] if work.option in ("borda", "auto") else []
-        margins = [margin_noise(*public)] if work.option in ("pairs", "auto") else []
+        margins = [margin_noise(*public)] if work.option == "pairs" else []
+        chosen = [ChosenMargins(_EXACT_PAIRS, unit, exact)] if work.option == "auto" else []
         votes = [vote_noise(*public, rounds=items - 1 if work.option == "irv" else 1)]
-        noises = [*points, *margins] or votes
-        return _report(exact, *map(audit_exact, noises)), _smaller(items, len(work.items), "candidates")
+        noises: list[Any] = [*points, *margins, *chosen] or votes
+        parts = " Its two parts, each with all of epsilon, which a release divides between them." * bool(chosen)
+        return _report(exact, *map(audit_exact, noises)), _smaller(items, len(work.items), "candidates") + parts
     bound = work.max_per_voter if work.protect == "voter" else None
     if work.protect == "outcome" or (work.option == "wins" and work.number_public):
         wins = NoisyWins(Protection.of(work.protect, bound), exact)

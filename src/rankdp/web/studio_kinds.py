@@ -120,7 +120,7 @@ KINDS = {
             usual="auto",
             number="voters",
             option_words={
-                "auto": "borda or pairs, whichever suits",
+                "auto": "points by place, then close pairs where there are ballots enough",
                 "borda": "points by place",
                 "pairs": "majorities between two",
                 "plurality": "first places",

@@ -15,12 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism
 from rankdp.planning.plan import Plan, plan, short
 from rankdp.planning.plan_report import smooth
-from rankdp.publish.ballot_rules import chosen_rule
 from rankdp.report.plots import COLOURS
 from rankdp.web.studio_work import Work
 
@@ -158,12 +156,10 @@ def proposed(work: Work, answer: Drawn) -> tuple[str, str]:
 
 
 def _taken(work: Work, epsilon: float) -> str:
-    """What "auto" takes, from public numbers."""
-    exact = Fraction(epsilon)
-    if work.kind == "rankings":
-        return cast(RankingMechanism, mechanism("auto", len(work.items), exact)).name
-    unit = BallotProtection(work.protect)
-    return chosen_rule(len(work.items), work.number or 1, unit, exact, Fraction(0))
+    """What "auto" takes; in elections it begins with Borda's points."""
+    if work.kind == "ballots":
+        return "borda"
+    return cast(RankingMechanism, mechanism("auto", len(work.items), Fraction(epsilon))).name
 
 
 def rounded_up(epsilon: float) -> str:
