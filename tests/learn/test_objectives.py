@@ -251,8 +251,8 @@ def test_without_a_pair_there_is_nothing_to_learn():
         labels_of(table([[0], [1]], m=2))
 
 
-@pytest.mark.parametrize(("users", "most"), [(None, 1e-5), (50.0, 2.0)])
-def test_rows_with_public_offsets_are_undone_together(users, most):
+@pytest.mark.parametrize(("users", "most", "alone"), [(None, 1e-5, 0.5), (50.0, 2.0, 0.2)])
+def test_rows_with_public_offsets_are_undone_together(users, most, alone):
     """No offset alone tells the rank of an item; over all of them the mean of w is how many it truly beats."""
     built = mechanism("offset-tiers-4", 12, 1)
     rows = np.tile(np.arange(12, dtype=np.int32), (built.offsets, 1))
@@ -261,5 +261,5 @@ def test_rows_with_public_offsets_are_undone_together(users, most):
     wins = [built.at(offset).position_matrix() @ labels.wins[labels.groups[offset]] for offset in range(4)]
     truth = 11.0 - np.arange(12)
     assert np.abs(np.mean(wins, axis=0) - truth).max() < most
-    assert min(np.abs(one - truth).max() for one in wins) > 0.5
+    assert min(np.abs(one - truth).max() for one in wins) > alone
     assert labels.note.startswith("Labels are unbiased" if users is None else "Labels are shrunken")

@@ -6,10 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from preflibtools.instances import OrdinalInstance
 from scipy import stats
 from support import LEVEL, SLACK, assert_law, decimal_exp, seeded
 
 import rankdp
+from rankdp.data.files import open_rankings
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.privacy.bits import SeededBits
@@ -157,15 +159,43 @@ def test_a_long_table_carries_the_offset_too(poll, tmp_path):
     assert rankdp.Rankings.read(tmp_path / "long.csv", poll.items, offset_column="offset") == table
 
 
-def test_preflib_cannot_hold_offsets(poll, tmp_path):
-    poll[:50].write(tmp_path / "poll.csv")
-    ledger = rankdp.Ledger.create(tmp_path / "ledger", "poll", "one item's position in one ranking", 10)
-    with pytest.raises(InputError, match=r"out.soc: these rankings come with public offsets, which a PrefLib file"):
-        rankdp.privatize_file(tmp_path / "poll.csv", tmp_path / "out.soc", 2, ledger=ledger)
-    assert not (tmp_path / "out.soc").exists()
-    assert not ledger.history()
-    with pytest.raises(InputError, match=r"out.soc: these rankings come with public offsets, which a PrefLib file"):
-        rankdp.privatize(poll[:50], 2, mechanism="offset-tiers").value.write(tmp_path / "out.soc")
+@pytest.mark.parametrize("kind", ["soc", "soi"])
+def test_a_preflib_file_carries_the_offset(kind, poll, tmp_path, request):
+    poll[:400].write(tmp_path / "poll.csv")
+    path = tmp_path / f"out.{kind}"
+    release = rankdp.privatize_file(tmp_path / "poll.csv", path, 2, bits=seeded(request))
+    assert "offset-tiers" in release.provenance.mechanism
+    table = rankdp.Rankings.read(path, offset_column="offset")
+    (chosen,) = rankdp.aggregate_file(path).mechanisms
+    assert set(table.offsets.tolist()) == set(range(chosen.offsets))
+    np.testing.assert_allclose(
+        rankdp.aggregate_file(path).mean_ranks.values,
+        rankdp.aggregate(table, chosen.name, 2).mean_ranks.values,
+        rtol=1e-12,
+    )
+    assert rankdp.Rankings.read(path).offsets is None
+    theirs = OrdinalInstance(str(path))
+    assert (theirs.num_voters, theirs.num_alternatives) == (400, 15)
+    assert sum(theirs.multiplicity.values()) == 400
+
+
+def test_equal_orders_in_a_preflib_file_keep_their_offsets(tmp_path):
+    rows = [[0, 1, 2]] * 5 + [[2, 1, 0]]
+    table = rankdp.Rankings.from_orders(rows, ["a", "b", "c"], offsets=[3, 0, 3, 1, 0, 7])
+    table.write(tmp_path / "few.soc")
+    text = (tmp_path / "few.soc").read_text()
+    assert "# RANKDP OFFSETS: 0 0 1 3 3,7\n5: 1,2,3\n1: 3,2,1\n" in text
+    with open_rankings(tmp_path / "few.soc", offset_column="offset", batch_rows=4) as reader:
+        again = rankdp.Rankings.concatenate(list(reader))
+    assert again == rankdp.Rankings.from_orders(rows, ["a", "b", "c"], offsets=[0, 0, 1, 3, 3, 7])
+    assert OrdinalInstance(str(tmp_path / "few.soc")).multiplicity == {((1,), (2,), (3,)): 5, ((3,), (2,), (1,)): 1}
+    for wrong, why in (("0 0 1 3,7", "an offset for each voter of each order"), ("0 0 1 3 x,7", "got 'x'")):
+        (tmp_path / "bad.soc").write_text(text.replace("0 0 1 3 3,7", wrong))
+        with pytest.raises(InputError, match=why):
+            rankdp.Rankings.read(tmp_path / "bad.soc", offset_column="offset")
+    (tmp_path / "bad.soc").write_text(text.replace("3 3,7", f"3 3,{2**40}"))
+    with pytest.raises(InputError, match="row 6: offset must be a whole number from 0 on"):
+        rankdp.Rankings.read(tmp_path / "bad.soc", offset_column="offset")
 
 
 def test_rankings_without_their_offsets_are_refused(poll):

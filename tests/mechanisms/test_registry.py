@@ -65,7 +65,7 @@ def test_auto_is_not_always_the_same():
     assert {mechanism("auto", *case).name for case in [(2, 1), (5, 1), (6, 1), (100, 1), (100, 6)]} == {
         "kendall",
         "ulam",
-        "offset-tiers-10",
+        "offset-tiers-12",
         "noisy-ranks",
     }
 

@@ -303,7 +303,7 @@ import sys
 from rankdp.planning.plan import plan
 from rankdp.aggregation.respondents import compare
 for accuracy in ({"epsilon": 1}, {"pairs": 0.9}):  # an epsilon is asked for every measure
-    for items in (4, 20):
+    for items in (4, 20, 60):
         plan("ranking", items=items, **accuracy)
     plan("scores", items=6, law="normal", **accuracy)
     plan("comparisons", items=6, comparisons=500, protect="comparison", **accuracy)

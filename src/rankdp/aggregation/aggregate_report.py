@@ -66,7 +66,7 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
                 "unbiased": board.estimate.unbiased,
                 "largest_bias": float(np.nanmax(board.estimate.bias)),
                 "expected_error": board.estimate.error,
-                "agreement": result.agreement.mean,
+                "agreement": result.agreement,
             },
             "warnings": warnings,
             "items": records,

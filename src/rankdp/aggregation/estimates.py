@@ -43,7 +43,7 @@ from rankdp.privacy.release import Release
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
 from rankdp.theory.pair_laws import pairs
-from rankdp.theory.shrinkage import Agreement, Family, Undone, pair_family, rank_family, share_family
+from rankdp.theory.shrinkage import Family, Undone, agreement, pair_family, rank_family, share_family
 from rankdp.types import Floats, Longs
 
 Combine = Literal["precision", "voters"]
@@ -123,18 +123,17 @@ class Aggregate(Shown):
         return self._tallies.pair_voters()
 
     @cached_property
-    def agreement(self) -> Agreement:
-        """What the rankings tell about how much voters agree: 0 is orders at random, 1 is one order for all."""
+    def agreement(self) -> float:
+        """How much voters agree, as far as the rankings tell: 0 is orders at random, 1 is one order for all."""
         listed = self.item_voters > 0
-        sums, slopes = np.zeros(len(self.items)), []
+        sums, laws = np.zeros(len(self.items)), np.zeros(2)
         for length, tallies, shares in self._lengths():
             unit = (np.arange(length) - (length - 1) / 2) / math.sqrt((length**2 - 1) / 12)
             sums += sum(tally.landed for tally in tallies) @ unit
-            voters = sum(tally.voters for tally in tallies)
-            slopes.append((voters, rank_family(tuple(tally.mechanism for tally in tallies), shares).slope))
-        slope = sum(voters * slope for voters, slope in slopes) / self.voters
+            family = rank_family(tuple(tally.mechanism for tally in tallies), shares)
+            laws += sum(tally.voters for tally in tallies) / self.voters * np.array([family.slope, family.price])
         counts = self.item_voters[listed]
-        return Agreement.told(float((sums[listed] ** 2 / counts).sum()), len(counts), float(counts.mean()), slope)
+        return agreement(float((sums[listed] ** 2 / counts).sum()), len(counts), float(counts.mean()), *laws.tolist())
 
     @cached_property
     def win_rates(self) -> Estimate:
@@ -315,8 +314,8 @@ def aggregate(
     combine
         "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
     estimator
-        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, never more
-        than that of counting, and without bias where that costs at most 5%. "unbiased" undoes it completely.
+        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, and without
+        bias where that costs at most a tenth of the error. "unbiased" undoes it completely.
     """
     release = Release(None, rankings.guarantee, rankings.provenance) if isinstance(rankings, Release) else None
     held = rankings.value if isinstance(rankings, Release) else rankings
@@ -378,8 +377,8 @@ def aggregate_file(
     combine
         "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
     estimator
-        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, never more
-        than that of counting, and without bias where that costs at most 5%. "unbiased" undoes it completely.
+        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, and without
+        bias where that costs at most a tenth of the error. "unbiased" undoes it completely.
     """
     stated, release = Origin.beside(path), None
     if stated is not None:

@@ -60,6 +60,8 @@ class CountedOrders:
     """Whether a place is tied with the one before."""
     notes: tuple[str, ...]
     """What was skipped or cleaned."""
+    offsets: Ints | None = None
+    """The public offset of each voter, order by order."""
 
     @classmethod
     def of(

@@ -38,7 +38,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.release import Release
 from rankdp.theory.pair_laws import pairs as triangle
-from rankdp.theory.shrinkage import FULL, Family, Undone, pair_family, rank_family
+from rankdp.theory.shrinkage import Family, Undone, pair_family, rank_family
 from rankdp.types import Flags, Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
@@ -190,7 +190,7 @@ def _chosen(
     family: Callable[..., Family], laws: tuple[RankingMechanism, ...], shares: tuple[float, ...], users: float | None
 ) -> Undone:
     built = family(laws, shares)
-    return built.only_unbiased() if users is None else built.choose(users, FULL)
+    return built.only_unbiased() if users is None else built.choose(users)
 
 
 def _note(groups: Sequence[_Group]) -> str:

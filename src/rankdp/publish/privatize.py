@@ -243,7 +243,7 @@ def privatize_file(
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
     chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
-    start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits(), os.fspath(target))
+    start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
     listed = None if items is None else tuple(items)
     named_columns: dict[str, Any] = {"voter_column": voter_column, "columns": columns}
     read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column, **named_columns)

@@ -15,8 +15,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdp.data.files import PREFLIB, format_of
-from rankdp.data.formats.preflib import no_place_for_offsets
 from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
@@ -48,10 +46,8 @@ class RankingRun:
         listed_items_public: bool,
         repeated_voters: bool,
         bits: Bits | None,
-        target: str | None = None,
     ) -> None:
         check_choice(name, objective, top)
-        self.target = target
         self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
         self.epsilon = None if epsilon is None else positive(epsilon)
         self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
@@ -150,13 +146,6 @@ class RankingRun:
                 raise InputError(
                     Setting("as_tiers", True), f" needs a mechanism with tiers ({able}), got {chosen.name}; name one"
                 )
-            if (
-                self.target is not None
-                and chosen.has_offsets
-                and not self.as_tiers
-                and format_of(self.target) in PREFLIB
-            ):
-                raise no_place_for_offsets(self.target)
             self.mechanisms[length, epsilon] = chosen
         return self.mechanisms[length, epsilon]
 

@@ -32,6 +32,7 @@ from rankdp.types import Floats, Ints
 _INTEGRATED = 24  # Chebyshev nodes on a stretch no longer than the scale: full double precision
 _ERROR = 1e-13
 _RELATIVE_UP_TO = 50  # items
+_SIDE_BY_SIDE = 80  # items: all nodes at once take less time than loading a compiler
 # In short rankings and in long ones, counts less likely than d are left out, and an item farther from x than so many
 # scales is on its own side of it. Undoing an item of tail q there errs by at most d/q: q stays above sqrt(d).
 _NEVER = 1e-300, 1e-30
@@ -69,6 +70,8 @@ def log_probabilities(relative: Ints, scale: float, stretches: int) -> Floats:
 
 def position_matrix(items: int, scale: float, stretches: int) -> Floats:
     """The m x m matrix; the space between two ranks is cut into ``stretches`` parts."""
+    if items <= _SIDE_BY_SIDE and stretches == 1:
+        return top_block(items, scale, stretches, items)
     long = items > _RELATIVE_UP_TO
     x, weight = _quadrature(items, scale, stretches, (items - 1) / 2)
     below_middle = landed(x, weight, items, scale, _NEVER[long], _FAR[long])
@@ -78,10 +81,9 @@ def position_matrix(items: int, scale: float, stretches: int) -> Floats:
 def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
     """The corner of the first k positions, for few of them: only counts below k matter, at all nodes side by side.
 
-    Nothing is undone (``without_each``). Noise of ``_FAR``
-    scales is less likely than 1e-14, so neither nodes nor items farther away than that take part.
+    Nothing is undone (``without_each``). Neither nodes nor items farther away than ``_FAR`` scales take part.
     """
-    far = _FAR[True] * scale
+    far = _FAR[k < items or items > _RELATIVE_UP_TO] * scale
     last = min(items - 1.0, k - 1 + far)
     x, weight = _quadrature(items, scale, stretches, last)
     if last == items - 1:  # above it everything is as below 0, upside down

@@ -15,10 +15,11 @@ rankings follow a Dirichlet law around "all orders alike", C = (1 + kappa (n-1))
 lambda = 1 (one voter, or no agreement) is A't, the mean of what each row alone says about its voter. lambda -> 0 is the
 unbiased estimate of least mean variance. Counting the synthetic rankings as they stand is s = t.
 
-kappa is not known, but released rankings tell something about it, which costs nothing (``Agreement``). Given that, s is
-the one of least expected squared error *relative to the better of counting and the unbiased estimate*. The error is
-linear in kappa, so this s has the same form, with the mean of kappa weighed by one over the error of the better one. s
-never shrinks more than counting does, lambda <= r / (1 + r) where counting shrinks by r = norm(At) / norm(t).
+Where the unbiased estimate has nearly the least variance that noise of its slope can have (less than 1.25 times that),
+it is drawn to the middle by one factor instead: its bias is then a share of the truth, whatever voters prefer in the
+directions that noise hides most.
+
+kappa is not known, but released rankings tell something about it, which costs nothing (``agreement``).
 
 Groups of voters with different public laws (own epsilons, own tiers) and shares f_g of the voters are undone together.
 Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g^-1 A_g',
@@ -37,19 +38,23 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.special import ive
 
 from rankdp.errors import Unsupported
 from rankdp.theory.estimators import PublicLaw, symmetric_basis
 from rankdp.theory.pair_laws import mirrored, pairs
 from rankdp.types import Floats, Longs
 
-_WORTH = 1.05  # times the least expected squared error: up to here the unbiased estimate is taken
+_WORTH = 1.02  # times the least expected squared error: up to here the unbiased estimate is taken
 _EXACT = 1e-6  # of the target: the largest bias that is called none
 _LEAST_NOISE = 1e-6  # of a variance: any positive number leaves an estimate unbiased
 _SINGULAR = 1e-11  # times the largest singular value: of directions that are not heard
 _NOTHING = 1e-300
 _UNHEARD = 1e-9  # times the mean slope: a row that says nothing
-_LEAST_AGREEMENT = 1e-5
+_FEW = 30  # items: of more, the mean of their squares says it all
+_CLEAR = 0.99  # slope: counting is as good as anything
+_ROUNDS = 400
+_DEAR = 1.25  # times V: unbiased estimates below it are drawn to the middle, above it directions are weighed
 MATRICES_UP_TO = 1000  # items: a law of m x m numbers is taken apart
 
 
@@ -71,47 +76,74 @@ class Undone:
     """The root mean squared distance that true values are expected to have from their middle."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Agreement:
-    """What released rankings tell about kappa: chances of some values."""
+def agreement(squares: float, items: int, voters: float, slope: float, price: float = 1.0) -> float:
+    """kappa for the estimates above, from how far the naive mean ranks lie from their middle.
 
-    kappa: Floats
-    chances: Floats
+    With x_i the naive mean rank of item i among its n_i voters, less the middle rank and over the standard deviation of
+    a random rank, and r the slope, the sum of n_i x_i^2 has about the law of items (1 - r^2) / p times a non-central
+    chi-squared variable, p = items - 1, of centre rho^2 = p E / V, where E = 1 + kappa (n-1) is the evidence and
+    V = (1 - r^2) / r^2 the variance of the unbiased estimate from one voter, over that of a random rank.
 
-    @property
-    def mean(self) -> float:
-        """The expected agreement."""
-        return float(self.kappa @ self.chances)
+    No choice follows the better of counting (c = r below) and the unbiased estimate (c = 1) for every kappa, when items
+    are few: what is kept here, c times the unbiased estimate, depends on the sum so that the largest ratio of its
+    expected squared error to that of the better one is as small as it can be (``_fair_shares``). c = E / (E + V) is
+    then solved for kappa. With many items the sum tells E, by its mean.
 
-    @classmethod
-    def told(cls, squares: float, items: int, voters: float, slope: float) -> Agreement:
-        """From how far the naive mean ranks lie from their middle.
+    Parameters
+    ----------
+    squares
+        The sum of n_i x_i^2.
+    items
+        How many items there are.
+    voters
+        The mean of n_i.
+    slope
+        How much of a difference between true ranks the noise leaves of it.
+    price
+        The variance of the unbiased estimate that there is, over V.
+    """
+    slope = min(max(slope, _UNHEARD), 1 - _UNHEARD)
+    free, variance = max(items - 1, 1), 1 / slope**2 - 1
+    length = squares * free / items / (1 - slope**2)
+    evidence = variance * (length / free - 1)
+    if free <= _FEW and slope <= _CLEAR:
+        rounded = max(round(slope, 3), 0.001)
+        lengths, shares = _fair_shares(free, round(voters), rounded, _DEAR if price > _DEAR else 1.0)
+        if length < lengths[-1] ** 2:
+            share = float(np.interp(math.sqrt(length), lengths, shares))
+            evidence = variance * share / max(1 - share, _UNHEARD)
+    return min(max(evidence - 1, 0.0) / max(voters - 1, 1.0), 1.0)
 
-        With x_i the naive mean rank of item i among its n_i voters, less the middle rank and over the standard
-        deviation of a random rank, the sum of n_i x_i^2 has mean sum of 1 + kappa slope^2 (n_i - 1), and about its
-        multiple of a chi-squared law with items - 1 degrees of freedom. Before it is seen, kappa is as likely between
-        1e-5 and 1e-4 as between 0.1 and 1.
 
-        Parameters
-        ----------
-        squares
-            The sum of n_i x_i^2.
-        items
-            How many items there are.
-        voters
-            The mean of n_i.
-        slope
-            How much of a difference between true ranks the noise leaves of it.
-        """
-        kappa = np.geomspace(_LEAST_AGREEMENT, 1, 200)
-        scale = items * (1 + kappa * slope**2 * (voters - 1))
-        logs = -max(items - 1, 1) / 2 * (np.log(scale) + squares / scale)
-        chances = np.exp(logs - logs.max())
-        return cls(kappa, chances / chances.sum())
+@lru_cache(maxsize=256)
+def _fair_shares(free: int, voters: int, slope: float, price: float) -> tuple[Floats, Floats]:
+    """By the length u of the unbiased estimate, in units of its noise: the share c of it that is to be kept.
 
-
-FULL = Agreement(np.ones(1), np.ones(1))
-"""Voters who all say the same: where a bias hurts most."""
+    A game: one side chooses the weights of possible lengths rho of the truth, the other c(u), which has its least mean
+    at the mean of rho cos(truth, estimate) / u. Weights grow with the ratio of the errors; the mean of what is played
+    tends to the best c. Rotations change nothing, so that no other function of the estimate is better. From 1.5 to 3
+    times the length at which the two errors are equal, c goes over to 1 - p/u^2, what u alone tells.
+    """
+    top = math.sqrt(free * voters * slope**2 / (1 - slope**2))
+    crossing = math.sqrt(free * (price - slope**2)) / (1 - slope)
+    truth = np.geomspace(top / math.sqrt(voters), min(top, 5 * crossing + 10), 48)[:, None]
+    u = np.linspace(1e-2, truth[-1, 0] + 6 + math.sqrt(free), 400)
+    half, product = free / 2, truth * u
+    bessel = np.maximum(ive(half - 1, product), _NOTHING)
+    law = bessel * np.exp(half * np.log(u) - (u - truth) ** 2 / 2)
+    law /= law.sum(axis=1, keepdims=True)
+    along = truth * ive(half, product) / bessel  # the mean of rho cos
+    better = np.minimum((1 - slope) ** 2 * truth**2 + slope**2 * free, price * free)
+    law, truth = law / better, truth**2 / better
+    weights, mean = np.full(len(truth), 1 / len(truth)), np.zeros(len(u))
+    for played in range(_ROUNDS):
+        shares = weights @ (law * along) / (u * np.maximum(weights @ law, _NOTHING))
+        mean += (shares - mean) * 2 / (played + 2)
+        ratios = law @ (shares * u) ** 2 - 2 * (law * along) @ (shares * u) + truth[:, 0]
+        weights = weights * np.exp(1.5 / math.sqrt(1 + played / 10) * np.clip(ratios - weights @ ratios, -3, 3))
+        weights /= weights.sum()
+    mean += np.clip(u / crossing / 1.5 - 1, 0, 1) * np.maximum(1 - free / u**2 - mean, 0)
+    return u, mean
 
 
 class Family:
@@ -137,40 +169,29 @@ class Family:
         self._basis, self._laws, self._shares, self.unknown, self.target = basis, laws, shares, unknown, target
         self._largest, self._coordinates = float(np.abs(target).max()), basis.T @ target
         self._svds = [np.linalg.svd(law) for law in laws]
-        self._known: dict[tuple[float, Agreement], Undone] = {}
+        self._known: dict[tuple[float, float], Undone] = {}
 
-    def choose(self, voters: float, agreement: Agreement) -> Undone:
-        """The best estimate from so many voters (see above), or the unbiased one where it is within 5% of that."""
-        key = float(voters), agreement
+    def choose(self, voters: float, kappa: float = 1.0) -> Undone:
+        """The estimate for so many voters who agree so far (see above), the unbiased one where that is as good."""
+        key = float(voters), kappa
         if key not in self._known:
-            evidence = max(self._evidence(voters, agreement), 1 + 1 / max(self.slope, _UNHEARD))
-            scores, unbiased = self._solve(1 / evidence), False
-            most = _WORTH * self._error(scores, evidence, voters)
-            if self._unbiased is not None and self._error(self._unbiased, evidence, voters) <= most:
-                scores, unbiased = self._unbiased, True
-            expected = 1 + agreement.mean * (voters - 1)
-            self._known[key] = self._undone(scores, unbiased, self._error(scores, expected, voters), expected / voters)
+            evidence = 1 + kappa * (voters - 1)
+            if self._unbiased is not None and self.price < _DEAR:
+                share = evidence / (evidence + self.price * (1 / self.slope**2 - 1))
+                whole = 1 / share <= _WORTH
+                scores = self._unbiased if whole else [share * score for score in self._unbiased]
+            else:
+                scores, whole = self._solve(1 / evidence), False
+            self._known[key] = self._undone(scores, whole, voters, evidence)
         return self._known[key]
 
-    def _evidence(self, voters: float, agreement: Agreement) -> float:
-        """The mean of 1 + kappa (n-1), weighed by one over the error of the better of counting and the unbiased one."""
-        evidence = 1 + agreement.kappa * (voters - 1)
-        counted = [self._coordinates] * len(self._laws)
-        once, twice = (self._error(counted, times, voters) for times in (1.0, 2.0))
-        least = once + (twice - once) * (evidence - 1)
-        if self._unbiased is not None:
-            least = np.minimum(least, self._error(self._unbiased, 1.0, voters))
-        weights = agreement.chances / np.maximum(least, _NOTHING)
-        return float(weights @ evidence / weights.sum())
-
-    def only_unbiased(self, voters: float = 1.0, agreement: Agreement = FULL) -> Undone:
+    def only_unbiased(self, voters: float = 1.0, kappa: float = 1.0) -> Undone:
         """The unbiased estimate of least mean variance, at any price; what is expected of it is for so many voters."""
         if self._unbiased is None:
             raise Unsupported(
                 self.unknown or "the noise cannot be undone: no function of synthetic positions has the right mean"
             )
-        expected = 1 + agreement.mean * (voters - 1)
-        return self._undone(self._unbiased, True, self._error(self._unbiased, expected, voters), expected / voters)
+        return self._undone(self._unbiased, True, voters, 1 + kappa * (voters - 1))
 
     @cached_property
     def slope(self) -> float:
@@ -178,6 +199,14 @@ class Family:
         means = (law @ self._coordinates for law in self._laws)
         sizes = [share * float(np.linalg.norm(mean)) for share, mean in zip(self._shares, means, strict=True)]
         return sum(sizes) / float(np.linalg.norm(self._coordinates))
+
+    @cached_property
+    def price(self) -> float:
+        """The variance of the unbiased estimate over V, what it is if the noise is nothing but this slope."""
+        if self._unbiased is None:
+            return math.inf
+        least = (1 / self.slope**2 - 1) * float((self._coordinates**2).sum()) / len(self._basis)
+        return self._error(self._unbiased, 1.0, 1.0) / max(least, _UNHEARD)
 
     @cached_property
     def _unbiased(self) -> list[Floats] | None:
@@ -227,7 +256,7 @@ class Family:
         bias = float((self._residual(scores) ** 2).sum())
         return (evidence * bias + max(noise, 0.0)) / (voters * len(self._basis))
 
-    def _undone(self, scores: list[Floats], unbiased: bool, error: float, common: float) -> Undone:
+    def _undone(self, scores: list[Floats], unbiased: bool, voters: float, evidence: float) -> Undone:
         """Each group's s scaled to one slope against the truth, so that rows of all groups can be averaged."""
         size = float((self._coordinates**2).sum())
         slopes = np.array([float((mean * self._coordinates).sum()) / size for mean in self._means(scores)])
@@ -240,8 +269,8 @@ class Family:
             np.where(heard, slopes, 0.0) / slope if slope > 0 else np.ones_like(slopes),  # or nothing is heard at all
             left,
             unbiased,
-            math.sqrt(error),
-            math.sqrt(common * size / len(self._basis)),
+            math.sqrt(self._error(scores, evidence, voters)),
+            math.sqrt(evidence / voters * size / len(self._basis)),
         )
 
 

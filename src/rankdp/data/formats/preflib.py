@@ -5,13 +5,17 @@ per distinct order, `count: 1,2,{3,4}`. The counts are checked against the heade
 `count` rows. The list of items is the header's, in the header's order. (Older files without such a header are
 refused: their numbers cannot be checked. PrefLib's own site and preflibtools give the modern form.) Orders counted 0
 times are skipped and control characters in names are replaced; `notes` of the reader say so.
+
+Synthetic rankings that were released with public offsets have them in one more header line, which other readers pass
+over: `# RANKDP OFFSETS: 3,0 0 5,1` lists, order by order, the offset of each voter who is counted there.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +24,18 @@ import numpy as np
 from rankdp.data.columns import Columns
 from rankdp.data.formats.blt import BltFile
 from rankdp.data.formats.texts import not_utf8, whole
-from rankdp.data.frames import RankingsReader, Reading
+from rankdp.data.frames import OFFSET, RankingsReader, Reading
 from rankdp.data.orders import CountedOrders, Groups, ReadTies, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import check_item
+from rankdp.data.tables import check_item, check_offsets
 from rankdp.errors import InputError, Setting
 from rankdp.progress import tell
 
 _NUMBER = r"[0-9]{1,18}"
 _TIED = rf"\{{\s*(?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?\}}"
 _HEADER = re.compile(
-    r"#\s*(ALTERNATIVE\s+NAME|NUMBER\s+(?:ALTERNATIVES|VOTERS|UNIQUE\s+ORDERS))\b([^:]*)(.*)", re.IGNORECASE
+    r"#\s*(ALTERNATIVE\s+NAME|NUMBER\s+(?:ALTERNATIVES|VOTERS|UNIQUE\s+ORDERS)|RANKDP\s+OFFSETS)\b([^:]*)(.*)",
+    re.IGNORECASE,
 )
 _ORDER = re.compile(rf"({_NUMBER})\s*:\s*((?:{_TIED}|{_NUMBER})(?:\s*,\s*(?:{_TIED}|{_NUMBER}))*)\s*,?\s*")
 _GROUP = re.compile(rf"{_TIED}|{_NUMBER}")
@@ -47,6 +52,8 @@ class _File:
         self.numbers: dict[str, int] = {}
         self.orders: list[tuple[int, int, Groups]] = []
         """(line, count, groups of indices)"""
+        self.offsets: list[list[int]] | None = None
+        """By order: the public offset of each of its voters."""
         self._places: dict[int, int] = {}
         self.notes: list[str] = []
         self._uncast = 0
@@ -73,6 +80,9 @@ class _File:
             raise self.problem(number, f"{word} must be followed by a colon, got {line[:60]!r}")
         if word == "ALTERNATIVE NAME":
             self._name(number, self._whole(number, "the number of an alternative", key), value)
+        elif word == "RANKDP OFFSETS":
+            texts = [entry.split() for entry in value.split(",")]
+            self.offsets = [[self._whole(number, "an offset", text) for text in entry] for entry in texts]
         else:
             self.numbers[word.removeprefix("NUMBER ")] = self._whole(number, word, value)
 
@@ -141,6 +151,8 @@ class _File:
                 raise InputError(
                     f"{self.path}: the header says NUMBER {key}: {self.numbers[key]}, but the file has {number}"
                 )
+        if self.offsets is not None and [len(each) for each in self.offsets] != [count for _, count, _ in self.orders]:
+            raise InputError(f"{self.path}: RANKDP OFFSETS must list an offset for each voter of each order")
         if found["VOTERS"] > _MOST_VOTERS:
             raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
@@ -160,17 +172,22 @@ def counted_orders(path: str, kind: str, items: Iterable[Any] | None, *, refuse_
             raise refuse_tie(f"{path}, line {line}", pair, place)
         if kind in ("soc", "toc") and sum(map(len, groups)) != len(file.names):
             raise file.problem(line, f"a .{kind} file lists every alternative in every order")
-    return found
+    if isinstance(file, BltFile) or file.offsets is None:
+        return found
+    flat = [offset for order in file.offsets for offset in order]
+    return replace(found, offsets=check_offsets(flat, len(flat)))
 
 
 def open_preflib(path: str, kind: str, asked: Reading, batch_rows: int) -> RankingsReader:
     """Open a PrefLib file; its distinct orders are kept in memory and repeated batch by batch."""
     for option in ("voter_column", "epsilon_column", "offset_column", "columns"):
-        if (value := getattr(asked, option)) is not None:
+        if (value := getattr(asked, option)) is not None and (option, value) != ("offset_column", OFFSET):
             raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a .{kind} file has no columns")
     counted = counted_orders(path, kind, asked.items, refuse_ties=asked.ties == "refuse")
     width, rows = counted.orders.shape[1], int(counted.counts.sum())
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
+    if asked.offset_column is None:
+        counted = replace(counted, offsets=None)
     batches = _batches(counted, asked.ties, batch_rows)
     return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes)
 
@@ -186,16 +203,9 @@ def _batches(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterato
             groups = np.split(order, np.flatnonzero(~counted.tied[which[row]][: len(order)])[1:])
             batch[row, : len(order)] = [item for group in groups for item in shuffle(group.tolist())]
         check_orders(batch, items)
-        yield Rankings._of(batch, items, None, None, tied=counted.tied[which] if kept else None)
+        offsets = None if counted.offsets is None else counted.offsets[first : first + batch_rows]
+        yield Rankings._of(batch, items, None, None, offsets, counted.tied[which] if kept else None)
         tell("reading", first + len(batch), int(ends[-1]))
-
-
-def no_place_for_offsets(name: str) -> InputError:
-    """The refusal of a file for rankings that come with public offsets."""
-    return InputError(
-        f"{name}: these rankings come with public offsets, which a PrefLib file cannot hold and without which they "
-        "cannot be aggregated; write CSV or Parquet, or a tier list as .toc, or name another mechanism"
-    )
 
 
 class PreflibSink:
@@ -204,6 +214,7 @@ class PreflibSink:
     def __init__(self, temporary: str, name: str, kind: str) -> None:
         self._temporary, self._name, self._kind = temporary, name, kind
         self._counts: Counter[tuple[tuple[int, ...], ...]] = Counter()
+        self._offsets: defaultdict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
         self._items: tuple[str, ...] = ()
 
     def write(self, rankings: Rankings) -> None:
@@ -212,19 +223,22 @@ class PreflibSink:
             raise InputError(
                 f"{self._name}: a .{self._kind} file holds complete rankings only; use the ending .{self._kind[0]}oi"
             )
-        if rankings.offsets is not None:
-            raise no_place_for_offsets(self._name)
         self._items = rankings.items
         tied = np.zeros(rankings.orders.shape, np.bool_) if rankings.tied is None else rankings.tied
-        distinct, counts = np.unique(2 * rankings.orders + tied, axis=0, return_counts=True)
-        for order, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        offsets = np.zeros(len(rankings), np.int32) if rankings.offsets is None else rankings.offsets
+        keys = np.column_stack([2 * rankings.orders + tied, offsets])
+        distinct, counts = np.unique(keys, axis=0, return_counts=True)
+        for (*order, offset), count in zip(distinct.tolist(), counts.tolist(), strict=True):
             groups: Groups = []
             for item in order:
                 if item >= 0 and item & 1:
                     groups[-1].append(item >> 1)
                 elif item >= 0:
                     groups.append([item >> 1])
-            self._counts[tuple(map(tuple, groups))] += count
+            key = tuple(map(tuple, groups))
+            self._counts[key] += count
+            if rankings.offsets is not None:
+                self._offsets[key] += [offset] * count
 
     def finish(self) -> None:
         """Write the header and the counted orders."""
@@ -240,7 +254,11 @@ class PreflibSink:
             f"# NUMBER UNIQUE ORDERS: {len(self._counts)}",
             *(f"# ALTERNATIVE NAME {number}: {name}" for number, name in enumerate(self._items, 1)),
         ]
-        for order, count in sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0])):
+        ordered = sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        if self._offsets:
+            each = (" ".join(map(str, sorted(self._offsets[order]))) for order, _ in ordered)
+            lines.append(f"# RANKDP OFFSETS: {','.join(each)}")
+        for order, count in ordered:
             texts = [",".join(str(item + 1) for item in group) for group in order]
             groups = [text if len(group) == 1 else f"{{{text}}}" for text, group in zip(texts, order, strict=True)]
             lines.append(f"{count}: {','.join(groups)}")

@@ -19,7 +19,8 @@ there to be weighed and m (m-1) / 2 pairs of places to get right, which are more
 too, by enumeration).
 
 The default width is the one that keeps most pairs among those whose variance is within 10% of the smallest. Both depend
-on the length in proportion; they are computed for at most 30 items.
+on the length in proportion and little on epsilon: they are computed for at most 24 items and the nearest of 1, 2^(1/4),
+2^(1/2), …
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from rankdp.theory.estimators import rank_estimator
 from rankdp.types import Flags, Floats, Ints, Longs
 
 _MOST_OFFSETS = 64
-_COMPARED_UP_TO = 30  # items for which widths are compared; longer rankings take the same share of their length
+_COMPARED_UP_TO = 24  # items for which widths are compared; longer rankings take the same share of their length
 _WIDEST = 0.6  # of the ranking
 _MORE_VARIANCE = 1.1  # than the smallest, for the sake of the pairs that are kept
 
@@ -82,7 +83,8 @@ class OffsetTiers(Tiers):
 
     def _best_sizes(self) -> tuple[int, ...]:
         length = min(self.items, _COMPARED_UP_TO)
-        width = round(_best_width(length, min(self.epsilon, LARGEST_CALIBRATED)) * self.items / length)
+        octaves = round(4 * math.log2(min(self.epsilon, LARGEST_CALIBRATED)))
+        width = round(_best_width(length, Fraction(2 ** (octaves / 4))) * self.items / length)
         step = _step(width)
         return (max(step, width // step * step),)
 
