@@ -145,6 +145,24 @@ def test_partial_rankings_and_offsets(session, tmp_path, name):
 
 
 @pytest.mark.long
+def test_a_row_per_voter_and_item(session, tmp_path, collected):
+    """Rows of a voter in several partitions, and lists of different lengths; never brought to the driver."""
+    lists = partial_lists(session, 2000)
+    parts = [
+        lists.selectExpr("voter", f"rank_{n} as item", f"{n} as rank").where(f"rank_{n} is not null") for n in (2, 3, 1)
+    ]
+    table = parts[0].union(parts[1]).union(parts[2]).repartition(5)
+    release = rankdp.privatize(table, 1, mechanism="kendall", listed_items_public=True, target=tmp_path / "out")
+    assert release.value.columns == ["voter", "rank_1", "rank_2", "rank_3", "rank_4"]
+    assert max(collected) <= 40, "the table came to the driver"
+    drawn = {row["voter"]: {row[f"rank_{n}"] for n in range(1, 5)} - {None} for row in release.value.collect()}
+    true = {row["voter"]: {row[f"rank_{n}"] for n in range(1, 4)} - {None} for row in lists.collect()}
+    assert drawn == true
+    there = rankdp.aggregate(release)
+    assert there.items == ("a", "b", "c", "d")
+
+
+@pytest.mark.long
 def test_a_table_that_changes_is_not_handed_out(session, tmp_path):
     def other_rows_each_time(batches):
         for batch in batches:
@@ -166,7 +184,11 @@ REFUSED = [
     (lambda frame: frame, {"target": "out", "epsilon": None}, "epsilon must be one number"),
     (lambda frame: frame.union(frame), {"target": "out"}, "stands in 2 rows"),
     (lambda frame: frame.limit(0), {"target": "out"}, "there are no rows"),
-    (lambda frame: frame.selectExpr("voter", "rank_1 as item", "1 as rank"), {"target": "out"}, "need a row each"),
+    (
+        lambda frame: (one := frame.selectExpr("voter", "rank_1 as item", "1 as rank")).union(one),
+        {"target": "out"},
+        "'c' is listed twice by one voter",
+    ),
     (lambda frame: frame.withColumn("rank_2", frame.rank_1), {"target": "out"}, "'c' is listed twice"),
     (
         lambda frame: frame.union(frame.selectExpr("voter + 100", "upper(rank_1)", "rank_2", "rank_3")),

@@ -3,6 +3,9 @@
 Two ways to use them. ``each_task`` brings to the driver what every task makes of its rows, which is small; ``mapped``
 is a DataFrame of other rankings. The table itself never comes to the driver. rankdp must be installed on the workers.
 
+A table with a row per voter and item is first brought together by voter, so that one task has all rows of a voter, and
+holds those of its partition in memory while it reads them.
+
 A DataFrame is a recipe: every action on ``mapped`` runs it again, with fresh random bits where it draws any. Whoever
 draws from secret rows keeps the result in a ``new_directory`` and hands out nothing else.
 """
@@ -19,7 +22,7 @@ from typing import Any, Self, TypeVar
 
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.columns import Columns, recognise
-from rankdp.data.frames import OFFSET, row_batches, wide_columns
+from rankdp.data.frames import OFFSET, long_rankings, row_batches, wide_columns
 from rankdp.data.rankings import Rankings
 from rankdp.data.sources import numbered
 from rankdp.data.tables import Known, arrow_ids, decoded, in_a_sentence
@@ -55,26 +58,28 @@ def _quoted(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SparkRankings:
-    """A Spark DataFrame with a row per ranking, and what its columns mean."""
+    """A Spark DataFrame with a row per ranking, or per voter and item, and what its columns mean."""
 
     frame: Any
     columns: Columns
+    width: int
+    """How many places a ranking has at most."""
 
     @classmethod
     def of(cls, frame: Any, offset_column: str | None = None) -> Self:
         """Recognise the columns, as for frames in memory."""
         public = offset_column if offset_column in frame.columns else None
         columns = recognise(frame.columns, _WHAT, offset_column=public)
-        if columns.layout == "long":
-            raise Unsupported(
-                f"{_WHAT}: rankings on Spark need a row each (voter, rank_1, rank_2, …), got a row per voter and item"
-            )
-        return cls(frame.select([_quoted(name) for name in columns.used]), columns)
+        used = frame.select([_quoted(name) for name in columns.used])
+        if columns.layout != "long":
+            return cls(used, columns, len(columns.ranks))
+        from pyspark.sql import functions
 
-    @property
-    def width(self) -> int:
-        """How many places a row has."""
-        return len(self.columns.ranks)
+        # one task for a voter; ids that differ in spaces only may go to two, which `most_rows` finds
+        voter = functions.trim(used[_quoted(str(columns.voter))].cast("string"))
+        with _told(_WHAT):
+            items = used.select(_quoted(columns.ranks[0])).distinct().count()
+        return cls(used.repartition(voter), columns, items)
 
     def each_task(self, work: Callable[[Iterator[Rankings], Known], T], items: Sequence[str] | None = None) -> list[T]:
         """What ``work`` makes of the batches of each task and of the items that it met; a refusal is raised here."""
@@ -98,15 +103,19 @@ class SparkRankings:
             schema.add(f"rank_{rank + 1}", StringType())
         if offsets:
             schema.add(OFFSET, IntegerType())
-        return self.frame.mapInArrow(partial(_changed, change, self.columns, items, schema.names), schema)
+        work = partial(_changed, change, self.columns, items, schema.names, self.width)
+        return self.frame.mapInArrow(work, schema)
 
     def most_rows(self) -> tuple[int, Any]:
-        """The largest number of rows of one voter, counted by Spark, and the voter; (1, None) without ids."""
+        """The largest number of rankings of one voter, counted by Spark, and the voter; (1, None) without ids."""
         if self.columns.voter is None:
             return 1, None
         from pyspark.sql import functions
 
-        counted = self.frame.select(self.frame[_quoted(self.columns.voter)]).mapInArrow(_ids, "voter string")
+        if self.columns.layout == "long":
+            counted = self.frame.mapInArrow(partial(_voters, self.columns), "voter string")
+        else:
+            counted = self.frame.select(self.frame[_quoted(self.columns.voter)]).mapInArrow(_ids, "voter string")
         with _told(_WHAT):
             grouped = counted.groupBy("voter").agg(functions.count("*").alias("rows"))
             (most,) = grouped.agg(functions.max(functions.struct("rows", "voter")).alias("most")).first()
@@ -178,7 +187,14 @@ def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[R
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     said = f"{_WHAT}, partition {number}, row {{}}"
-    return row_batches(numbered(arrow), columns, known, _WHAT, lambda _, row: said.format(row + 1), "refuse")
+
+    def where(_: int, row: int) -> str:
+        return said.format(row + 1)
+
+    if columns.layout != "long":
+        return row_batches(numbered(arrow), columns, known, _WHAT, where, "refuse")
+    held = [batch for batch in arrow if batch.num_rows]
+    return iter([long_rankings(numbered(iter(held)), columns, known, _WHAT, where, "refuse")] if held else [])
 
 
 def _worked(
@@ -195,14 +211,27 @@ def _worked(
 
 
 def _changed(
-    change: Callable[[Rankings], Rankings], columns: Columns, items: Any, names: Sequence[str], arrow: Iterator[Any]
+    change: Callable[[Rankings], Rankings],
+    columns: Columns,
+    items: Any,
+    names: Sequence[str],
+    width: int,
+    arrow: Iterator[Any],
 ) -> Iterator[Any]:
     import pyarrow as pa
 
     for batch in _batches(arrow, columns, Known.start(items)):
-        cells = [decoded(column) for column in wide_columns(change(batch), len(columns.ranks))]
+        cells = [decoded(column) for column in wide_columns(change(batch), width)]
         plain = [cell if pa.types.is_integer(cell.type) else cell.cast(pa.string()) for cell in cells]
         yield pa.RecordBatch.from_arrays(plain, list(names))
+
+
+def _voters(columns: Columns, arrow: Iterator[Any]) -> Iterator[Any]:
+    """The voter of every ranking of a long table, as they are compared."""
+    import pyarrow as pa
+
+    for batch in _batches(arrow, columns, Known.start(None)):
+        yield pa.RecordBatch.from_arrays([decoded(batch._voters).cast(pa.string())], ["voter"])
 
 
 def _ids(arrow: Iterator[Any]) -> Iterator[Any]:
