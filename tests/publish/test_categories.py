@@ -237,6 +237,9 @@ def test_the_command_line_writes_one_page(tmp_path):
     text = page.read_text()
     assert [text.count(f"<h2>{name}</h2>") for name in "xyz"] == [1, 1, 1]
     assert text.count("<svg") == 3
+    assert "'category' is the category" in done.output
+    assert "ignored" not in done.output
+    assert text.count("The list of items was taken from the votes") == 1  # said once for all boards
     assert text.count("REHEARSAL") > 0
     told = json.loads(facts.read_text())
     assert {name: board["epsilon"] for name, board in told["boards"].items()} == {"x": "2", "y": "1", "z": "1"}

@@ -210,7 +210,7 @@ def rank(
     assert votes is not None
     assert epsilon is not None
     comparisons = Comparisons.read(votes, items=items, **reading)
-    say(comparisons.recognised)
+    say((comparisons.within(by, "") if by else comparisons).recognised)
     request = BoardRequest.of(epsilon, **options)
     counted: Any = (
         CountedBoards.of(request, comparisons, by, categories, categories_from_data, covariates)

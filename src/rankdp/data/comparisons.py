@@ -224,6 +224,8 @@ class Comparisons(VoteRules):
             parts.append(f"{columns.voter!r} is the voter")
         if columns.weight is not None:
             parts.append(f"{columns.weight!r} says how many equal comparisons a row stands for")
+        if columns.category is not None:
+            parts.append(f"{columns.category!r} is the category")
         if columns.ignored:
             parts.append(f"ignored: {listed_names(columns.ignored)}")
         text = f"{self.engine.what}: {'; '.join(parts)}."

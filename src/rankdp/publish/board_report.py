@@ -53,14 +53,14 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
     """
     boards = release.value.boards
     records = release.value.rows()
-    own = release.value.epsilons
+    own, everywhere = release.value.epsilons, _shared([board.warnings for board in boards.values()])
     parts = [
         Report(
             title=name,
             records=board.rows(),
             facts=dict,
             tables=[_table(board), *([_effects(board)] if board.effects else [])],
-            warnings=board.warnings,
+            warnings=[words for words in board.warnings if words not in everywhere],
             drawing=board.intervals().svg() + _win_rates(board, release.guarantee),
         )
         for name, board in boards.items()
@@ -78,10 +78,16 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
             *_meaning(level),
             f"One board for each category in {release.value.by!r}, each drawn with an epsilon of its own: {shares}.",
         ],
+        warnings=everywhere,
         figure=lambda: release.value.plot(title),
         release=release,
         parts=parts,
     )
+
+
+def _shared(warnings: list[tuple[str, ...]]) -> list[str]:
+    """What every board warns of: it is said once."""
+    return [words for words in warnings[0] if all(words in others for others in warnings)]
 
 
 def _facts(board: Leaderboard) -> dict[str, Any]:
