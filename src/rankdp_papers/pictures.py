@@ -81,6 +81,7 @@ _MATHEMATICS = (
     (r"\[-B, B\]", r"$[-B, B]$"),
     (r"\b(share|reach|separation) ([pBC])\b", r"\1 $\2$"),
     (r"\balpha\b", r"$\\alpha$"),
+    (r"\binf\b", r"$\\infty$"),
     (r"\bsigma\b", r"$\\sigma$"),
     (r"\bkappa_2\b", r"$\\kappa_2$"),
     (r"\bP_e\b", r"$P_e$"),
