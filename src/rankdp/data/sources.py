@@ -18,7 +18,7 @@ from typing import Any
 
 from rankdp.data.atomic import fingerprint
 from rankdp.data.columns import check_names
-from rankdp.data.formats.csv import text_header
+from rankdp.data.formats.csv import open_text
 from rankdp.data.formats.parquet import open_checked, read_group, validate
 from rankdp.data.tables import Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
@@ -167,20 +167,20 @@ class TextFiles(_Files):
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
         super().__init__(what, paths)
-        self._headers = [text_header(path) for path in paths]
-        for header in self._headers:
-            self._same_columns(header.path, header.kinds)
-        check_names(self._headers[0].names, paths[0])
+        self._files = [open_text(path) for path in paths]
+        for file in self._files:
+            self._same_columns(file.path, file.kinds)
+        check_names(self._files[0].names, paths[0])
 
     @property
     def plain(self) -> bool:
         """Whether any program reads these as CSV files with one header line."""
-        return all(header.heads == 1 for header in self._headers)
+        return all(file.heads == 1 for file in self._files)
 
     @property
     def separator(self) -> str:
         """What stands between the fields."""
-        return self._headers[0].separator
+        return self._files[0].separator
 
     def streams(
         self, columns: Sequence[str], threads: int = 1, plain: Sequence[str] = (), batch_rows: int | None = None
@@ -192,13 +192,13 @@ class TextFiles(_Files):
         self, coded: Sequence[str], plain: Sequence[str], batch_rows: int | None
     ) -> Generator[Batch, None, None]:
         least = 1 << 22 if batch_rows is None else max(1 << 20, batch_rows * _ROW_BYTES)
-        for number, header in enumerate(self._headers):
-            blocks = header.open(coded, plain).batches(max(least, header.size * 64))
+        for number, file in enumerate(self._files):
+            blocks = file.batches(max(least, file.size * 64), coded, plain)
             yield from numbered(blocks, number, batch_rows)
 
     def where(self, file: int, row: int) -> str:
         """The file and the line."""
-        return self._headers[file].open((), ()).line(row)
+        return self._files[file].line(row)
 
 
 class Frame:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.formats.jsonlines import read_keys
-from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, bare_suffix, broken, codec, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TextFile, bare_suffix, broken, codec, not_utf8, opened
 from rankdp.data.frames import OFFSET, arrow_voters, item_columns, long_columns
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import first_line
@@ -23,8 +23,8 @@ from rankdp.errors import InputError
 from rankdp.progress import tell
 
 
-def text_header(path: str) -> TextHeader:
-    """The columns of a CSV or JSON Lines file."""
+def open_text(path: str) -> TextFile:
+    """A CSV or JSON file, its columns looked at."""
     try:
         return (read_keys if holds_json(path) else read_header)(path)
     except OSError as error:
@@ -41,7 +41,7 @@ def holds_json(path: str) -> bool:
         return file.read(64).lstrip()[:1] in (b"{", b"[")
 
 
-def read_header(path: str) -> TextHeader:
+def read_header(path: str) -> CsvFile:
     """The columns of a CSV file, from its first line; from its first three where Qualtrics wrote it."""
     with opened(path) as file:
         first = file.readline(LONGEST_LINE)
@@ -62,12 +62,7 @@ def read_header(path: str) -> TextHeader:
     questions = _qualtrics_questions(more, separator, len(names)) if b"ImportId" in more else None
     if questions is not None:
         names = [_question_name(name, asked) for name, asked in zip(names, questions, strict=True)]
-    heads = 1 if questions is None else 3
-
-    def text(coded: Sequence[str], plain: Sequence[str]) -> CsvText:
-        return CsvText(path, names, separator, coded, plain, heads)
-
-    return TextHeader(path, names, dict.fromkeys(names, "text"), len(first), text, separator, heads)
+    return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, 1 if questions is None else 3)
 
 
 def _qualtrics_questions(text: bytes, separator: str, width: int) -> list[str] | None:
@@ -88,31 +83,18 @@ def _question_name(name: str, asked: str) -> str:
     return f"{stem} [{item}]" if mark and number.isdecimal() and " - " in asked and item else name
 
 
-class CsvText:
-    """One CSV file: its cells in Arrow batches, and the line on which a row stands.
+class CsvFile(TextFile):
+    """A CSV file; Arrow reads it, and Python finds the line of a row or of a mistake."""
 
-    `names` are the columns of its header; those in `coded` are read as dictionaries of texts, in `plain` as texts.
-    """
+    __slots__ = ()
 
-    def __init__(
-        self,
-        path: str,
-        names: Sequence[str],
-        separator: str,
-        coded: Sequence[str],
-        plain: Sequence[str] = (),
-        heads: int = 1,
-    ) -> None:
-        self.path, self.names, self.separator, self.coded, self.plain = path, names, separator, coded, plain
-        self.heads = heads
-
-    def batches(self, block: int) -> Generator[Any, None, None]:
-        """Record batches of the columns that are used, from blocks of so many bytes."""
+    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
+        """Record batches of columns as dictionaries of texts, and of others as texts."""
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        kinds = {name: pa.string() for name in self.plain}
-        kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in self.coded}
+        kinds = {name: pa.string() for name in plain}
+        kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
         try:
             source = pa.OSFile(self.path)
             packed = codec(self.path)
@@ -131,27 +113,9 @@ class CsvText:
                     yield batch
                     tell("reading", source.tell(), size)
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise self.diagnose(error) from None
+            raise self._diagnosed(error) from None
         except OSError as error:
             raise broken(self.path, error) from None
-
-    def records(self) -> Iterator[tuple[int, list[str]]]:
-        """The line (counted from 1) and the fields of every row, read by Python; every row has the header's fields."""
-        self._refuse_bytes()
-        for line, record in self._records():
-            if len(record) != len(self.names):
-                raise InputError(
-                    f"{self.path}, line {line}: the line has {len(record)} fields and the header {len(self.names)}"
-                )
-            yield line, record
-
-    def _refuse_bytes(self) -> None:
-        with opened(self.path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError:
-                    raise not_utf8(self.path, number, line) from None
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the fields of every row below the header, as Arrow counts rows."""
@@ -178,11 +142,19 @@ class CsvText:
                 return f"{self.path}, line {line}"
         return f"{self.path}, line {row + 2}"
 
-    def diagnose(self, error: Exception) -> InputError:
+    def _diagnosed(self, error: Exception) -> InputError:
         """Find the line that Arrow stumbled over."""
+        with opened(self.path) as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return not_utf8(self.path, number, line)
         try:
-            for _ in self.records():
-                pass
+            for number, record in self._records():
+                if (fields := len(record)) != len(self.names):
+                    rule = f"the line has {fields} fields and the header {len(self.names)}"
+                    return InputError(f"{self.path}, line {number}: {rule}")
         except InputError as found:
             return found
         return InputError(f"{self.path}: the file could not be read as CSV ({first_line(error)})")

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import listed_names
-from rankdp.data.formats.csv import CsvText
+from rankdp.data.formats.csv import CsvFile
 from rankdp.data.formats.texts import bare_suffix, not_utf8, opened
 from rankdp.data.orders import CountedOrders
 from rankdp.data.tables import encode
@@ -169,10 +169,10 @@ class CsvRecords:
         """The distinct sets of marks for a contest, and how many ballots have each."""
         columns = list(contest.places)
         names = [str(column) for column in range(self._width)]
-        text = CsvText(self.path, names, ",", [str(column) for column in columns], heads=self._heads)
+        text = CsvFile(self.path, names, {}, 0, heads=self._heads)
         found: Counter[Marks] = Counter()
         start = 0
-        for batch in text.batches(1 << 22):
+        for batch in text.batches(1 << 22, [str(column) for column in columns]):
             marked = np.zeros((batch.num_rows, len(columns)), np.bool_)
             for at, column in enumerate(columns):
                 cells = encode(batch.column(str(column)))

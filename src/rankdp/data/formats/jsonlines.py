@@ -10,12 +10,12 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.formats.texts import LONGEST_LINE, TextHeader, broken, codec, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TextFile, broken, codec, not_utf8, opened
 from rankdp.data.tables import Kind, first_line
 from rankdp.errors import InputError
 from rankdp.progress import tell
@@ -25,7 +25,7 @@ _PIECE, _ROWS = 1 << 18, 1 << 14
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def read_keys(path: str) -> TextHeader:
+def read_keys(path: str) -> JsonFile:
     """The columns of a file, from its first objects."""
     kinds: dict[str, set[type]] = {}
     longest = 0
@@ -40,9 +40,7 @@ def read_keys(path: str) -> TextHeader:
             f"{path}: there is no object with a key; JSON Lines have an object on each line, arrays several"
         )
     told = {key: _kind(types) for key, types in kinds.items()}
-    return TextHeader(
-        path, list(told), told, longest, lambda coded, plain: JsonText(path, told, [*coded, *plain]), heads=0
-    )
+    return JsonFile(path, list(told), told, longest, heads=0)
 
 
 def _kind(types: set[type]) -> Kind:
@@ -133,19 +131,18 @@ def _members(path: str) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
             raise InputError(f"{path}, object {number}: this is nested too deeply") from None
 
 
-class JsonText:
-    """Some columns of a JSON Lines file."""
+class JsonFile(TextFile):
+    """A file of JSON Lines, or a JSON array; every object gives one row."""
 
-    def __init__(self, path: str, kinds: Mapping[str, Kind], columns: Sequence[str]) -> None:
-        self.path, self.kinds, self.columns = path, kinds, list(columns)
+    __slots__ = ()
 
-    def batches(self, block: int) -> Generator[Any, None, None]:
-        """Record batches of the columns, from blocks of so many bytes; every object gives one row."""
+    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
+        """Record batches of columns, as what they hold."""
         import pyarrow as pa
         import pyarrow.json as pj
 
         types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "nested": pa.string()}
-        schema = pa.schema([(name, types[self.kinds[name]]) for name in self.columns])
+        schema = pa.schema([(name, types[self.kinds[name]]) for name in (*coded, *plain)])
         if is_array(self.path):
             yield from self._member_batches(schema)
             return
@@ -157,19 +154,19 @@ class JsonText:
                 )
                 yield from table.combine_chunks().to_batches()
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise self._diagnosed(error) from None
+            raise self._diagnosed(error, schema.names) from None
         except OSError as error:
             raise broken(self.path, error) from None
 
     def _member_batches(self, schema: Any) -> Iterator[Any]:
         import pyarrow as pa
 
-        rows = ({name: value.get(name) for name in self.columns} for _, value in _objects(self.path))
+        rows = ({name: value.get(name) for name in schema.names} for _, value in _objects(self.path))
         try:
             while some := list(islice(rows, _ROWS)):
                 yield pa.RecordBatch.from_pylist(some, schema=schema)
         except (pa.ArrowException, OverflowError) as error:
-            raise self._diagnosed(error) from None
+            raise self._diagnosed(error, schema.names) from None
 
     def _blocks(self, block: int) -> Iterator[bytes]:
         """Whole lines, as many as fit a block; blank ones only at the end are left out."""
@@ -197,12 +194,12 @@ class JsonText:
                 return f"{self.path}, line {line}"
         return f"{self.path}, line {row + 1}"
 
-    def _diagnosed(self, error: Exception) -> InputError:
+    def _diagnosed(self, error: Exception, columns: Sequence[str]) -> InputError:
         """Find the line that Arrow stumbled over."""
         allowed = {"text": (str,), "whole": (int,), "number": (int, float, bool), "nested": ()}
         try:
             for (line, _), value in _objects(self.path):
-                for name in self.columns:
+                for name in columns:
                     cell = value.get(name)
                     if cell is not None and type(cell) not in allowed[self.kinds[name]]:
                         held = {"text": "texts", "whole": "whole numbers"}.get(self.kinds[name], "numbers")

@@ -1,16 +1,16 @@
 """Text files as tables: CSV and JSON Lines, plain or compressed (`.gz`, `.zst`, `.bz2`), read in batches by Arrow.
 
-`text_header` says what the columns are; `TextHeader.open` reads some of them. Input is untrusted: memory is taken by
-blocks, and a line that is longer than any block is refused.
+Input is untrusted: memory is taken by blocks, and a line that is longer than any block is refused.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from rankdp.data.tables import Kind
 from rankdp.errors import InputError
@@ -20,30 +20,26 @@ LONGEST_LINE = 1 << 26
 _ARROW_NAMES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
-class Text(Protocol):
-    """Some columns of a text file."""
-
-    def batches(self, block: int) -> Iterator[Any]:
-        """Record batches, from blocks of so many bytes."""
-
-    def line(self, row: int) -> str:
-        """Where a row stands: the file and its line."""
-
-
 @dataclass(frozen=True, slots=True)
-class TextHeader:
-    """The columns of a text file."""
+class TextFile(ABC):
+    """A text file with a table: its columns, its cells in Arrow batches, and the lines on which rows stand."""
 
     path: str
     names: list[str]
     kinds: dict[str, Kind]
     size: int
     """Bytes to read at once are at least some times this."""
-    open: Callable[[Sequence[str], Sequence[str]], Text]
-    """Opens some columns as dictionaries of texts, where the format has them, and some as they are."""
     separator: str = ","
     heads: int = 1
-    """Lines before the first row: none in JSON Lines, three where Qualtrics wrote them."""
+    """Lines before the first row: none in JSON, three where Qualtrics wrote them."""
+
+    @abstractmethod
+    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
+        """Record batches from blocks of so many bytes, some columns as dictionaries of texts where the format can."""
+
+    @abstractmethod
+    def line(self, row: int) -> str:
+        """Where a row stands: the file and its line."""
 
 
 def bare_suffix(path: str) -> str:
