@@ -166,9 +166,9 @@ def test_refused_paths(tmp_path):
 def test_header_words_are_recognised_and_told(tmp_path):
     path = write(tmp_path / "v.csv", "\ufeffAge, Race ID ,rank2,Rank1,id\n30,7,b,a,x\n41,8, a ,b,y\n")
     with open_rankings(path) as reader:
-        assert (reader.format, reader.layout, reader.rows, reader.width) == ("csv", "wide", None, 2)
-        assert reader.voter_column == "Race ID"
-        assert reader.ignored_columns == ("Age", "id")
+        assert (reader.format, reader.columns.layout, reader.rows, reader.width) == ("csv", "wide", None, 2)
+        assert reader.columns.voter == "Race ID"
+        assert reader.columns.ignored == ("Age", "id")
         assert not reader.declared_items
         (rankings,) = reader
     assert list(rankings) == [("a", "b"), ("b", "a")]
@@ -185,8 +185,8 @@ def test_header_words_are_recognised_and_told(tmp_path):
 def test_long_files_are_grouped_by_voter(tmp_path):
     text = "user_id,candidate,position,age\n9,a,2,30\n4,b,1,41\n9,b,1,30\n4,a,,41\n9,c,3,30\n"
     with open_rankings(write(tmp_path / "v.csv", text)) as reader:
-        assert (reader.layout, reader.rows, reader.width) == ("long", 2, 3)
-        assert (reader.voter_column, reader.ignored_columns) == ("user_id", ("age",))
+        assert (reader.columns.layout, reader.rows, reader.width) == ("long", 2, 3)
+        assert (reader.columns.voter, reader.columns.ignored) == ("user_id", ("age",))
         (rankings,) = reader
     assert list(rankings) == [("b", "a", "c"), ("b",)]
     assert rankings.voters.tolist() == ["9", "4"]

@@ -91,7 +91,7 @@ def test_multiplicities_and_batches(tmp_path):
     with open_rankings(path, batch_rows=2) as reader:
         assert (reader.format, reader.rows, reader.width) == ("soi", 5, 2)
         assert reader.items == ("a", "b, the second", "c: last")
-        assert reader.voter_column is None
+        assert reader.columns.voter is None
         batches = list(reader)
     assert [len(batch) for batch in batches] == [2, 2, 1]
     assert list(Rankings.concatenate(batches)) == [("c: last", "a")] * 4 + [("b, the second",)]

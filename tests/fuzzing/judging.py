@@ -112,7 +112,7 @@ def _name(cell: Any) -> str:
 
 
 def _compare_rankings(case: Case, rankings: Rankings, reader: Any) -> None:
-    columns = reader._columns
+    columns = reader.columns
     voter = [] if columns.voter is None else [columns.voter]
     ids, *cells = [*([] if voter else [[]]), *_columns(case, [*voter, *columns.ranks])]
     if columns.layout == "ranked":

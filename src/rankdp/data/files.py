@@ -253,24 +253,24 @@ def open_writer(
         raise InputError(f"{name}: rankings are written as .csv (also .csv.gz, .csv.zst), .parquet, .soc or .soi")
     if kind in ("soc", "soi") and tiers:
         raise InputError(f"{name}: a tier list has ties; use the ending .toc (complete) or .toi (partial)")
-    file = NewFile(name, source=like.path if isinstance(like, RankingsReader) else None)
-    width = like.width if isinstance(like, RankingsReader) else like.orders.shape[1]
+    if isinstance(like, RankingsReader):
+        source, width, voter, epsilon = like.path, like.width, like.columns.voter, like.columns.epsilon
+    else:
+        source, width, voter, epsilon = None, like.orders.shape[1], None, None
+    file = NewFile(name, source=source)
+    long, columns = tiers or layout == "long", (width, voter or "voter", epsilon or "epsilon")
     try:
-        sink = _sink(kind, "long" if tiers else layout, str(file.temporary), file.target.name, width, like)
+        sink: Sink
+        if kind == "csv":
+            sink = (LongCsvSink if long else CsvSink)(str(file.temporary), *columns, codec(file.target.name))
+        elif kind == "parquet":
+            sink = (LongParquetSink if long else ParquetSink)(str(file.temporary), *columns)
+        else:
+            sink = PreflibSink(str(file.temporary), file.target.name, kind)
     except BaseException:
         file.drop()
         raise
     return RankingsWriter(file, sink, width, tiers)
-
-
-def _sink(kind: str, layout: str, temporary: str, name: str, width: int, like: RankingsReader | Rankings) -> Sink:
-    voter = (like.voter_column if isinstance(like, RankingsReader) else None) or "voter"
-    epsilon = (like.epsilon_column if isinstance(like, RankingsReader) else None) or "epsilon"
-    if kind == "csv":
-        return (CsvSink if layout == "wide" else LongCsvSink)(temporary, width, voter, epsilon, codec(name))
-    if kind == "parquet":
-        return (ParquetSink if layout == "wide" else LongParquetSink)(temporary, width, voter, epsilon)
-    return PreflibSink(temporary, name, kind)
 
 
 def write_rankings(rankings: Rankings, path: str | PathLike[str], layout: Literal["wide", "long"] = "wide") -> None:

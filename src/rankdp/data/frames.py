@@ -87,7 +87,8 @@ class RankingsReader:
     path: str
     format: str
     """`csv`, `parquet`, `soc`, `soi`, `toc` or `toi`."""
-    _columns: Columns
+    columns: Columns
+    """What the columns of the file were taken to mean."""
     _known: Known
     rows: int | None
     """The number of rankings; None for a wide CSV, which must be read to the end to know."""
@@ -98,26 +99,6 @@ class RankingsReader:
     """Closes the file."""
     notes: tuple[str, ...] = ()
     """What was skipped or cleaned on the way, for the eyes of whoever holds the file."""
-
-    @property
-    def layout(self) -> str:
-        """`wide` (one row per ranking) or `long` (one row per listed item)."""
-        return self._columns.layout
-
-    @property
-    def voter_column(self) -> str | None:
-        """The column taken for the voters' ids, if there is one."""
-        return self._columns.voter
-
-    @property
-    def epsilon_column(self) -> str | None:
-        """The column that holds each voter's epsilon, if the caller named one."""
-        return self._columns.epsilon
-
-    @property
-    def ignored_columns(self) -> tuple[str, ...]:
-        """The columns that are not read."""
-        return self._columns.ignored
 
     @property
     def items(self) -> tuple[str, ...]:

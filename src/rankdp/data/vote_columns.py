@@ -141,7 +141,6 @@ class Diagnostics:
 
     rows: int
     dropped: Mapping[str, int]
-    for_publication: Literal[False] = False
 
     @classmethod
     def of(cls, problems: Sequence[int], rows: int) -> Diagnostics:

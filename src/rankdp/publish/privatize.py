@@ -251,10 +251,10 @@ def privatize_file(
     with read() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
         for note in reader.notes:
             told(note)
-        dropped = [reader.voter_column] if drop_voters and reader.voter_column else []
+        dropped = [reader.columns.voter] if drop_voters and reader.columns.voter else []
         facts: dict[str, Any] = {
             "epsilon_column": epsilon_column,
-            "columns_left_out": [*reader.ignored_columns, *dropped],
+            "columns_left_out": [*reader.columns.ignored, *dropped],
         }
         if shuffle:
             facts["shuffled"] = True

@@ -165,9 +165,9 @@ def _ballots(found: Found, asked: dict[str, str] | None) -> None:
 def _rankings(found: Found, asked: dict[str, str] | None) -> None:
     with open_rankings(found.path, ties="keep", columns=asked) as reader:
         table = Rankings.concatenate(reader, sort_items=not reader.declared_items)
-        notes, voter, ignored = reader.notes, reader.voter_column, reader.ignored_columns
+        notes, voter, ignored = reader.notes, reader.columns.voter, reader.columns.ignored
         layout = {"wide": "a row for each ranking", "long": "a row for each listed item"}.get(
-            reader.layout, "a column of ranks for each item"
+            reader.columns.layout, "a column of ranks for each item"
         )
     found.items, found.rows["rankings"] = table.items, len(table)
     if "ballots" not in found.kinds:
