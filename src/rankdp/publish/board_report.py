@@ -177,4 +177,4 @@ def _effects(board: Leaderboard) -> Table:
 def _number(value: float) -> str:
     if not math.isfinite(value):
         return "–"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{round(value, 2) + 0.0:.2f}"  # never -0.00

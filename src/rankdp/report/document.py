@@ -195,12 +195,15 @@ class Report:
         )
 
     def _sections(self) -> list[str]:
-        """All but the heading, the parts and what can be saved."""
+        """All but the heading, the parts and what can be saved; that nothing is promised comes first."""
+        promised, warned = self._promised(), "".join(map(paragraph, self.warnings))
+        rehearsed = self.release is not None and self.release.rehearsal
         return [
+            promised if rehearsed else "",
             *(paragraph(words) for words in self.words),
-            *(paragraph(words, "warning") for words in self.warnings),
-            self._promised(),
+            f"<div class=warning>{warned}</div>" if warned else "",
             _scrolling(self.drawing, f"Picture: {self.title}") if self.drawing else self._drawn(),
+            "" if rehearsed else promised,
             *(table.html() for table in self.tables),
         ]
 

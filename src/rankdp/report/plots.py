@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.tiers import read_name
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN, _LONGEST_NAME = 60, 30  # items of a plot of intervals, and characters of their names
-_LEFT, _WIDTH, _STEP = 245, 535, 20
+_LEFT, _WIDTH, _STEP = 245, 535, 20  # the names have this at most
 _METHODS = {"bradley-terry": "#0072B2", "wins": "#D55E00", "copeland": "#CC79A7"}
 _METHODS |= {"borda": "#0072B2", "pairs": "#D55E00", "plurality": "#009E73", "irv": "#CC79A7"}
 
@@ -166,7 +167,7 @@ class Intervals:
         axes.plot(self.values[:shown], rows, "o", color=SERIES[0], label=self.legend[0])
         if self.others is not None:
             axes.plot(self.others[:shown], rows, "o", mfc="none", color=SERIES[1], label=self.legend[1])
-            axes.legend(frameon=False)
+            axes.figure.legend(loc="outside upper right", ncols=2, frameon=False)
         axes.set_yticks(rows, [unformatted(_cut(name)) for name in self.names[:shown]])
         axes.set_ylim(shown - 0.4, -0.6)
         axes.set(xlabel=self._axis(shown), title=unformatted(title))
@@ -179,14 +180,15 @@ class Intervals:
         finite = [value for value in drawn if math.isfinite(value)]
         least, most = min(finite), max(finite)
         span = (most - least) or 1.0
+        edge = _name_width(self.names[:shown])
 
         def x(value: float) -> float:
-            return _LEFT + _WIDTH * (min(max(value, least), most) - least) / span
+            return edge + _WIDTH * (min(max(value, least), most) - least) / span
 
         top, bottom = 44, _STEP * shown + 56
         label = html.escape(self._axis(shown), quote=True)
         words = label if self.others is None else f"{label}; filled: {self.legend[0]}, hollow: {self.legend[1]}"
-        parts = [f"<text x='{_LEFT + _WIDTH / 2}' y='14' class='tick'>{words}</text>"]
+        parts = [f"<text x='{edge + _WIDTH / 2}' y='14' class='tick'>{words}</text>"]
         for tick in _ticks(least, most):
             parts.append(f"<line x1='{x(tick):.1f}' x2='{x(tick):.1f}' y1='{top}' y2='{bottom}' class='grid'/>")
             number = f"class='tick'>{tick:,.10g}</text>"
@@ -194,12 +196,12 @@ class Intervals:
         for row in range(shown):
             y, full = top + _STEP * row + 12, html.escape(self.names[row])
             name, left, right = html.escape(_cut(self.names[row])), x(self.low[row]), x(self.high[row])
-            parts.append(f"<text x='{_LEFT - 12}' y='{y + 4}' class='name'>{name}<title>{full}</title></text>")
+            parts.append(f"<text x='{edge - 12}' y='{y + 4}' class='name'>{name}<title>{full}</title></text>")
             parts.append(f"<line x1='{left:.1f}' x2='{right:.1f}' y1='{y}' y2='{y}' class='bar'/>")
             if self.others is not None:
                 parts.append(f"<circle cx='{x(self.others[row]):.1f}' cy='{y}' r='4' class='other'/>")
             parts.append(f"<circle cx='{x(self.values[row]):.1f}' cy='{y}' r='4'/>")
-        box = f"0 0 {_LEFT + _WIDTH + 30} {bottom + 24}"
+        box = f"0 0 {edge + _WIDTH + 30} {bottom + 24}"
         return f"<svg viewBox='{box}' role='img' aria-label='{label}'>{''.join(parts)}</svg>"
 
 
@@ -222,26 +224,33 @@ def win_rate_map(names: Sequence[str], scores: Sequence[float]) -> str:
         The items and their log-strengths, best first; the first 25 are shown.
     """
     shown, step, top = min(len(names), 25), 26, 50
+    edge = _name_width([f"25. {name}" for name in names[:shown]])
     title = "how often the row beats the column, in percent, by the scores" + (
         f" (the first {shown} of {len(names)})" if shown < len(names) else ""
     )
-    parts = [f"<text x='{_LEFT}' y='14' class='heat-axis'>{title}</text>"]
+    parts = [f"<text x='{edge}' y='14' class='heat-axis'>{title}</text>"]
     widest = 1 / (1 + math.exp(scores[shown - 1] - scores[0])) - 0.5
     for row in range(shown):
         y, full = top + step * row, html.escape(names[row])
         name = f"{html.escape(_cut(names[row]))}<title>{full}</title>"
-        parts.append(f"<text x='{_LEFT - 12}' y='{y + 17}' class='name'>{row + 1}. {name}</text>")
-        parts.append(f"<text x='{_LEFT + step * (row + 0.5)}' y='{top - 6}' class='tick'>{row + 1}</text>")
+        parts.append(f"<text x='{edge - 12}' y='{y + 17}' class='name'>{row + 1}. {name}</text>")
+        parts.append(f"<text x='{edge + step * (row + 0.5)}' y='{top - 6}' class='tick'>{row + 1}</text>")
         for column in range(shown):
             if row != column:
                 rate = 1 / (1 + math.exp(scores[column] - scores[row]))
-                x, shade = _LEFT + step * column, 0.4 + 0.35 * (rate - 0.5) / max(widest, 1e-9)
+                x, shade = edge + step * column, 0.4 + 0.35 * (rate - 0.5) / max(widest, 1e-9)
                 words = f"<title>{full} beats {html.escape(names[column])} in {rate:.0%}</title>"
                 square = f"x='{x}' y='{y}' width='{step - 1}' height='{step - 1}' fill-opacity='{shade:.2f}'"
                 parts.append(f"<rect class='heat' {square}>{words}</rect>")
                 parts.append(f"<text x='{x + step / 2}' y='{y + 17}' class='rate'>{100 * rate:.0f}</text>")
-    box = f"0 0 {max(_LEFT + _WIDTH + 30, _LEFT + step * shown + 4)} {top + step * shown + 4}"
+    box = f"0 0 {max(edge + _WIDTH + 30, edge + step * shown + 4)} {top + step * shown + 4}"
     return f"<svg viewBox='{box}' role='img' aria-label='{title}'>{''.join(parts)}</svg>"
+
+
+def _name_width(names: Sequence[str]) -> int:
+    """The room for the names to the left of a plot: about 7 units a character, twice that for wide ones."""
+    letters = ([2 if east_asian_width(letter) in "WF" else 1 for letter in _cut(name)] for name in names)
+    return min(_LEFT, 24 + 7 * max(map(sum, letters)))
 
 
 def _cut(name: str) -> str:
