@@ -11,8 +11,7 @@ from test_units import flipped, replaced, voters
 from rankdp.audit import audit_exact
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyPairs
-from rankdp.mechanisms.votes.leads import NoisyLeads
+from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyLeads, NoisyPairs
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.expected_design import design_of_degrees, even_design, fit_differences

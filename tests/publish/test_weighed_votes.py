@@ -13,8 +13,7 @@ from rankdp.audit import audit_samples
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.voter_loads import STEPS, VoterLoads, weight_of
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyPairs, NoisyTotal
-from rankdp.mechanisms.votes.leads import NoisyLeads
+from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyLeads, NoisyPairs, NoisyTotal
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins

@@ -23,7 +23,7 @@ from rankdp.audit.findings import StatisticalAudit
 from rankdp.audit.statistical import Sampler, audit_samples
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
-from rankdp.mechanisms.votes.leads import NoisyLeads
+from rankdp.mechanisms.votes.differences import NoisyLeads
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins

@@ -23,8 +23,7 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.differences import NoisyPairs
-from rankdp.mechanisms.votes.leads import NoisyLeads
+from rankdp.mechanisms.votes.differences import NoisyLeads, NoisyPairs
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
