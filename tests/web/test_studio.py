@@ -6,6 +6,7 @@ import ast
 import contextlib
 import csv
 import json
+import os
 import re
 import runpy
 import shlex
@@ -426,6 +427,53 @@ def test_only_a_release_s_own_files_are_given_away(desk, client, name):
     press(client, work)
     assert client.get(f"/w/{work}/files/{name}").status_code == 404
     assert client.get(f"/w/..%2F{work}/release").status_code == 404
+
+
+STRANGE = (
+    "",
+    " ",
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1e400",
+    "1e-400",
+    "1/3",
+    "0x1",
+    "9" * 5000,
+    "\0",
+    "é\ud7ff",
+    "a,b=c",
+    "~nobody/x",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_strange_values_get_a_sentence(desk, client, kind):
+    """Whatever a form says, the answer is a page or a refusal, and nothing is charged."""
+    work = prepare(client, desk, kind)
+    for value in STRANGE:
+        forms = {
+            "/open": {"path": value, "columns": value},
+            "/without": {"kind": value, "count": value},
+            f"/w/{work}/file": {"kind": kind, "items": value, "low": value, "high": "5"},
+            f"/w/{work}/protect": {"protect": value, "max_per_voter": value},
+            f"/w/{work}/goal": {"goal": value, "target-pairs": value, "target-winner": value, "number": value},
+            f"/w/{work}/choose": {"epsilon": value, "option": "auto", "dataset": value},
+            f"/w/{work}/budget": {"name": value, "total": value},
+            f"/w/{work}/release": {"seen": value},
+        }
+        for address, form in forms.items():
+            assert client.post(address, data=form).status_code in (200, 422)
+        assert client.get("/", params={"at": value}).status_code in (200, 422)
+        for step in ("goal", "rehearse", "inside"):
+            assert client.get(f"/w/{work}/{step}").status_code in (200, 422)
+    assert entries(desk) == []
+
+
+def test_names_that_are_not_text_are_left_out(desk, client):
+    (desk / os.fsdecode(b"bad\xff.csv")).write_text("a,b\n")
+    assert client.get("/").status_code == 200
 
 
 # what is secret stays on the first page

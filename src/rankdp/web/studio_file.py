@@ -274,13 +274,18 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def _is_text(name: str) -> bool:
+    """Whether a page can show a name: some systems have names that are not text."""
+    return name.encode("utf-8", "replace").decode() == name
+
+
 def choices(directory: str) -> tuple[list[str], list[str]]:
     """The directories and the files of a directory that could be opened, by name; hidden ones are left out."""
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name.casefold())
     except OSError as problem:
         raise InputError(f"{directory}: the directory could not be read ({os.strerror(problem.errno or 0)})") from None
-    shown = [entry for entry in entries if not entry.name.startswith(".")]
+    shown = [entry for entry in entries if not entry.name.startswith(".") and _is_text(entry.name)]
     known = tuple(f"{ending}{packed}" for ending in ENDINGS for packed in ("", *COMPRESSED))
     return (
         [entry.name for entry in shown if entry.is_dir()],

@@ -19,6 +19,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from rankdp.data.tables import check_items
 from rankdp.errors import InputError, RankdpError, Unsupported
+from rankdp.planning.situation import LEAST, MOST
 from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
 from rankdp.report.document import Report
@@ -32,7 +33,7 @@ from rankdp.web.studio_release import Releases, interrupted
 from rankdp.web.studio_work import Work
 
 STEPS = ("file", "protect", "goal", "rehearse", "release", "inside")
-_MOST_WORKS, _MOST_ITEMS = 200, 10_000
+_MOST_WORKS, _MOST_ITEMS, _MOST_NUMBER = 200, 10_000, 10**12
 _SPOKEN = {  # how the pages call the settings that refusals name
     "on_problem": "the box about damaged rows",
     "repeated_voters": "the box about voters in several rows",
@@ -102,6 +103,12 @@ def _numbered(words: str, name: str, kind: Callable[[str], Any]) -> Any:
         raise InputError(f"{name} must be a {'whole ' * (kind is int)}number, got {words.strip()!r}") from None
 
 
+def _epsilon(words: str) -> str:
+    if not LEAST <= positive(words.strip()) <= MOST:
+        raise InputError(f"epsilon must be between {LEAST:g} and {MOST:,.0f}, got {words.strip()[:20]}")
+    return words.strip()
+
+
 def _picture(report: Report | None) -> str:
     """A report's figure as an address that stands inside the page; empty where there is none or no matplotlib."""
     try:
@@ -128,8 +135,9 @@ class Pages:
 
     def open(self, request: Request, form: Form, problem: str = "") -> Response:
         """The files of a directory, and the releases made here."""
-        at = str(Path(request.query_params.get("at") or self.studio.directory).resolve())
+        at = str(self.studio.directory)
         try:
+            at = str(_path(request.query_params.get("at") or at))
             folders, files = choices(at)
         except InputError as refusal:
             folders, files, problem = [], [], problem or str(refusal)
@@ -138,7 +146,7 @@ class Pages:
 
     def opened(self, request: Request, form: Form) -> Response:
         """A file was chosen: look at it."""
-        path, columns = str(Path(form.get("path", "").strip()).expanduser()), _columns(form.get("columns", ""))
+        path, columns = str(_path(form.get("path", ""))), _columns(form.get("columns", ""))
         found = look(path, columns)
         if found.refusal:
             raise InputError(found.refusal)
@@ -241,14 +249,15 @@ class Pages:
         changes["top"] = _numbered(form.get("top", "10"), "the length of the top list", int)
         if form.get("number", "").strip():
             changes["number"] = _numbered(form["number"], f"the number of {work.what.rows}", int)
+            if not 1 <= changes["number"] <= _MOST_NUMBER:
+                raise InputError(f"the number of {work.what.rows} must be from 1 to {_MOST_NUMBER:,}")
         changed = replace(work, **changes, epsilon="")
         studio_plan.drawn(changed)
         return _to(self.studio.change(work, **changes, epsilon="", option=""), "goal", "#answer")
 
     def chosen(self, request: Request, work: Work, form: Form) -> Response:
         """Epsilon, the option and the budget were chosen."""
-        epsilon = form.get("epsilon", "").strip()
-        positive(epsilon)
+        epsilon = _epsilon(form.get("epsilon", ""))
         known = {curve.name for curve in studio_plan.drawn(work).curves} | {work.what.own_choice}
         if form.get("option") not in known:
             raise InputError(f"choose one of {', '.join(sorted(filter(None, known)))}")
@@ -258,7 +267,7 @@ class Pages:
 
     def budget(self, request: Request, work: Work, form: Form) -> Response:
         """Keep a new budget in the ledger."""
-        name, total = form.get("name", "").strip(), form.get("total", "").strip()
+        name, total = form.get("name", "").strip(), _epsilon(form.get("total", ""))
         Ledger.create(self.studio.releases.ledger_file, name, work.protects, total).close()
         return _to(self.studio.change(work, dataset=name), "goal", "#budget")
 
@@ -334,6 +343,13 @@ class Pages:
         except RankdpError as refusal:
             problem = sentence(refusal)
         return self.page(request, "studio_inside.html", work, problem, **values)
+
+
+def _path(words: str) -> Path:
+    try:
+        return Path(words.strip()).expanduser().resolve()
+    except (ValueError, RuntimeError, OSError):
+        raise InputError(f"{words.strip()!r} is not a path of this machine") from None
 
 
 def _columns(words: str) -> dict[str, str]:

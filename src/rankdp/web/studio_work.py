@@ -138,7 +138,7 @@ class Work:
             }
             ties = {} if self.ties == "refuse" else {"ties": self.ties}
             return "privatize_file", {**chosen, "items": self.items, **columns, **ties, **flags}
-        named = {f"{role}_column": column for role, column in self.columns.items()}
+        named = {f"{role}_column": self.columns[role] for role in ("item", "score") if role in self.columns}
         clipped = {"outside": "clip"} if self.outside == "clip" else {}
         shape = {"p": repr(self.shape)} if self.shape is not None else {}
         return "privatize_scores_file", {"bounds": self.bounds, "noise": self.option, **shape, **clipped, **named}
@@ -161,7 +161,7 @@ class Work:
         """The bounds of scores as numbers, or a sentence."""
         try:
             low, high = (float(Fraction(end)) for end in self.bounds)
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError, OverflowError):
             raise InputError(f"bounds must be two numbers, got {' and '.join(map(repr, self.bounds))}") from None
         if not low < high:
             raise InputError(f"bounds must be two numbers, the first below the second, got {low:g} and {high:g}")
