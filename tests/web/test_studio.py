@@ -500,6 +500,24 @@ def test_no_page_but_the_first_tells_anything_of_the_rows(tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit", "more", "shown"),
+    [
+        ("comparisons", "comparison", {}, "300"),
+        ("comparisons", "comparison", {"drop": "on"}, ""),  # how many are left out may be a secret
+        ("comparisons", "outcome", {"drop": "on"}, "300"),
+        ("comparisons", "voter", {}, ""),
+        ("ballots", "ballot", {}, "120"),
+        ("ballots", "voter", {}, ""),
+    ],
+)
+def test_a_secret_number_of_rows_is_asked_for_and_not_told(desk, client, kind, unit, more, shown):
+    work = name_of(post(client, "/open", path=str(desk / FILES[kind])))
+    post(client, f"/w/{work}/file", items="\n".join(ITEMS), kind=kind, **more)
+    page = post(client, f"/w/{work}/protect", protect=unit).text
+    assert re.search(r'name="number"[^>]* value="(\d*)"', page)[1] == shown
+
+
 # looking inside
 
 
