@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,8 @@ def _warnings(result: Aggregate, board: Board) -> list[str]:
             "between items is expected to be chance."
         )
     if result.left_out:
-        words.append(f"{result.left_out:,} lists of one item are left out: one item has no order.")
+        lists = "1 list of one item is" if result.left_out == 1 else f"{result.left_out:,} lists of one item are"
+        words.append(f"{lists} left out: one item has no order.")
     return [*words, *board.leaderboard.warnings]
 
 
@@ -153,15 +155,17 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
 
 
 def _table(records: list[dict[str, Any]], name: str, level: float) -> Table:
-    heads = ["", "item", name, f"{level:.0%} interval", "rank", "rank interval", f"naive {name}", "naive place"]
+    heads = ["rank", "item", name, f"{level:.0%} interval", "rank interval", f"naive {name}", "naive place"]
+    sharing = Counter(record["rank"] for record in records)
     rows = [
         [
-            str(record["place"]),
+            f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
             record["item"],
             _number(record[_key(name)], name),
             f"{_number(record['low'], name)} … {_number(record['high'], name)}",
-            str(record["rank"]),
-            f"{record['rank_low']} – {record['rank_high']}",
+            str(record["rank_low"])
+            if record["rank_low"] == record["rank_high"]
+            else f"{record['rank_low']} – {record['rank_high']}",
             _number(record["naive"], name),
             str(record["naive_place"]),
         ]
