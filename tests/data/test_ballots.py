@@ -123,6 +123,15 @@ def test_tables_with_weights_and_ties(tmp_path, kind):
     assert long.first_preferences().tolist() == [SHARES * 3 // 2, SHARES * 3 // 2]
 
 
+def test_a_tier_list_keeps_its_ties(tmp_path):
+    path = tmp_path / "x.toi"
+    path.write_text(TOI)
+    tiers, ballots = Ballots.of(Rankings.read(path, ties="keep")), Ballots.of(path)
+    assert ballots.tied.any()
+    assert np.array_equal(tiers.tied, ballots.tied)
+    assert np.array_equal(tiers.margins(), ballots.margins())
+
+
 def test_rankings_and_lists_are_ballots_too(tmp_path):
     orders = [["b", "a"], ["b", "a"], ["c"]]
     rankings = Rankings.from_orders(orders, voters=["x", "y", "z"])

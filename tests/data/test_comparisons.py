@@ -159,6 +159,8 @@ def test_threads_and_sparse_counting_change_nothing(monkeypatch, tmp_path, weigh
     monkeypatch.setattr(counting, "_PARALLEL_ROWS", 1)
     monkeypatch.setattr(sources, "BATCH_ROWS", 128)
     assert counts() == want
+    monkeypatch.setattr(counting, "_FEW_COMBINATIONS", 0)  # rows are judged one by one
+    assert counts() == want
     monkeypatch.setattr(counting, "_DENSE", 0)
     assert counts() == want
     monkeypatch.setattr(counting, "_FOLD_ROWS", 1000)

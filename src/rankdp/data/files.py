@@ -57,7 +57,7 @@ _FORMATS = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".parquet", "
 _FORMATS |= {f".{kind}": kind for kind in COUNTED} | dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
 
 
-Sink = CsvSink | ParquetSink | LongParquetSink | PreflibSink
+Sink = CsvSink | ParquetSink | PreflibSink
 """What a format does with batches: `write` one, `finish` the file when all is well, else `abandon` it."""
 
 

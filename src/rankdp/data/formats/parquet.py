@@ -173,14 +173,8 @@ class ParquetSink:
             self._writer.close()
 
 
-class LongParquetSink:
+class LongParquetSink(ParquetSink):
     """Writes a tier list: `voter, item, tier` (and epsilon), a row per listed item; voters without ids are numbered."""
-
-    def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
-        self._temporary, self._names = temporary, (voter, "item", "tier", epsilon)
-        self._writer: Any = None
-        self._items: tuple[str, ...] = ()
-        self._rows = 0
 
     def write(self, rankings: Rankings) -> None:
         """Append one batch."""
@@ -188,17 +182,8 @@ class LongParquetSink:
         import pyarrow.parquet as pq
 
         columns = long_columns(rankings, self._rows + 1)
-        table = pa.Table.from_arrays(columns, list(self._names[: len(columns)]))
+        names = (self._voter, "item", "tier", self._epsilon)
+        table = pa.Table.from_arrays(columns, list(names[: len(columns)]))
         self._writer = self._writer or pq.ParquetWriter(self._temporary, table.schema, write_statistics=False)
         self._writer.write_table(table, _GROUP_ROWS)
         self._items, self._rows = rankings.items, self._rows + len(rankings)
-
-    def finish(self) -> None:
-        """Add the list of items and close the file."""
-        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(self._items, ensure_ascii=False)})
-        self._writer.close()
-
-    def abandon(self) -> None:
-        """Let go of the file."""
-        if self._writer is not None:
-            self._writer.close()
