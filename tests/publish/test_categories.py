@@ -18,6 +18,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish import categories
+from rankdp.publish.board_report import boards_report
 from rankdp.publish.categories import CountedBoards, split, together
 from rankdp.publish.rank import BoardRequest, CountedVotes
 from rankdp.publish.vote_scores import count_cost
@@ -233,7 +234,7 @@ def test_the_command_line_writes_one_page(tmp_path):
     ]
     done = CliRunner().invoke(cli, [*common, *asked])
     assert done.exit_code == 0, done.output
-    assert "each drawn with an epsilon of its own: x 2, y 1, z 1" in done.output
+    assert "Epsilon of each board: x 2, y 1, z 1." in " ".join(done.output.split())
     text = page.read_text()
     assert [text.count(f"<h2>{name}</h2>") for name in "xyz"] == [1, 1, 1]
     assert text.count("<svg") == 3
@@ -256,3 +257,12 @@ def test_rehearsals_repeat():
     one, other = (rankdp.rank_by(rows, 1, bits=SeededBits(5), **options).value.rows() for _ in range(2))
     assert one == other
     assert len(one) == 9
+
+
+@pytest.mark.parametrize(("protect", "words"), [("outcome", "is public, as who was"), ("comparison", "was taken from")])
+def test_what_is_not_protected_is_said(protect, words):
+    release = rankdp.rank_by(table(ROWS), 1, by="category", categories_from_data=True, protect=protect, items=ITEMS)
+    report = boards_report(release)
+    assert any(words in said for said in report.warnings)
+    assert not any(words in said for part in report.parts for said in part.warnings)
+    assert "Epsilon of each board: " + ("1." if protect == "outcome" else "0.5.") in report.words[-1]

@@ -67,6 +67,8 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
     ]
     level = next(iter(boards.values()))
     shares = ", ".join(f"{name} {shown(epsilon)}" for name, epsilon in own.items())
+    if len(set(own.values())) == 1:
+        shares = shown(next(iter(own.values())))
     return Report(
         title=title,
         records=records,
@@ -76,7 +78,7 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
         },
         words=[
             *_meaning(level),
-            f"One board for each category in {release.value.by!r}, each drawn with an epsilon of its own: {shares}.",
+            f"One board for each category in {release.value.by!r}. Epsilon of each board: {shares}.",
         ],
         warnings=everywhere,
         figure=lambda: release.value.plot(title),

@@ -222,11 +222,13 @@ class CountedBoards:
         return released(Boards(self.by, boards, epsilons), self.guarantee, mechanism, parameters, bits)
 
     def _warned(self, board: Leaderboard) -> Leaderboard:
-        """The board, saying that the list of categories is outside the promise, where that is so."""
-        if not self.from_data or self.protection.design_public:
-            return board
-        said = "The list of categories was taken from the votes: which of them occur is not protected."
-        return replace(board, warnings=(*board.warnings, said))
+        """The board, saying what about categories is outside the promise."""
+        said = []
+        if self.protection.design_public:
+            said = ["In which category a comparison was made is public, as who was compared with whom is."]
+        elif self.from_data:
+            said = ["The list of categories was taken from the votes: which of them occur is not protected."]
+        return replace(board, warnings=(*board.warnings, *said))
 
 
 def together(losses: list[Fraction], unit: str) -> Fraction:
