@@ -23,10 +23,11 @@ from benchmarks.report import Table, verdict
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
-from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise, draw_dilations
+from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.privacy.bits import SeededBits
+from rankdp.privacy.cube_noise import draw_dilations
 from rankdp.publish.ballot_rules import borda_noise
 from rankdp.publish.close_pairs import ask, share_of_scores
 from rankdp.publish.election_result import PAIR_RULES, pair_order

@@ -52,7 +52,7 @@ from rankdp.mechanisms.votes.running_totals import RunningTotals
 from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
-from rankdp.privacy.cube_noise import discrete_cube
+from rankdp.privacy.cube_noise import CubeNoise
 from rankdp.publish.secret_designs import SecretDesign
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.tier_laws import reach
@@ -426,7 +426,7 @@ def covariates(scale: int) -> dict[str, Callable[[], bool]]:
 
     def sampler(outcomes, count):
         true = instruments.T @ np.array(outcomes)
-        return np.array([true + discrete_cube(scale, 2, bits) for _ in range(count)]) / STEPS
+        return (true + CubeNoise(2, Fraction(1, scale)).sample(count, bits)) / STEPS
 
     def seen():
         return not audit_samples(sampler, [((1, 1), (-1, 1))], draws=DRAWS // 5, claimed_epsilon=1).holds

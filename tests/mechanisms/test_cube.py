@@ -9,8 +9,9 @@ import pytest
 from support import assert_law, seeded
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.ballots.cube import ChosenMargins, CubeNoise, cube_of
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.privacy.cube_noise import CubeNoise, cube_of
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
 units = pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
@@ -87,5 +88,5 @@ def test_the_margins_are_unbiased_with_the_stated_variance(protection, k, epsilo
 def test_refusals():
     with pytest.raises(InputError, match="pairs must be an integer from 1 to 200, got 201"):
         ChosenMargins(201, VOTER, 1)
-    with pytest.raises(InputError, match="epsilon is too small for 3 pairs"):
+    with pytest.raises(InputError, match="epsilon is too small for 3 numbers"):
         ChosenMargins(3, VOTER, "1e-17").noise(1, None)

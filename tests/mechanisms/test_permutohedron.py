@@ -11,8 +11,10 @@ from support import assert_law, generator, seeded
 from rankdp.errors import InputError
 from rankdp.mechanisms.ballots import permutohedron
 from rankdp.mechanisms.ballots.borda import NoisyBorda
-from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise, dilation_of, draw_dilations, tile_points
+from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise, dilation_of, tile_points
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.privacy import cube_noise
+from rankdp.privacy.cube_noise import draw_dilations
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
 units = pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
@@ -93,7 +95,7 @@ def test_the_highest_edge_decides_as_heights_and_potentials_do(request):
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
 def test_eulerian_numbers_turn_powers_into_binomials(n):
     """Worpitzky: t^n is the sum of A(n, k) C(t + n - 1 - k, n)."""
-    row = permutohedron._eulerian_numbers(n)
+    row = cube_noise._eulerian_numbers(n)
     assert sum(row) == math.factorial(n)
     for t in range(20):
         assert t**n == sum(number * math.comb(t + n - 1 - k, n) for k, number in enumerate(row))

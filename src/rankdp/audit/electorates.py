@@ -35,12 +35,13 @@ from rankdp.checks import whole
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
-from rankdp.mechanisms.ballots.cube import ChosenMargins, cube_of
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.permutohedron import dilation_of
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
 from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.cube_noise import cube_of
 from rankdp.privacy.exact import Real, positive
 from rankdp.rankers.runoff import Piles
 from rankdp.types import Floats, Longs

@@ -23,8 +23,9 @@ import math
 from fractions import Fraction
 
 from rankdp.mechanisms.ballots.borda import NoisyBorda
-from rankdp.mechanisms.ballots.cube import MOST_PAIRS, ChosenMargins
+from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.privacy.bits import Bits
+from rankdp.privacy.cube_noise import MOST_NUMBERS
 from rankdp.rankers.margin_belief import MarginBelief
 from rankdp.types import Floats, Longs
 
@@ -81,7 +82,7 @@ def ask(
     noisy = noise.sample(scores, bits)
     belief, answers = MarginBelief(noisy, noise.noise_variance, ballots), list[Answer]()
     for _ in range(_QUESTIONS):
-        first, second = belief.pairs_to_ask(lambda pairs: _asked_variance(noise, pairs), MOST_PAIRS)
+        first, second = belief.pairs_to_ask(lambda pairs: _asked_variance(noise, pairs), MOST_NUMBERS)
         question = ChosenMargins(len(first), *public, (1 - share) / _QUESTIONS)
         answers.append((first, second, question.sample(margins[first, second], bits), question))
         belief.hear(*answers[-1][:3], question.noise_variance)

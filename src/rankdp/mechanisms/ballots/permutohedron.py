@@ -8,9 +8,9 @@ over pairs i < j of s_ij (e_i - e_j) with s_ij in {-1, 0, 1}, so they lie in the
 
     Z_t = {x in A : x + h v in the interior of t K for every small h > 0},        tau(x) = the least t with x in Z_t.
 
-Draw t with weight t^(m-1) e^(-rate t), then x uniformly from Z_t, then a random sign (it removes the bias of Z_t, whose
-boundary is half open). Z_t has m^(m-2) (2t)^(m-1) points (below), so P(x) is proportional to the sum over t >= tau(x)
-of e^(-rate t), hence to e^(-rate tau(x)), before the sign.
+Draw t with weight t^(m-1) e^(-rate t) (``cube_noise``), then x uniformly from Z_t, then a random sign (it removes the
+bias of Z_t, whose boundary is half open). Z_t has m^(m-2) (2t)^(m-1) points (below), so P(x) is proportional to the sum
+over t >= tau(x) of e^(-rate t), hence to e^(-rate tau(x)), before the sign.
 
 *Proof of eps.* If x is in Z_t and d in s K, then x + d + h v lies in the open set int(t K) + s K, which is inside
 (t + s) K: x + d is in Z_(t+s). So tau(x + d) <= tau(x) + s, and with rate = eps/s the ratio P(x)/P(x + d) is at most
@@ -30,9 +30,6 @@ edge, the sum of v over the items on i's side, is positive, else from {1..2t}. I
 item has a sum of at least 1. Tiles are then disjoint, there are m^(m-2) (Cayley), and a uniform tree is a uniform
 Pruefer code.
 
-*The dilation.* The sum over t of t^n x^t is the sum over k of A(n, k) x^(k+1), divided by (1-x)^(n+1), A(n, k) the
-Eulerian numbers (Worpitzky). So t is k + 1 with weight A(m-1, k) e^(-rate k), plus m independent geometric numbers.
-
 *Variance.* In the cone over a facet, the items cut into k and m - k, the mean of norm(x)^2 is d/(d+2) times that on the
 facet, d = m - 1. A facet is a product of two smaller permutohedra at the squared distance k (m-k) m. Hence ``size``.
 Sums of norm(x)^2 over Z_t are t^d times a polynomial of t^2 (reciprocity), so discreteness adds a constant: the mean of
@@ -41,8 +38,6 @@ norm(b)^2 less d/6, b half the sum of e_child - e_parent over the edges of a ran
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -51,10 +46,10 @@ from rankdp.checks import whole
 from rankdp.errors import InputError
 from rankdp.jit import kernel
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.cut_tables import CutTable, Weights, geometric_weights
+from rankdp.privacy.cube_noise import draw_below, draw_dilations, mean_squared_dilation
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.noise import geometric, uniform_below
-from rankdp.types import Longs, Words
+from rankdp.privacy.noise import uniform_below
+from rankdp.types import Longs
 
 MOST_ITEMS = 500
 _LARGEST = 1 << 52  # of m^2 / rate: every score is then a whole number that a double holds, too
@@ -97,30 +92,6 @@ class PermutohedronNoise:
         return (size(m) * dilation + shift) / (m - 1) - 1 / 6
 
 
-def draw_dilations(dimension: int, rate: Fraction, count: int, bits: Bits) -> Longs:
-    """t >= 1 with weight t^dimension e^(-rate t).
-
-    Parameters
-    ----------
-    dimension
-        How many points a body has that is dilated by t: a constant times t^dimension.
-    rate, count, bits
-        As for ``PermutohedronNoise``.
-    """
-    sums = geometric(rate, count * (dimension + 1), bits).reshape(count, dimension + 1).sum(axis=1)
-    return np.asarray(1 + _eulerian_table(dimension, rate).sample(count, bits) + sums)
-
-
-def mean_squared_dilation(dimension: int, rate: Fraction) -> float:
-    """The mean of t^2 of ``draw_dilations``, whose parameters these are."""
-    weights = _eulerian_table(dimension, rate).weights(128).low
-    whole_weight, n = sum(weights), dimension + 1
-    mean = sum(k * weight for k, weight in enumerate(weights)) / whole_weight
-    square = sum(k * k * weight for k, weight in enumerate(weights)) / whole_weight
-    ratio, rest = math.exp(-rate), -math.expm1(-rate)
-    return (1 + mean + n * ratio / rest) ** 2 + square - mean**2 + n * ratio / rest**2
-
-
 def dilation_of(points: Longs) -> Longs:
     """tau(x) for each row x: the least t with x in Z_t.
 
@@ -150,41 +121,6 @@ def size(items: int) -> float:
         shares = np.exp(trees[k] + trees[m - k] - trees[m]) * m / (2 * (m - 1))  # of the cones; they add up to 1
         means[m] = (shares * (k * (m - k) * m + means[k] + means[m - k])).sum() * (m - 1) / (m + 1)
     return float(means[items])
-
-
-@lru_cache(maxsize=32)
-def _eulerian_table(n: int, rate: Fraction) -> CutTable:
-    """k from 0..n-1 with weight A(n, k) e^(-rate k)."""
-    row = _eulerian_numbers(n)
-    more = math.ceil(2 * rate * n) + 8  # bits by which e^(-rate k) is below 1
-
-    def weights(bits: int) -> Weights:
-        powers = geometric_weights(rate, n)(bits + more)
-        low = [number * weight for number, weight in zip(row, powers.low, strict=True)]
-        high = [number * weight for number, weight in zip(row, powers.high, strict=True)]
-        return Weights(low, high)
-
-    return CutTable(weights)
-
-
-@lru_cache(maxsize=8)
-def _eulerian_numbers(n: int) -> list[int]:
-    """A(n, 0), …, A(n, n-1): how many orders of n have k descents."""
-    row = [1]
-    for length in range(2, n + 1):
-        row = [
-            (k + 1) * (row[k] if k < length - 1 else 0) + (length - k) * (row[k - 1] if k else 0) for k in range(length)
-        ]
-    return row
-
-
-def draw_below(bounds: Longs, bits: Bits) -> Longs:
-    """Uniform integers below each bound (at most 2^53): the top digits of a word, drawn again while too large."""
-    drop = (64 - np.maximum(1, np.frexp(bounds - 1.0)[1])).astype(np.uint64)
-    drawn: Words = bits.words(len(bounds)) >> drop
-    while (again := np.flatnonzero(drawn >= bounds.astype(np.uint64))).size:
-        drawn[again] = bits.words(len(again)) >> drop[again]
-    return drawn.astype(np.int64)
 
 
 @kernel

@@ -32,7 +32,7 @@ import numpy as np
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.objective import rounded_laplace
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.cube_noise import discrete_cube
+from rankdp.privacy.cube_noise import CubeNoise
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.rankers.proven_rows import GRID_BITS, SecretRows, fit_rows_within
 from rankdp.types import Floats
@@ -150,5 +150,5 @@ class CovariateObjective:
         squares = rows.steps.astype(object) ** 2 >> GRID_BITS
         weights = (rows.ahead + rows.behind) // 2
         sums = np.array([int(sum(column * weights)) for column in squares.T])
-        drawn = discrete_cube((1 << GRID_BITS) / self.moment_epsilon, self.covariates, bits)
+        drawn = CubeNoise(self.covariates, self.moment_epsilon / (1 << GRID_BITS)).sample(1, bits)[0]
         return np.asarray((sums + drawn) / (1 << GRID_BITS), dtype=np.float64)

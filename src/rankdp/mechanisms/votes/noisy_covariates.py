@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.cube_noise import cube_variance, discrete_cube
+from rankdp.privacy.cube_noise import CubeNoise
 from rankdp.types import Floats, Longs
 
 STEPS = 1 << 20
@@ -59,9 +59,14 @@ class NoisyCovariates:
         return 2 * STEPS / self.epsilon
 
     @property
+    def cube(self) -> CubeNoise:
+        """That noise."""
+        return CubeNoise(self.covariates.shape[1], 1 / self.scale)
+
+    @property
     def noise_variance(self) -> float:
         """The variance of the noise on one coordinate of V."""
-        return cube_variance(float(self.scale) / STEPS, self.covariates.shape[1])
+        return self.cube.variance / STEPS**2
 
     def instruments(self) -> Longs:
         """G g, one row for each comparison."""
@@ -89,7 +94,7 @@ class NoisyCovariates:
             Where the noise comes from.
         """
         true = instruments.T @ outcomes  # whole numbers below 2^61
-        return np.asarray((true + discrete_cube(self.scale, len(true), bits)) / STEPS)
+        return np.asarray((true + self.cube.sample(1, bits)[0]) / STEPS)
 
     def simulated(self, draws: int, random: np.random.Generator) -> Floats:
         """Draws of the noise on V, in columns, for intervals: uniform in cubes whose size is a gamma variable."""
