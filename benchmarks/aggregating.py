@@ -22,7 +22,7 @@ from rankdp.errors import Unsupported
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0)
 _VOTERS = (100, 1000, 5000)
-_REPETITIONS = 20
+_REPETITIONS = 100
 _WORST = 1.05
 
 Orders = NDArray[np.int32]
@@ -63,7 +63,7 @@ def _cities(random: np.random.Generator, voters: int, items: int = 60, length: i
 
 
 def _measured(orders: Orders, items: int, epsilon: float, voters: int) -> tuple[str, ...]:
-    """Root mean squared errors: ranks, win rates in points; and the worse ratio of both."""
+    """Root mean squared errors: ranks, win rates in points; and the worse ratio of both with its standard error."""
     random, squares = np.random.default_rng(1), []
     names = [f"item {item}" for item in range(items)]
     for seed in range(_REPETITIONS):
@@ -71,10 +71,17 @@ def _measured(orders: Orders, items: int, epsilon: float, voters: int) -> tuple[
         poll = rankdp.Rankings.from_orders(rows, names)
         release = rankdp.privatize(poll, epsilon, listed_items_public=True, bits=rankdp.SeededBits(seed))
         squares.append(_squares(release, *_truth(rows, items)))
-    errors = np.sqrt(np.nanmean(squares, axis=0))  # rows: ranks and win rates; columns: counted, unbiased, chosen
-    ratio = float(max(errors[:, 2] / np.fmin(errors[:, 0], errors[:, 1])))
-    cells = ["–" if np.isnan(error) else digits(error) for error in errors.ravel()]
-    return (*cells, f"{ratio:.2f}", verdict(ratio <= _WORST))
+    draws = np.array(squares)
+    means = np.nanmean(draws, axis=0)  # rows: ranks and win rates; columns: counted, unbiased, chosen
+    ratio, spread = max(_ratio(draws[:, what, 2], draws[:, what, np.nanargmin(means[what, :2])]) for what in (0, 1))
+    cells = ["–" if np.isnan(error) else digits(error) for error in np.sqrt(means).ravel()]
+    return (*cells, f"{ratio:.2f} ± {spread:.2f}", verdict(ratio <= _WORST))
+
+
+def _ratio(chosen: NDArray[np.float64], better: NDArray[np.float64]) -> tuple[float, float]:
+    """Of the roots of two means over the same draws, with its standard error."""
+    ratio = float(np.sqrt(chosen.mean() / better.mean()))
+    return ratio, ratio / 2 * float((chosen / chosen.mean() - better / better.mean()).std()) / len(chosen) ** 0.5
 
 
 def _truth(rows: Orders, items: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

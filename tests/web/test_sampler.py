@@ -236,7 +236,7 @@ MUTANTS = {
         "some.forEach((_, i) => (some[i] = BigInt(Math.floor(Math.random() * 2 ** 53)) << 11n))",
     ),
     "one item too few": ("taken, 1, words)", "{ ...taken, first: taken.first - 1 }, 1, words)"),
-    "a shuffle that forgets the first": ("place > 0; place", "place > 1; place"),
+    "a place of a tier that is never given": ("uniform(halves, tier.length + 1)", "uniform(halves, tier.length)"),
     "proposals that are all accepted": ("if (word > BigInt(sure[kept]) + 1n) return false", "return true"),
 }
 

@@ -49,7 +49,7 @@ from rankdp.publish.ranking_run import RankingRun
 from rankdp.publish.spark_rankings import privatize_spark
 from rankdp.types import Ints, Longs
 
-_BATCHES_AHEAD = 4
+_BATCHES_AHEAD = 6
 _IDS_LOOKED_AT = 20
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
@@ -381,15 +381,15 @@ def _permanent(
 
 
 def _streamed(run: RankingRun, reader: RankingsReader) -> Generator[Rankings, None, None]:
-    """The synthetic batches in order: one is read, and a few are drawn, while another is written."""
+    """The synthetic batches in order: the next are read and drawn while one is written, which comes in bursts."""
     with ThreadPoolExecutor(1) as reading, ThreadPoolExecutor(os.cpu_count()) as drawing:
         batches = iter(reader)
-        upcoming = reading.submit(next, batches, None)
-        waiting: deque[Future[Rankings]] = deque()
-        while (batch := upcoming.result()) is not None:
-            upcoming = reading.submit(next, batches, None)
-            waiting.append(drawing.submit(run.privatized, batch, run.bits.spawn()))
-            if len(waiting) == _BATCHES_AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+
+        def ahead() -> Future[Rankings] | None:
+            batch = next(batches, None)
+            return None if batch is None else drawing.submit(run.privatized, batch, run.bits.spawn())
+
+        waiting = deque(reading.submit(ahead) for _ in range(_BATCHES_AHEAD))
+        while (drawn := waiting.popleft().result()) is not None:
+            waiting.append(reading.submit(ahead))
+            yield drawn.result()

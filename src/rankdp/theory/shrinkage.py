@@ -143,7 +143,7 @@ def _fair_shares(free: int, voters: int, slope: float, price: float) -> tuple[Fl
         weights = weights * np.exp(1.5 / math.sqrt(1 + played / 10) * np.clip(ratios - weights @ ratios, -3, 3))
         weights /= weights.sum()
     mean += np.clip(u / crossing / 1.5 - 1, 0, 1) * np.maximum(1 - free / u**2 - mean, 0)
-    return u, mean
+    return u, np.minimum.accumulate(mean[::-1])[::-1]  # an estimate near the middle is never kept more than one farther
 
 
 class Family:

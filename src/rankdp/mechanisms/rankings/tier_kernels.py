@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.jit import kernel
-from rankdp.mechanisms.rankings.sampling_kernels import _shuffle_tiers, _uniform
+from rankdp.mechanisms.rankings.sampling_kernels import _uniform
 
 
 @kernel
@@ -65,13 +65,14 @@ def deal(
     """Keep random items of row u, which take the tiers labels[spans[u, 0] : spans[u, 1]] in order; deal the others out.
 
     Its tiers have the sizes shapes[spans[u, 2]]. Without labels spans[u, 3:] says how many items each tier keeps, and
-    they take the tiers one after the other. The others leave in random order and fill what is left of the tiers;
-    then every tier is shuffled. Returns rows done and halves used, as ``reinsert`` does.
+    they take the tiers one after the other. The others leave in random order and begin the tiers; each kept one changes
+    places with a random one of its tier so far, or with none, so that every tier is in random order (``tiers``).
+    Returns rows done and halves used, as ``reinsert`` does.
     """
     rows, items = orders.shape
     leaving = np.empty(items, dtype=np.int32)
     gone = np.empty(items, dtype=np.int32)
-    filled = np.empty(shapes.shape[1], dtype=np.int64)
+    begins, filled = np.empty(shapes.shape[1], dtype=np.int64), np.empty(shapes.shape[1], dtype=np.int64)
     cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
@@ -88,9 +89,12 @@ def deal(
             leaving[i + drawn] = leaving[i]
             leaving[i] = item
             gone[item] = 1
-        start = 0
+        used, start = 0, 0
         for tier in range(len(sizes)):
-            filled[tier] = start
+            begins[tier], filled[tier] = start, start + sizes[tier] - spans[u, 3 + tier]
+            for place in range(start, filled[tier]):
+                out[u, place] = orders[u, leaving[used]]
+                used += 1
             start += sizes[tier]
         at, tier, end = spans[u, 0], -1, 0
         for i in range(items):
@@ -101,19 +105,16 @@ def deal(
                     while at == end:
                         tier += 1
                         end += spans[u, 3 + tier]
-                out[u, filled[tier]] = orders[u, i]
+                place, other = filled[tier], begins[tier]
+                if place > other:
+                    drawn, cursor = _uniform(halves, cursor, place - other + 1)
+                    if drawn < 0:
+                        return u, begun
+                    other += drawn
+                out[u, place] = out[u, other]
+                out[u, other] = orders[u, i]
                 filled[tier] += 1
                 at += 1
-        used, start = 0, 0
-        for tier in range(len(sizes)):
-            end = start + sizes[tier]
-            for place in range(filled[tier], end):
-                out[u, place] = orders[u, leaving[used]]
-                used += 1
-            start = end
-        cursor = _shuffle_tiers(out[u], sizes, halves, cursor)
-        if cursor < 0:
-            return u, begun
     return rows, cursor
 
 

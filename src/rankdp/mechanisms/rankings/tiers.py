@@ -249,8 +249,7 @@ class Tiers(Tiered, TierSums):
         kept = staying.sum(axis=1)
         ends = np.cumsum(kept) if len(labels) else kept
         spans = np.column_stack([ends - kept, ends, which, staying])
-        words = self.items - int(kept.min(initial=0)) // 2 + 1
-        rows_from_halves(deal, orders, spans, out, bits, words, labels, np.array(self.shapes))
+        rows_from_halves(deal, orders, spans, out, bits, self.items // 2 + 1, labels, np.array(self.shapes))
 
     def _kept_law(self, shape: int, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], Bounds]:
         """Bounds of the weight of a draw, given the tiers of the kept items in order and the r_b."""

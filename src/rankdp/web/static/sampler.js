@@ -163,7 +163,7 @@ function drawReinsertion({ items, taken }, ranking, words) {
   return given.map((back) => (back ? ranking[leaving.shift()] : staying.shift()));
 }
 
-// -- tiers: keep some items in the order of the tiers, deal the others out, shuffle inside the tiers --------------
+// -- tiers: deal some items out, add the others in the order of the tiers, each at a random place of its tier ------
 
 function drawTiers({ items, attempts, shapes }, ranking, words, offset) {
   const { sizes } = shapes[offset];
@@ -173,11 +173,15 @@ function drawTiers({ items, attempts, shapes }, ranking, words, offset) {
   const leaving = someOf(items, items - count, halves);
   const gone = new Set(leaving);
   const staying = ranking.filter((_, i) => !gone.has(i));
-  const tiers = kept.map((here) => staying.splice(0, here));
-  tiers.forEach((tier, b) => {
-    while (tier.length < sizes[b]) tier.push(ranking[leaving.shift()]);
+  const tiers = sizes.map((size, b) => leaving.splice(0, size - kept[b]).map((i) => ranking[i]));
+  return tiers.flatMap((tier, b) => {
+    for (const item of staying.splice(0, kept[b])) {
+      const other = tier.length > 0 ? uniform(halves, tier.length + 1) : 0; // each tier stays in random order
+      tier.push(item);
+      [tier[tier.length - 1], tier[other]] = [tier[other], item];
+    }
+    return tier;
   });
-  return tiers.flatMap((tier) => shuffle(tier, halves));
 }
 
 /** How many items each tier keeps: an attempt takes a word for each tier and one that accepts it or not. */
