@@ -63,7 +63,7 @@ def test_rankings_that_are_partial_tied_and_repeated(table):
     found = look(table(["voter", *RANKS], rows))
     assert found.kinds == ("rankings",)
     odd(found, "As ballots it would be refused")
-    odd(found, "1 voters stand in several rows, 'a@b.org' in 2")
+    odd(found, "Voters with several rows: 1; 'a@b.org' has 2")
     odd(found, "e-mail addresses")
     assert found.asks == {"voters", "partial", "repeated"}
     long = [[voter, item, rank] for voter in "ab" for item, rank in (("x", 1), ("y", 1), ("z", 2))]
@@ -75,7 +75,7 @@ def test_rankings_that_are_partial_tied_and_repeated(table):
 def test_scores_and_refusals(table, tmp_path):
     rows = [[f"n{row}", 1 + row % 3] for row in range(40)] + [["far", 900]]
     found = look(table(["name", "score", "town"], [[*row, "x"] for row in rows]))
-    odd(found, "1 scores are far from all others: far")
+    odd(found, "Far from all others: far")
     odd(found, "tied with another")
     assert "not read: town" in found.recognised[0]
     assert "there is no such file" in look(str(tmp_path / "none.csv")).refusal

@@ -195,7 +195,7 @@ def _rankings(found: Found, asked: dict[str, str] | None) -> None:
         if most > 1:
             found.asks.add("repeated")
             several = sum(count > 1 for count in Counter(ids).values())
-            found.odd.append(f"{several:,} voters stand in several rows, {name!r} in {most:,}.")
+            found.odd.append(f"Voters with several rows: {several:,}; {name!r} has {most:,}.")
 
 
 def _addresses(found: Found, ids: Sequence[str]) -> None:
@@ -247,7 +247,7 @@ def _scores(found: Found, asked: dict[str, str] | None) -> None:
     away = np.abs(table.scores - np.mean(table.scores)) > _FAR * spread
     far = [name for name, alone in zip(found.items, away.tolist(), strict=True) if alone]
     if far:
-        found.odd.append(f"{len(far):,} scores are far from all others: {_listed(far)}.")
+        found.odd.append(f"Far from all others: {_listed(far)}.")
     if len(set(table.scores.tolist())) < len(table.scores):
         found.odd.append(f"{len(table.scores) - len(set(table.scores.tolist())):,} scores are tied with another.")
 
