@@ -37,7 +37,7 @@ _MOST_POSITIONS = 30
 
 
 def odds(epsilon: str) -> Table:
-    """What somebody may believe before, and at most and at least after: p e^eps/(1 - p + p e^eps)."""
+    """What an attacker may believe before, and at most and at least after: p e^eps/(1 - p + p e^eps)."""
     factor = math.exp(min(float(positive(epsilon)), 700))
 
     def after(before: float, times: float) -> str:

@@ -158,7 +158,7 @@ class Releases:
             shutil.rmtree(place)
 
     def _begin(self, work: Work) -> bool:
-        """Claim the work for this call, on disk; False where somebody else has."""
+        """Claim the work for this call, on disk; False where another call has."""
         path = self.folder / work.id / _STATE
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
