@@ -270,7 +270,8 @@ def _weights(votes: Comparisons, by: str, categories: Categories) -> dict[str, F
     names = check_items(given)
     if votes.on_problem == "refuse" and (others := found - set(names)):
         other = min(others, key=str)
-        said = f"{other!r} is not one of the {len(names)} categories given" if other else "a cell is blank"
+        given_names = f"one of the {len(names)} categories" if len(names) > 1 else "the category"
+        said = f"{other!r} is not {given_names} given" if other else "a cell is blank"
         raise InputError(
             f"{votes.engine.what}: in the column {by!r} {said} (",
             Setting("on_problem", "drop"),
