@@ -12,7 +12,7 @@ from rankdp.data.counts import PairCounts
 from rankdp.privacy import noise
 from rankdp.rankers import bradley_terry
 
-for _name in ("data.counting", "mechanisms.rankings.sampling_kernels", "rankers.newton_kernels", "theory.rank_noise"):
+for _name in ("mechanisms.rankings.sampling_kernels", "rankers.newton_kernels", "theory.rank_noise"):
     import_module(f"rankdp.{_name}")
 INTERPRETED = {
     kernel.__wrapped__.__name__: kernel for kernel in jit._Kernel.known.values() if kernel._effort != math.inf
@@ -37,14 +37,6 @@ def graph(rng, spread=1.0):
     first, second = np.triu_indices(7, 1)
     counts = PairCounts.from_pairs(first, second, *(rng.integers(1, 9, len(first)) for _ in range(2)), items=7)
     return bradley_terry.pair_starts(counts), counts.second, counts.comparisons.astype(float), rng.normal(0, spread, 7)
-
-
-def votes(rng):
-    codes = [rng.integers(-1, 4, 300, dtype=np.int32) for _ in range(3)]
-    items = np.array([0, 1, 2, 7, -1], np.int32)
-    outcomes = np.array([0, 1, 2, 17, 3], np.int32)
-    weights, voterless = rng.integers(-1, 3, 300), rng.random(300) < 0.1
-    return codes[0], items, codes[1], items, codes[2], outcomes, weights, voterless, 3, np.empty(300, np.int64)
 
 
 def stages(rng):
@@ -78,8 +70,6 @@ CASES = {
     "reinsert": reinsertion,
     "permutations_of_shapes": shapes,
     "look_up_stages": stages,
-    "judge": votes,
-    "tally": lambda rng: (rng.integers(-3, 8, 200), rng.integers(0, 5, 200), np.zeros(8, np.int64)),
     "largest": lambda rng: (rng.normal(0, 1, 30),),
     "expected_wins": lambda rng: (*graph(rng), np.empty(len(graph(rng)[1]))),
     "careful_wins": lambda rng: graph(rng, 900.0),
