@@ -20,12 +20,13 @@ import httpx
 import pytest
 from studio_support import FILES, ITEMS, KEY, PORT, make_files, name_of, post, prepare, press, studio_client, write
 
+import rankdp
 from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
 from rankdp.web import studio_inside
-from rankdp.web.studio_plan import meaning, rounded_up
+from rankdp.web.studio_plan import drawn, meaning, proposed, rounded_up
 from rankdp.web.studio_release import FOLDER, Releases
 from rankdp.web.studio_work import Work
 
@@ -545,6 +546,22 @@ def test_the_audit_passes_what_is_released_and_fails_what_promises_less(work, mo
         exact = studio_inside.audit_exact
         monkeypatch.setattr(studio_inside, "audit_exact", lambda made, **how: exact(made, claimed_epsilon="0.5", **how))
         assert studio_inside.audit(work)[0].failed
+
+
+def test_what_is_proposed_meets_the_goal():
+    """The epsilon is that of the option that is proposed, not of the planner's best."""
+    names = tuple(f"item {number}" for number in range(12))
+    work = Work(kind="rankings", items=names, protect="position", goal="pairs", target=0.8)
+    answer = drawn(work)
+    option, epsilon = proposed(work, answer)
+    assert option == "auto"
+    taken = rankdp.mechanism("auto", 12, epsilon)
+    assert 0.8 <= taken.expected_concordance() < 0.81
+    work = Work(kind="comparisons", items=names, protect="comparison", goal="pairs", target=0.9, number=3000)
+    option, epsilon = proposed(work, drawn(work))
+    assert option == "bradley-terry"
+    made = rankdp.plan("comparisons", items=12, comparisons=3000, protect="comparison", epsilon=epsilon)
+    assert 0.9 <= {one.name: one for one in made.choices}[option].accuracy["pairs"] < 0.905
 
 
 def test_odds_and_meaning():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -77,22 +77,12 @@ class Plan:
     @cached_property
     def curves(self) -> dict[str, tuple[float, ...]]:
         """The measure at those epsilons, for each option; of slow ones only where the plan has it anyway, else NaN."""
-        return self.curves_at(self.epsilons)
-
-    def curves_at(self, epsilons: Sequence[float]) -> dict[str, tuple[float, ...]]:
-        """The same at other epsilons.
-
-        Parameters
-        ----------
-        epsilons
-            Where each curve is computed.
-        """
         return {
             choice.name: tuple(
                 math.nan
                 if choice.name in self.situation.slow and epsilon not in (self.epsilon, choice.epsilon)
                 else self.situation.accuracy(choice.name, self.measure, epsilon, self.request)
-                for epsilon in epsilons
+                for epsilon in self.epsilons
             )
             for choice in self.choices
         }

@@ -25,6 +25,8 @@ from rankdp.web.studio_work import Work
 LEAST, MOST = 0.02, 20.0
 """The ends of the slider; beyond the second nothing is protected."""
 _GRID, _POINTS = 12, 91
+_SHORT = 30
+"""Items up to which a curve is computed at so many points; more of them take seconds."""
 _LEFT, _TOP, _WIDTH, _HEIGHT = 58, 12, 528, 230
 _DIGITS = 3
 
@@ -99,12 +101,13 @@ def _drawn(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tup
     made = plan(situation, **dict(asked), **dict(public))
     least = min(LEAST, made.epsilon / 2)
     knots = [one.epsilon for one in made.choices if least < one.epsilon < MOST]
-    epsilons = tuple(sorted({*np.geomspace(least, MOST, _GRID).tolist(), *knots}))
-    known = {
-        name: smooth(made.measure, epsilons, values, _POINTS)
-        for name, values in made.curves_at(epsilons).items()
-        if np.isfinite(values).sum() > 1 and np.isfinite(values[0]) and np.isfinite(values[-1])
-    }
+    grid_points = _GRID if made.situation.items <= _SHORT else _GRID // 2
+    epsilons = sorted({*np.geomspace(least, MOST, grid_points).tolist(), *knots})
+    known = {}
+    for name in (one.name for one in made.choices):
+        values = [made.situation.accuracy(name, made.measure, epsilon, made.request) for epsilon in epsilons]
+        if np.isfinite(values).all():
+            known[name] = smooth(made.measure, epsilons, values, _POINTS)
     if not known:
         raise InputError(f"there is no curve for {made.situation.subject}: choose another goal")
     grid = next(iter(known.values()))[0]
@@ -159,7 +162,7 @@ def _taken(work: Work, epsilon: float) -> str:
     """What "auto" takes; in elections it begins with Borda's points."""
     if work.kind == "ballots":
         return "borda"
-    return cast(RankingMechanism, mechanism("auto", len(work.items), Fraction(epsilon))).name
+    return type(cast(RankingMechanism, mechanism("auto", len(work.items), Fraction(epsilon)))).name
 
 
 def rounded_up(epsilon: float) -> str:
