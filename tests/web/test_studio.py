@@ -113,6 +113,8 @@ def test_from_file_to_release(desk, client, kind):
     assert read_sidecar(place / "result.csv")["guarantee"]["epsilon"] == "1"
     assert json.loads((place / "result.json").read_text())["guarantee"]["protects"] == entry.guarantee.protects
     assert (place / "result.png").read_bytes().startswith(b"\x89PNG")
+    promised = Releases(desk, desk / "budget.db").find(work).work.promise.explain()
+    assert read_sidecar(place / "result.csv")["guarantee"]["explanation"] == promised  # what was said before
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -562,6 +564,24 @@ def test_what_is_proposed_meets_the_goal():
     assert option == "bradley-terry"
     made = rankdp.plan("comparisons", items=12, comparisons=3000, protect="comparison", epsilon=epsilon)
     assert 0.9 <= {one.name: one for one in made.choices}[option].accuracy["pairs"] < 0.905
+
+
+def test_partial_rankings_are_planned_and_promised_for_their_length(desk, client):
+    names = [f"item {number}" for number in range(8)]
+    write(desk / "partial.csv", ["rank_1", "rank_2", "rank_3"], [[*names[row % 6 :][:3]] for row in range(60)])
+    work = name_of(post(client, "/open", path=str(desk / "partial.csv")))
+    post(client, f"/w/{work}/file", kind="rankings", items="\n".join(names), listed_items_public="on")
+    post(client, f"/w/{work}/protect", protect="position")
+    page = post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "60"}).text
+    assert "For a ranking of 3 items" in page
+    post(client, f"/w/{work}/choose", epsilon="2", option="auto")
+    assert "which items a person listed" in client.get(f"/w/{work}/release").text.lower()
+    assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
+    assert "For exactly this setting" in client.get(f"/w/{work}/inside?audit=1").text
+    page = press(client, work).text
+    assert "Released" in page
+    promised = read_sidecar(desk / FOLDER / work / "private.csv")["guarantee"]
+    assert promised["explanation"] == Releases(desk, desk / "x").find(work).work.promise.explain()
 
 
 def test_odds_and_meaning():

@@ -55,6 +55,8 @@ class Found:
     rows: dict[str, int] = field(default_factory=dict)
     """By kind, how many ballots, comparisons, rankings or scores there are."""
     columns: tuple[str, ...] = ()
+    length: int = 0
+    """How many items most rankings list."""
     asks: set[str] = field(default_factory=set)
     """Which settings the rows call for: ties, partial, repeated, drop, voters."""
 
@@ -185,6 +187,7 @@ def _rankings(found: Found, asked: dict[str, str] | None) -> None:
             found.odd.append(f"{int(table.tied.any(axis=1).sum()):,} rankings have ties.")
     if not table.complete:
         found.asks.add("partial")
+        found.length = max(2, int(np.bincount(table.lengths).argmax()))
         if "ballots" not in found.kinds:
             found.odd.append(f"{int((table.lengths < len(table.items)).sum()):,} rankings do not list every item.")
     if table.voters is not None:

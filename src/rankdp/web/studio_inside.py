@@ -50,12 +50,12 @@ def odds(epsilon: str) -> Table:
 def attack(work: Work) -> tuple[Report | None, str]:
     """An attack on the setting, where there is one, and what was simplified."""
     if work.kind == "rankings":
-        items = min(len(work.items), _MOST_POSITIONS)
+        items = min(work.ranked, _MOST_POSITIONS)
         built = mechanism(_name(work, items), items, work.epsilon)
         assert isinstance(built, RankingMechanism)
-        return position_report(position_attack(built, 1)), _smaller(items, len(work.items), "items")
+        return position_report(position_attack(built, 1)), _smaller(items, work.ranked, "items")
     if work.kind == "comparisons" and work.protect != "voter":
-        items = min(len(work.items), 8)
+        items = min(work.ranked, 8)
         found = membership_experiment(
             work.epsilon, items=items, method=work.option, protect=work.protect, repetitions=_BOARDS
         )
@@ -67,14 +67,14 @@ def audit(work: Work) -> tuple[Report, str]:
     """The audit of the setting, run now, and what was simplified."""
     exact = positive(work.epsilon)
     if work.kind == "rankings":
-        items = len(work.items) if len(work.items) <= _EXACT_ITEMS else _EXACT_ITEMS
+        items = work.ranked if work.ranked <= _EXACT_ITEMS else _EXACT_ITEMS
         built = mechanism(_name(work, items), items, exact)
-        return _report(exact, audit_exact(built)), _smaller(items, len(work.items), "items")
+        return _report(exact, audit_exact(built)), _smaller(items, work.ranked, "items")
     if work.kind == "scores":
         noise = score_mechanism(work.option, bounds=work.bounds, epsilon=exact, p=work.shape, steps=_STEPS)
         return _report(exact, audit_exact(noise)), f"On a grid of {_STEPS} steps, where every output can be tried."
     if work.kind == "ballots":
-        items, unit = min(len(work.items), _EXACT_CANDIDATES), BallotProtection(work.protect)
+        items, unit = min(work.ranked, _EXACT_CANDIDATES), BallotProtection(work.protect)
         public = items, unit, exact, Fraction(0)
         points = [borda_noise(*public)] if work.option in ("borda", "auto") else []
         margins = [margin_noise(*public)] if work.option == "pairs" else []
@@ -82,7 +82,7 @@ def audit(work: Work) -> tuple[Report, str]:
         votes = [vote_noise(*public, rounds=items - 1 if work.option == "irv" else 1)]
         noises: list[Any] = [*points, *margins, *chosen] or votes
         parts = " Its two parts, each with all of epsilon, which a release divides between them." * bool(chosen)
-        return _report(exact, *map(audit_exact, noises)), _smaller(items, len(work.items), "candidates") + parts
+        return _report(exact, *map(audit_exact, noises)), _smaller(items, work.ranked, "candidates") + parts
     bound = work.max_per_voter if work.protect == "voter" else None
     if work.protect == "outcome" or (work.option == "wins" and work.number_public):
         wins = NoisyWins(Protection.of(work.protect, bound), exact)
@@ -97,9 +97,9 @@ def _report(claimed: Fraction, *audits: ExactAudit | StatisticalAudit) -> Report
 
 def _name(work: Work, items: int) -> str:
     """The mechanism that is released with, without sizes of tiers that are for another number of items."""
-    if items == len(work.items):
+    if items == work.ranked:
         return work.option
-    built = mechanism(work.option, len(work.items), work.epsilon)
+    built = mechanism(work.option, work.ranked, work.epsilon)
     assert isinstance(built, RankingMechanism)
     return read_name(built.name)[0]
 

@@ -184,6 +184,7 @@ class Pages:
             "bounds": (form.get("low", "0").strip(), form.get("high", "1").strip()),
         }
         changes |= {name: name in form for name in ("listed_items_public", "repeated_voters", "keep_voters")}
+        changes["length"] = self.studio.found(work).length if changes["listed_items_public"] else 0
         if kind != work.kind:
             changes |= {"protect": "", "goal": "", "target": None, "option": "", "epsilon": "", "number": None}
         if kind == "scores":

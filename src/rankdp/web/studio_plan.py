@@ -70,7 +70,7 @@ class Drawn:
 
 def public_numbers(work: Work) -> dict[str, Any]:
     """What the planner is told: nothing but public numbers."""
-    known: dict[str, Any] = {"items": len(work.items)}
+    known: dict[str, Any] = {"items": work.ranked}
     if work.kind == "scores":
         return {**known, "bounds": work.numeric_bounds}
     if work.number is not None:
@@ -85,7 +85,7 @@ def public_numbers(work: Work) -> dict[str, Any]:
 
 def drawn(work: Work) -> Drawn:
     """The plan for a work's goal."""
-    goal, longest = work.what.goal(work.goal), len(work.items) - 1
+    goal, longest = work.what.goal(work.goal), work.ranked - 1
     target = goal.usual if work.target is None else work.target
     if goal.unit == "%" and not 0 < target < 1:
         raise InputError(f"the goal must be above 0% and below 100%, got {100 * target:g}%")
@@ -162,7 +162,7 @@ def _taken(work: Work, epsilon: float) -> str:
     """What "auto" takes; in elections it begins with Borda's points."""
     if work.kind == "ballots":
         return "borda"
-    return type(cast(RankingMechanism, mechanism("auto", len(work.items), Fraction(epsilon)))).name
+    return type(cast(RankingMechanism, mechanism("auto", work.ranked, Fraction(epsilon)))).name
 
 
 def rounded_up(epsilon: float) -> str:

@@ -49,12 +49,12 @@ def rehearse(work: Work) -> tuple[Report, int]:
         table = _votes(strength, count, work, random)
         asked = chosen("protect", "method", "max_per_voter")
         return board_report(rank(table, work.epsilon, items=items, bits=bits, **asked), work.heading), count
-    orders = np.argsort(-(strength + random.gumbel(size=(count, len(items)))), axis=1)
-    rankings = Rankings.from_orders(orders, items=items)
+    orders = np.argsort(-(strength + random.gumbel(size=(count, len(items)))), axis=1)[:, : work.ranked]
+    rankings = Rankings.from_orders(np.array(items, dtype=object)[orders].tolist(), items=items)
     if work.kind == "ballots":
         result = elect(rankings, work.epsilon, bits=bits, **chosen("rule", "protect"))
         return election_report(result, work.heading), count
-    release = privatize(rankings, work.epsilon, bits=bits, **chosen("mechanism", "tiers"))
+    release = privatize(rankings, work.epsilon, bits=bits, **chosen("mechanism", "tiers", "listed_items_public"))
     return aggregate_report(aggregate(release), title=work.heading), count
 
 

@@ -41,6 +41,8 @@ class Work:
     on_problem: str = "refuse"
     ties: str = "refuse"
     listed_items_public: bool = False
+    length: int = 0
+    """How many items most people listed, where which ones they listed is public; 0 where they ranked all."""
     repeated_voters: bool = False
     keep_voters: bool = False
     outside: str = "refuse"
@@ -88,6 +90,11 @@ class Work:
         return self.title or self.what.heading
 
     @property
+    def ranked(self) -> int:
+        """How many items a ranking, a ballot or a leaderboard puts in order."""
+        return (self.listed_items_public and self.kind == "rankings" and self.length) or len(self.items)
+
+    @property
     def protects(self) -> str:
         """What is protected, in the words of guarantees and budgets."""
         return protects(self.kind, self.protect, self.max_per_voter)
@@ -105,9 +112,8 @@ class Work:
         """What the release will promise."""
         exact = positive(self.epsilon or "1")
         if self.kind == "rankings":
-            built = mechanism(self.option or "auto", len(self.items), exact)
-            promised: Guarantee = built.guarantee
-            return promised
+            promised: Guarantee = mechanism(self.option or "auto", self.ranked, exact).guarantee
+            return replace(promised, listed_items_public=self.listed_items_public)
         if self.kind == "scores":
             return score_mechanism(self.option or "laplace", bounds=self.bounds, epsilon=exact, p=self.shape).guarantee
         return Guarantee(self.protects, exact, local=False)
