@@ -68,7 +68,7 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
             own = [studio.work(request.path_params["work"])] if "work" in request.path_params else []
             try:
                 return await run_in_threadpool(view, request, *own, form)
-            except RankdpError as refusal:
+            except (RankdpError, OSError) as refusal:
                 return await run_in_threadpool(back, request, *own, form, sentence(refusal))
 
         return endpoint
@@ -79,7 +79,7 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
         return show(request, "studio_missing.html", 404, language="en", **nothing, problem="")
 
     async def refused(request: Request, refusal: Exception) -> Response:
-        assert isinstance(refusal, RankdpError)
+        assert isinstance(refusal, (RankdpError, OSError))
         return show(request, "studio_missing.html", 422, language="en", **nothing, problem=sentence(refusal))
 
     steps = {name: getattr(pages, name) for name in STEPS}
@@ -104,7 +104,7 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
             static_files(),
         ],
         middleware=[Middleware(Guarded, forms=True), Middleware(Locked, key=key, port=port)],
-        exception_handlers={404: missing, RankdpError: refused},
+        exception_handlers={404: missing, RankdpError: refused, OSError: refused},
     )
     app.router.redirect_slashes = False
     return app

@@ -364,10 +364,12 @@ def _columns(words: str) -> dict[str, str]:
     return found
 
 
-def sentence(refusal: RankdpError) -> str:
-    """A refusal in the words of the pages, with what of a budget is spent."""
-    refusal.options = refusal.options or _SPOKEN
-    words = "; ".join([str(refusal), *getattr(refusal, "__notes__", ())])
+def sentence(refusal: RankdpError | OSError) -> str:
+    """A refusal in the words of the pages, or the system's own, with what of a budget is spent."""
+    if isinstance(refusal, RankdpError):
+        refusal.options = refusal.options or _SPOKEN
+    said = f"the system refused: {refusal.strerror or refusal}" if isinstance(refusal, OSError) else str(refusal)
+    words = "; ".join([said, *getattr(refusal, "__notes__", ())])
     return f"{words[0].upper()}{words[1:]}."
 
 
