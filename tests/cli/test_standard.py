@@ -60,6 +60,7 @@ def test_formats_are_told_from_their_first_bytes(given):
 def test_nothing_is_written_to_standard_output_after_a_refusal():
     result = CliRunner().invoke(cli, ["privatize", "-", "-", *PRIVATIZE], input=POLL + b"dan@y.com,tea,tea,milk\n")
     assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith("standard input, line 5: 'tea' is listed twice")
     assert result.stdout == ""
 
 

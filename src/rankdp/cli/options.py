@@ -234,7 +234,13 @@ def _kept_input() -> Iterator[Path]:
         kept = Path(place) / "stdin"
         with kept.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield kept.rename(kept.with_name(f"stdin{_ending(kept)}"))
+        named = kept.rename(kept.with_name(f"stdin{_ending(kept)}"))
+        try:
+            yield named
+        except RankdpError as refusal:  # tells of the input, not of where it is kept
+            shown = (str(named), "standard input")
+            refusal.args = tuple(part.replace(*shown) if isinstance(part, str) else part for part in refusal.args)
+            raise
 
 
 @contextmanager
