@@ -9,8 +9,7 @@ information h_t (a quarter of an item's comparisons) and noise A at epsilon 1, a
 noise B, the sum of the errors m A/(h_t (1-q))^2 + d B/(h_b q)^2 is least for q/(1-q) = (d B h_t^2/(m A h_b^2))^(1/3).
 
 Errors. With M the slopes of the equations at the released point, R the ridges, s the sampling noise of the sums and w
-the privacy noise, released - true = (M + 2R)^-1 (s + w - 2R true): released + 2 M^+ R released is free of the ridges'
-pull and errs by M^+ (s + w), which is simulated.
+the privacy noise, released - true = (M + 2R)^-1 (s + w - 2R true) or M^+ (s + w - 2R released), which is simulated.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard
 from rankdp.publish.leaderboard import Effect, Leaderboard
-from rankdp.publish.vote_scores import Public, choose_ridge, scores_errors
+from rankdp.publish.score_errors import DRAWS, SPREAD, design_count, information_of, largest_part, plausible_strengths
+from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.covariate_fit import PublicRows, fit_covariates
 from rankdp.rankers.links import LOGISTIC
 from rankdp.rankers.proven_rows import GRID_BITS, SecretRows
 from rankdp.types import Floats
 
-_DRAWS = 4000
 _EFFECTS_SPREAD = 1.0  # the variance that effects at their bounds are expected to have
 _LEAST_EPSILON = Fraction(1, 10**6)
 
@@ -129,13 +128,11 @@ class CovariateVotes:
         theta, found, slopes = fit_covariates(public, target, ridges)
         point = np.concatenate([theta, found])
         random = np.random.default_rng(0)
-        privacy = np.vstack(
-            [noisy.noise(n * _DRAWS, bits.spawn()).reshape(n, _DRAWS), effects.simulated(_DRAWS, random)]
-        )
-        centres, errors = _errors(public, point, slopes, ridges, privacy, random)
+        privacy = np.vstack([noisy.noise(n * DRAWS, bits.spawn()).reshape(n, DRAWS), effects.simulated(DRAWS, random)])
+        errors = _errors(public, point, slopes, ridges, privacy, random)
         names = ", ".join(covariate.name for covariate in self.covariates)
         said = f"Scores are those at equal {names}; these are taken as public in every comparison, and not protected."
-        board = self._board(theta, found, centres, errors, said)
+        board = self._board(theta, found, errors, said, SPREAD)
         return board, {"covariates_share": str(share), "noise_variance": noisy.count_variance / 4}
 
     def _secret(self, bits: Bits) -> tuple[Leaderboard, dict[str, Any]]:
@@ -150,37 +147,38 @@ class CovariateVotes:
         theta, found = point[:n] - point[:n].mean(), point[n:]
         ridges, scales = ([float(value) for value in pair] for pair in chosen.chosen)
         random = np.random.default_rng(1)
-        centres, errors = scores_errors(
-            Public(self.items, total), theta, ridges[0], LOGISTIC, lambda count: random.laplace(0, scales[0], count)
-        )
+        gaps, groups = theta[:, None] - theta, design_count(n)
+        even = information_of(np.full((n, n), 2 * total / (n * (n - 1))), LOGISTIC.slope(gaps) * LOGISTIC.slope(-gaps))
+        noise = random.laplace(0, scales[0], (n, DRAWS))
+        truths = plausible_strengths(theta, [ridges[0] * theta] * groups, [even] * groups, noise)
         styled = math.sqrt(float(found**2 @ np.maximum(moments, 0)) / total)  # how far covariates move the log-odds
         gaps = (theta[:, None] - theta)[..., None] + styled * np.linspace(-2, 2, 9)
         known = moments * float((LOGISTIC.slope(gaps) * LOGISTIC.slope(-gaps)).mean())
         known = np.where(known > 0, known, np.nan)[:, None]
-        size = (len(found), _DRAWS)
-        unsure = (np.sqrt(known) * random.standard_normal(size) + random.laplace(0, scales[1], size)) / known
-        errors = np.vstack([errors, np.nan_to_num(unsure, nan=np.inf)])
-        centres = np.concatenate([centres, np.nan_to_num(found + ridges[1] * found / known[:, 0], nan=0.0)])
+        size = (len(found), DRAWS)
+        unsure = np.sqrt(known) * random.standard_normal(size) + random.laplace(0, scales[1], size)
+        unsure = (unsure - ridges[1] * found[:, None]) / known
+        errors = np.vstack([theta[:, None] - truths, np.nan_to_num(unsure, nan=np.inf)])
         names = ", ".join(covariate.name for covariate in self.covariates)
         said = (
             f"Scores are those at equal {names}. Comparisons are secret: the intervals suppose that all pairs met "
             "equally often, and that the covariates have nothing to do with the items."
         )
-        return self._board(theta, found, centres, errors, said), {"ridges": ridges, "scales": scales}
+        return self._board(theta, found, errors, said, None), {"ridges": ridges, "scales": scales}
 
-    def _board(self, theta: Floats, found: Floats, centres: Floats, errors: Floats, said: str) -> Leaderboard:
+    def _board(self, theta: Floats, found: Floats, errors: Floats, said: str, spread: float | None) -> Leaderboard:
         n = len(self.items)
         board = leaderboard.build(
             self.items,
             theta,
-            centres[:n],
             errors[:n],
             level=self.level,
             score_name="score",
             top=self.top,
             warnings=[said],
+            spread=spread,
         )
-        return replace(board, effects=self._effects(found, centres[n:], errors[n:]))
+        return replace(board, effects=self._effects(found, errors[n:]))
 
     def _share(self) -> Fraction:
         """q, from public numbers, in 64ths."""
@@ -202,25 +200,25 @@ class CovariateVotes:
         pulls = (sampling + effects.noise_variance / 4) / (strength * _EFFECTS_SPREAD)
         return np.concatenate([np.full(public.items, scores), pulls])
 
-    def _effects(self, found: Floats, centres: Floats, errors: Floats) -> tuple[Effect, ...]:
+    def _effects(self, found: Floats, errors: Floats) -> tuple[Effect, ...]:
         tail = (1 - self.level) / 2
         above, below = np.full((2, len(found)), [[np.inf], [-np.inf]])
         sure = np.isfinite(errors).all(axis=1)
         above[sure], below[sure] = np.quantile(errors[sure], [1 - tail, tail], axis=1)
-        low, high = np.minimum(centres - above, found), np.maximum(centres - below, found)
+        low, high = np.minimum(found - above, found), np.maximum(found - below, found)
         values = zip(self.covariates, found.tolist(), low.tolist(), high.tolist(), strict=True)
         return tuple(Effect(covariate.name, covariate.bound, *numbers) for covariate, *numbers in values)
 
 
 def _errors(
     public: PublicRows, point: Floats, slopes: Floats, ridges: Floats, privacy: Floats, random: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """The released point freed from the ridges' pull, and draws of its errors in columns."""
+) -> Floats:
+    """Draws of released - true, in columns."""
     bent = np.tanh(public.gaps(point[: public.items], point[public.items :]) / 2)
     chance = replace(public, covariates=public.instruments).slopes(public.weights * (1 - bent * bent))
     values, vectors = np.linalg.eigh((chance + chance.T) / 2)
     sampling = vectors @ (np.sqrt(np.maximum(values, 0))[:, None] * random.standard_normal(privacy.shape))
     inverse = np.linalg.pinv(slopes, rcond=1e-12)
-    errors = inverse @ (sampling + privacy)
-    errors[: public.items][~leaderboard.largest_part(slopes[: public.items, : public.items])] = np.inf
-    return point + inverse @ (2 * ridges * point), errors
+    errors = inverse @ (sampling + privacy - 2 * (ridges * point)[:, None])
+    errors[: public.items][~largest_part(slopes[: public.items, : public.items])] = np.inf
+    return np.asarray(errors)

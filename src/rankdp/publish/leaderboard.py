@@ -1,33 +1,25 @@
 """A published leaderboard: scores, ranks, intervals and a top-k, computed from released and public numbers only.
 
-Intervals account for both sampling and privacy noise and cost no budget. The error of the scores is simulated from its
-first-order form: with H the Fisher information at the released scores, z ~ N(0, H) the sampling noise of the score
-function and w the privacy noise,
-
-    released - true = (H + gamma)^-1 (z + w - gamma true),
-
-so that released + gamma H^+ released is free of the ridge's pull to the middle and errs by H^+ (z + w). Where the
-design is secret, H is that of an even design with the same (public or noisy) number of comparisons.
+Intervals account for both sampling and privacy noise and cost no budget: they are from draws of released - true
+(``score_errors`` for Bradley-Terry scores).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.checks import share, whole
 from rankdp.errors import InputError
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
-from rankdp.types import Flags, Floats, Ints, Longs
+from rankdp.types import Flags, Floats, Longs
 
 ELO = 400 / math.log(10)
-_DRAWS = 4000
 DENSE_UP_TO = 1500  # items: above, the Fisher information is not worth inverting as a whole
 
 
@@ -102,14 +94,13 @@ def check_request(items: int, level: float, top: int | None) -> None:
 def build(
     items: tuple[str, ...],
     scores: Floats,
-    centres: Floats,
     errors: Floats,
     *,
     level: float,
     score_name: str,
     top: int | None,
     warnings: list[str],
-    spread: float = 1 / 3,
+    spread: float | None = None,
 ) -> Leaderboard:
     """The leaderboard of released scores.
 
@@ -120,10 +111,8 @@ def build(
     ----------
     items, scores
         The items and their released scores.
-    centres
-        The scores freed from the ridge's pull: ``centres`` minus a column of ``errors`` is a plausible truth.
     errors
-        Draws of the scores' errors, in columns. An infinite row says that nothing is known about the item.
+        Draws of released - true, in columns. An infinite row says that nothing is known about the item.
     level
         The confidence of the intervals.
     score_name
@@ -133,19 +122,22 @@ def build(
     warnings
         Sentences about what makes the scores doubtful.
     spread
-        The variance s^2 that true scores are expected to have, for the chances of being in the top: log s^2 is held to
-        be N(log spread, log(3)^2).
+        Where the errors are those of unbiased scores, the variance s^2 that true scores are expected to have, for the
+        chances of being in the top: log s^2 is held to be N(log spread, log(3)^2).
     """
     tail = (1 - level) / 2
     known: Flags = np.all(np.isfinite(errors), axis=1)
     above, below = np.full((2, len(items)), [[math.inf], [-math.inf]])
     above[known], below[known] = np.quantile(errors[known], [1 - tail, tail], axis=1)
-    low, high = np.minimum(centres - above, scores), np.maximum(centres - below, scores)
+    low, high = np.minimum(scores - above, scores), np.maximum(scores - below, scores)
     board = arranged(items, scores, low, high, level=level, score_name=score_name, warnings=warnings)
     if top is None:
         return board
-    steps = np.linspace(-3, 3, 61)
-    truths = plausible_truths(centres, errors, spread * 3**steps, -(steps**2) / 2, known)
+    if spread is None:
+        truths = scores[:, None] - np.where(known[:, None], errors, scores[:, None])
+    else:
+        steps = np.linspace(-3, 3, 61)
+        truths = plausible_truths(scores, errors, spread * 3**steps, -(steps**2) / 2, known)
     cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
     chances = (truths >= cut).mean(axis=1)[np.argsort(-scores, kind="stable")]
     return replace(board, top=top, top_probability=chances)
@@ -251,54 +243,3 @@ def indistinct(above: Flags) -> list[str]:
         return []
     shown = ", ".join(runs[:5]) + (f" and {len(runs) - 5} more runs" if len(runs) > 5 else "")
     return [f"At this epsilon places {shown} cannot be told apart."]
-
-
-def information(first: NDArray[Any], second: NDArray[Any], weight: Floats, items: int) -> Floats:
-    """The Fisher information sum of weight (e_i - e_j)(e_i - e_j)^T, dense."""
-    matrix = np.zeros((items, items))
-    np.add.at(matrix, (first, second), -weight)
-    matrix += matrix.T
-    matrix[np.diag_indices(items)] = -matrix.sum(axis=1)
-    return matrix
-
-
-def simulated_errors(
-    matrix: Floats, noise: Callable[[int], Floats], random: np.random.Generator, luck: float = 1.0
-) -> tuple[Floats, Callable[[Floats], Floats]]:
-    """Columns of draws of H^+ (z + w), and the map v -> H^+ v. ``noise(count)`` draws privacy noise on wins.
-
-    ``luck`` is the variance of z as a share of H.
-
-    A one-dimensional ``matrix`` stands for its diagonal alone, good enough for long lists. Items outside the largest
-    part of a disconnected design have infinite errors; those inside err relative to each other.
-    """
-    items = len(matrix)
-    sampling = math.sqrt(luck) * random.standard_normal((items, _DRAWS))
-    privacy = noise(items * _DRAWS).reshape(items, _DRAWS)
-    if matrix.ndim == 1:
-        known = matrix > 0
-        inverse = np.divide(1, matrix, out=np.zeros(items), where=known)
-        drawn = np.sqrt(inverse)[:, None] * sampling + inverse[:, None] * privacy
-        drawn[~known] = math.inf
-        return drawn, lambda vector: inverse * vector
-    parts, known = _parts(matrix)[0], largest_part(matrix)
-    values, vectors = np.linalg.eigh(matrix)
-    basis, scale = vectors[:, parts:], 1 / np.maximum(values[parts:], 1e-15 * values[-1])
-    drawn = basis @ (np.sqrt(scale)[:, None] * sampling[parts:] + scale[:, None] * (basis.T @ privacy))
-    drawn[~known] = math.inf
-    return drawn, lambda vector: basis @ (scale * (basis.T @ vector))
-
-
-def largest_part(matrix: Floats) -> Flags:
-    """The items of the largest part of a design with nothing between its parts; none where all are alone."""
-    parts, part = _parts(matrix)
-    return part == np.bincount(part).argmax() if parts < len(matrix) else np.zeros(len(matrix), dtype=np.bool_)
-
-
-def _parts(matrix: Floats) -> tuple[int, Ints]:
-    """How many parts with nothing between them the items fall into, and the part of each."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    parts, part = connected_components(csr_array(matrix != 0), directed=False)
-    return int(parts), part

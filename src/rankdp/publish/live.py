@@ -332,7 +332,6 @@ class LiveBoard:
         board = leaderboard.build(
             terms.items,
             drawn.scores,
-            drawn.centres,
             drawn.errors,
             level=level,
             score_name="score",

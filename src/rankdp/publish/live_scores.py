@@ -12,9 +12,8 @@ times; the popularities a are those for which the rows of N add up to the degree
 it (``rankers.expected_design``).
 
 Errors. With t_ij = tanh((t_i - t_j)/2) the difference of item i errs by its outcomes, by the privacy noise, and because
-the true design is another than the expected one: by sum_j N_ij (t_ij - t_i)^2 for whom it met, t_i the mean of t_ij,
-and by t_i^2 times the variance of its degree for how often. An item that met fewer others than supposed errs by as much
-more: errors are multiplied by log-normal variables with the relative variance of the degree.
+the true design is another than the expected one: by sum_j N_ij (t_ij - t_i)^2 for whom it met, t_i the mean of t_ij;
+and by how often it met anyone, for which degrees are drawn from log-normal laws.
 """
 
 from __future__ import annotations
@@ -26,11 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdp.mechanisms.votes.running_totals import RunningTotals, laplace_deviation, simulated_sums
-from rankdp.publish.secret_designs import design_variance
-from rankdp.publish.vote_scores import Drawn, Public, choose_ridge, scores_errors
+from rankdp.publish.possible_designs import design_variance, information
+from rankdp.publish.score_errors import DRAWS, plausible_strengths
+from rankdp.publish.vote_scores import Drawn, choose_ridge
 from rankdp.rankers.expected_design import fit_differences
-from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats, Longs
+
+_DESIGNS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +67,19 @@ def scores_of_totals(totals: Totals, ridge: float | None) -> Drawn:
     variance = totals.draws * laplace_deviation(totals.law.scale("differences")) ** 2
     gamma = ridge if ridge is not None else choose_ridge(2 * comparisons / items, float(variance.mean()) / 4)
     scores = fit_differences(expected, totals.differences, gamma)
-    mean = (expected * np.tanh((scores[:, None] - scores) / 2)).sum(axis=1) / expected.sum(axis=1)
-    chance = np.sqrt(design_variance(expected, scores, 0.0) + doubt * mean**2)
-    random = np.random.default_rng(1)
-
-    def noise(count: int) -> Floats:
-        """On wins: half of that on differences."""
-        drawn = simulated_sums(totals.law.scale("differences"), totals.draws, count // items, random)
-        return np.asarray((drawn + chance[:, None] * random.standard_normal(drawn.shape)) / 2).ravel()
-
-    centres, errors = scores_errors(Public(totals.items, comparisons), scores, gamma, LOGISTIC, noise, expected)
-    unsure = np.sqrt(np.log1p(doubt / means**2))[:, None]
-    errors *= np.exp(unsure * random.standard_normal(errors.shape))
+    random, bent = np.random.default_rng(1), np.tanh((scores[:, None] - scores) / 2)
+    chance = np.sqrt(design_variance(expected, scores, 0.0))[:, None]
+    noise = simulated_sums(totals.law.scale("differences"), totals.draws, DRAWS, random)
+    noise = (noise + chance * random.standard_normal(noise.shape)) / 2
+    unsure = np.sqrt(np.log1p(doubt / means**2))
+    designs = [
+        _expected(totals, means * np.exp(unsure * random.standard_normal(items) - unsure**2 / 2))
+        for _ in range(_DESIGNS)
+    ]
+    rests = [(totals.differences - (design * bent).sum(axis=1)) / 2 for design in designs]
+    truths = plausible_strengths(scores, rests, [information(design, scores) for design in designs], noise)
     parameters = {"ridge": gamma, "noise_variance": float(variance.mean()) / 4, "noisy_comparisons": comparisons}
-    return Drawn(scores, centres, errors, parameters, [])
+    return Drawn(scores, scores[:, None] - truths, parameters, [])
 
 
 def _shrunk(totals: Totals, mean: float) -> tuple[Floats, Floats]:

@@ -342,14 +342,13 @@ class CountedVotes:
         """The leaderboard, from released and public numbers only."""
         method = self.request.method
         spread = {
-            "bradley-terry": vote_scores.SPREAD,
+            "bradley-terry": None,
             "wins": vote_scores.SPREAD * (public.degree / 4) ** 2 + 1,
             "copeland": (len(public.items) / 4) ** 2,
         }[method]
         board = leaderboard.build(
             public.items,
             drawn.scores,
-            drawn.centres,
             drawn.errors,
             level=self.request.level,
             score_name={"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[method],

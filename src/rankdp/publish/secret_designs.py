@@ -3,7 +3,7 @@
 | ``design`` | what the publisher says of it | what is released |
 |---|---|---|
 | chance | pairs were drawn without regard to strength, some items more often | degrees, then one of the two below |
-| even | every pair was equally likely | one of the two below |
+| even | every pair was equally likely | a rough look at degrees, then one of the two below |
 | any | nothing: strong items may have met strong ones | degrees, objective perturbation, comparisons by gap |
 
 *Differences* (``mechanisms.votes.differences``) have less noise; *objective perturbation* suits every design. Where
@@ -21,21 +21,41 @@ perturbation. As that is right for every design, differences must be better by a
 perturbation uses it for its intervals only, and after its scores learns how many comparisons each of six sets of pairs
 has, from close to far: 4% of the budget, for the intervals too.
 
-*The check.* After differences one more noisy number is released, at 2%: how many comparisons were between the closer
-half of the pairs. Where pairs were drawn by chance it is near half; if it is far above, strong items met strong ones,
-differences understate how far apart items are, and the leaderboard says so.
+*Two words are tested*, both by released numbers, so that whatever follows from them is private too.
+
+- *even*: a rough look at the degrees, at 2%. Where their variance is far above what noise and chance give them, the
+  design is taken for chance: the degrees are shown as finely as there, which then costs a tenth with the rough look.
+- *without regard to strength*: a rough look at the differences, at a share x, gives scores; then one noisy number is
+  released, at 2%: how many comparisons were between the closer half of the pairs. By chance it is near half. If so,
+  the differences are shown with all that is left, the rough look costing nothing beside (``noisy_counts``). If it is far
+  above, strong items met strong ones, differences would understate how far apart items are, and objective perturbation
+  gets what is left. x is the least of a few shares for which pairs drawn with weight exp(-2 gap) would be found out in
+  nearly all boards, by public and released numbers. Where no share does that, or objective perturbation is not
+  possible, the number is released after the differences, and the leaderboard warns.
+
+What is spent, as shares of epsilon, is at most 1 in each case:
+
+| case | degrees | look | check | differences | objective | gaps |
+|---|---|---|---|---|---|---|
+| differences | a | free | 1/50 | 1 - a - 1/50 | | |
+| strong met strong | a | x | 1/50 | | the rest | 1/25 |
+| objective from the start | a | | | | the rest | 1/25, if a design was not said to be even |
+
+a is 1/10 for chance, 1/20 for any, 1/50 for even. The case is chosen by what was released before, so the epsilon of a
+release is that of its case (adaptive composition).
 
 *Errors.* With b_ij = tanh((t_i - t_j)/2), the equation of item i is off by its outcomes (variance sum_j N_ij (1 -
 b_ij^2)), by the privacy noise, and because the true design is another than the expected one: by sum_j N_ij (b_ij -
 b_i)^2 for whom it met, b_i the mean of its b_ij; by a tenth of N_ij b_ij for each pair, as no design is exactly what is
-supposed; and by how often it met anyone, for which degrees are drawn from what the noisy ones leave possible.
+supposed; and by how often it met anyone, for which designs are drawn (``possible_designs``).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -47,14 +67,16 @@ from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.publish import leaderboard
-from rankdp.publish.vote_scores import SPREAD, Drawn, Public, choose_ridge, objective, scores_errors
-from rankdp.rankers.expected_design import (
-    buckets_of_gaps,
-    design_of_degrees,
-    fit_differences,
-    likely_degrees,
-    matched_design,
+from rankdp.publish.possible_designs import (
+    Degrees,
+    Gaps,
+    design_variance,
+    strengths_of_differences,
+    strengths_of_objective,
 )
+from rankdp.publish.score_errors import DRAWS, SPREAD, plausible_strengths
+from rankdp.publish.vote_scores import Drawn, Public, choose_ridge, objective
+from rankdp.rankers.expected_design import buckets_of_gaps, design_of_degrees, fit_differences, likely_degrees
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.types import Floats, Longs
 
@@ -63,20 +85,30 @@ _SECRET = "Who was compared with whom is secret:"
 _SUPPOSED = {
     "chance": "pairs were drawn without regard to strength",
     "even": "every pair was equally likely, as was said",
-    "any": "pairs were drawn without regard to strength",
+    "any": "one number says how much items of about the same strength were preferred",
 }
-_DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20)}  # shares of what is left for scores
+_DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 50)}
 _GAPS, _CHECK = Fraction(1, 25), Fraction(1, 50)
+_LOOKS = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10))
 _BUCKETS = 6
 _CHANCE = {"even": 0.13, "chance": 0.06}  # u
 _CLEARLY = {"even": 1.0, "chance": 0.95}  # how much less than objective perturbation differences must err
 _MISFIT = 0.1
-_SURE = 3.5  # standard deviations
+_SURE, _FOUND = 3.0, 5.0  # standard deviations: to act on a number, and that it is to have where it should
 _SLACK = 0.02
-_FARTHEST = 50.0  # the expected degree over a true one, at most
+_CONTRADICTED, _UNEVEN_BY = 4.0, 0.1
+_SIGNAL, _EXCESS = 0.084, 0.3  # pairs of weight exp(-2 gap): a difference over its degree, the closer half beyond half
 _MATCHED = (
     "Items of about the same strength seem to have met more often than chance explains: scores may lie closer together "
     "than the items do. Choose the design 'any' for such votes."
+)
+_SWITCHED = (
+    "Items of about the same strength met more often than chance explains: scores are from objective perturbation, with "
+    "what was left of epsilon. Choose the design 'any' for such votes: it has less noise."
+)
+_UNEVEN = (
+    "Some items were compared far more often than others, against what was said: the design was taken for 'chance', "
+    "and a tenth of epsilon went into how often."
 )
 
 
@@ -164,177 +196,207 @@ class SecretDesign:
         return np.array([choose_ridge(degree, noise_variance) for degree in degrees.means.tolist()])
 
     def _share(self, items: int) -> Fraction:
-        """What the degrees get: nothing where they are said to be even, or where the items are too many to use them."""
-        unused = self.design == "even" or items > leaderboard.DENSE_UP_TO
-        return Fraction(0) if unused else _DEGREES[self.design]
+        """What the degrees get: nothing where the items are too many to use them."""
+        return Fraction(0) if items > leaderboard.DENSE_UP_TO else _DEGREES[self.design]
 
     def _differences(self, items: int) -> NoisyDifferences:
         share = 1 - self._share(items) - _CHECK
         return NoisyDifferences(self.protection, self.epsilon, self.delta, share)
 
-    def _objective(self, items: int, comparisons: int) -> ObjectivePerturbation:
-        share = self._share(items)
-        epsilon = self.epsilon * (1 - share - (_GAPS if share else 0))
-        return objective(items, comparisons, self.protection, epsilon, self.ridge, self.link, self.calibration)
+    def _objective(self, items: int, comparisons: int, look: Fraction = Fraction(0)) -> ObjectivePerturbation:
+        """Objective perturbation with what is left, after a look at differences that found strong ones meeting."""
+        left = 1 - self._share(items) - (look + _CHECK if look else 0) - (_GAPS if self._by_gap(items, look) else 0)
+        return objective(
+            items, comparisons, self.protection, self.epsilon * left, self.ridge, self.link, self.calibration
+        )
+
+    def _by_gap(self, items: int, look: Fraction) -> bool:
+        """Whether objective perturbation's intervals are to know comparisons by gap."""
+        return items <= leaderboard.DENSE_UP_TO and (self.design != "even" or look > 0)
+
+    def look(self, public: Public, degrees: Degrees) -> Fraction:
+        """x, the share of a rough look at differences that would find out strong ones meeting; 0 if none does.
+
+        Parameters
+        ----------
+        public, degrees
+            What is public and released.
+        """
+        items, degree = len(public.items), public.degree
+        if not self._allows_objective(items):
+            return Fraction(0)
+        check = NoisyTotal(self.protection, self.epsilon, self.delta, _CHECK).count_variance
+        signal = (_SIGNAL * degree) ** 2
+        for share in _LOOKS:
+            noise = NoisyDifferences(self.protection, self.epsilon, self.delta, share).count_variance
+            excess = _EXCESS * public.comparisons * signal / (signal + degree + noise)
+            if excess > _FOUND * math.sqrt(public.comparisons / 4 + check) + _SLACK * public.comparisons / 2:
+                return share
+        return Fraction(0)
 
     def draw(self, counts: PairCounts, public: Public, bits: Bits) -> Drawn:
         """The scores; what is drawn for them costs epsilon (and delta) in all."""
-        degrees = self._degrees(counts, public, bits)
-        mechanism = self.mechanism(public, degrees)
-        drawn = (self._from_objective if mechanism == "objective" else self._from_differences)(
-            counts, public, degrees, bits
-        )
-        drawn.parameters.update({"mechanism": mechanism, "design": self.design})
+        items = len(public.items)
+        share, taken, warnings = self._share(items), self, []
+        degrees = Degrees(np.full(items, max(public.degree, 1e-3)), None)
+        if share:
+            noisy = self._noisy_degrees(share)
+            released = noisy.released(noisy.counted(counts), bits)
+            if self.design != "even":
+                degrees = _shrunk(released, noisy.count_variance, public)
+            elif _uneven(released, noisy.count_variance, public.degree):
+                taken, warnings = replace(self, design="chance"), [_UNEVEN]
+                noisy = self._noisy_degrees(_DEGREES["chance"] - share)
+                degrees = _shrunk(noisy.released(noisy.counted(counts), bits), noisy.count_variance, public)
+        drawn = taken._drawn(counts, public, degrees, bits)
+        drawn.warnings.extend(warnings)
+        drawn.parameters["design"] = taken.design
         return drawn
 
-    def _degrees(self, counts: PairCounts, public: Public, bits: Bits) -> Degrees:
-        """What the degrees are, as far as a share of the budget says; an even design if it gets none."""
-        items = len(public.items)
-        share = self._share(items)
-        if not share:
-            return Degrees(np.full(items, max(public.degree, 1e-3)), None)
-        degrees = NoisyDegrees(self.protection, self.epsilon, self.delta, share)
-        noisy = degrees.released(degrees.counted(counts), bits)
-        grid, chances = likely_degrees(noisy, degrees.count_variance, public.comparisons)
-        means = chances @ grid
-        scale = max(public.degree, 1e-3) / means.mean()
-        return Degrees(means * scale, (grid * scale, chances))
+    def _drawn(self, counts: PairCounts, public: Public, degrees: Degrees, bits: Bits) -> Drawn:
+        """The scores, once degrees are released."""
+        if self.mechanism(public, degrees) == "objective":
+            return self._from_objective(counts, public, degrees, Fraction(0), bits)
+        noisy, expected = self._differences(len(public.items)), design_of_degrees(degrees.means)
+        secret, look = noisy.sample(noisy.counted(counts), bits), self.look(public, degrees)
+        if look:
+            rough = NoisyDifferences(self.protection, self.epsilon, self.delta, look)
+            ridge = self._ridges(degrees, rough.count_variance / 4)
+            scores = fit_differences(expected, noisy.rougher(secret, look, bits), ridge)
+            if self._close(counts, expected, scores, bits):
+                drawn = self._from_objective(counts, public, degrees, look, bits)
+                drawn.warnings.append(_SWITCHED)
+                return drawn
+        drawn = self._from_differences(secret / self.protection.steps, noisy, public, degrees, expected, bits)
+        if not look and self._close(counts, expected, drawn.scores, bits):
+            drawn.warnings.append(_MATCHED)
+        return drawn
+
+    def _noisy_degrees(self, share: Fraction) -> NoisyDegrees:
+        return NoisyDegrees(self.protection, self.epsilon, self.delta, share)
 
     def difference_parts(self, counts: PairCounts) -> list[tuple[NoisyCounts, Longs]]:
         """All that is released around differences, with the secret counts of each: what audits draw from.
 
         The last one is the check, here of the first pair: of which pairs it is, the scores decide.
         """
-        items = len(counts.items)
-        share, differences = self._share(items), self._differences(items)
-        degrees = NoisyDegrees(self.protection, self.epsilon, self.delta, share) if share else None
+        differences, degrees = self._differences(len(counts.items)), self._noisy_degrees(self._share(len(counts.items)))
         check = NoisyTotal(self.protection, self.epsilon, self.delta, _CHECK)
         return [
-            *([] if degrees is None else [(degrees, degrees.counted(counts))]),
+            (degrees, degrees.counted(counts)),
             (differences, differences.counted(counts)),
             (check, NoisyPairs.counted(counts)[:1]),
         ]
 
-    def _matched(self, counts: PairCounts, expected: Floats, scores: Floats, bits: Bits) -> Floats:
-        """The expected design, with the number of comparisons that each bucket of gaps seems to have."""
-        bucket = buckets_of_gaps(expected, scores, _BUCKETS)
+    def switched_parts(
+        self, counts: PairCounts, comparisons: int, look: Fraction
+    ) -> tuple[list[tuple[NoisyCounts, Longs]], ObjectivePerturbation]:
+        """All that is released where a look at the differences found strong ones meeting, for audits as above.
+
+        Parameters
+        ----------
+        counts
+            The secret counts.
+        comparisons
+            A public idea of how many comparisons there are.
+        look
+            The share of the look.
+        """
+        items = len(counts.items)
+        degrees, check = self._noisy_degrees(self._share(items)), _CHECK
+        rough = NoisyDifferences(self.protection, self.epsilon, self.delta, look)
+        parts: list[tuple[NoisyCounts, Longs]] = [
+            (degrees, degrees.counted(counts)),
+            (rough, rough.counted(counts)),
+            (NoisyTotal(self.protection, self.epsilon, self.delta, check), NoisyPairs.counted(counts)[:1]),
+            (NoisyPairs(self.protection, self.epsilon, self.delta, _GAPS), NoisyPairs.counted(counts)),
+        ]
+        return parts, self._objective(items, comparisons, look)
+
+    def _gaps(self, counts: PairCounts, degrees: Degrees, scores: Floats, bits: Bits) -> Gaps:
+        """How many comparisons there are in each of a few buckets of gaps of scores."""
+        bucket = buckets_of_gaps(design_of_degrees(degrees.means), scores, _BUCKETS)
         pairs = NoisyPairs(self.protection, self.epsilon, self.delta, _GAPS)
         found = pairs.released(np.bincount(bucket, pairs.counted(counts), _BUCKETS).astype(np.int64), bits)
-        due = np.bincount(bucket, expected[np.triu_indices(len(scores), 1)], _BUCKETS)
-        noise = float(pairs.count_variance + due.mean())
-        kept = max(0.0, 1 - noise / float(np.square(found - due).mean() + 1e-9))  # small differences are shrunk away
-        return matched_design(expected, scores, bucket, np.maximum(due + kept * (found - due), 0.02 * due + 1e-9))
+        return Gaps(bucket, found, pairs.count_variance)
 
-    def _checked(self, counts: PairCounts, expected: Floats, scores: Floats, bits: Bits) -> list[str]:
+    def _close(self, counts: PairCounts, expected: Floats, scores: Floats, bits: Bits) -> bool:
         """Whether items of about the same strength met too often: a noisy number, and what follows from it."""
         bucket = buckets_of_gaps(expected, scores, 2)
         check = NoisyTotal(self.protection, self.epsilon, self.delta, _CHECK)
         close = NoisyPairs.counted(counts)[bucket == 0].sum(keepdims=True)
         due = float(expected[np.triu_indices(len(scores), 1)][bucket == 0].sum())
-        deviation = math.sqrt(due / 2 + check.count_variance)
         found = float(check.released(close, bits)[0])
-        return [_MATCHED] if found - due > _SURE * deviation + _SLACK * due else []
+        return found - due > _SURE * math.sqrt(due / 2 + check.count_variance) + _SLACK * due
 
-    def _from_objective(self, counts: PairCounts, public: Public, degrees: Degrees, bits: Bits) -> Drawn:
-        chosen = self._objective(len(public.items), public.comparisons)
+    def _from_objective(
+        self, counts: PairCounts, public: Public, degrees: Degrees, look: Fraction, bits: Bits
+    ) -> Drawn:
+        items = len(public.items)
+        chosen = self._objective(items, public.comparisons, look)
         gamma, link = float(chosen.ridge), chosen.link
         scores = chosen.sample(counts, bits)
         scores = scores - scores.mean()
-        expected = None
-        if len(scores) <= leaderboard.DENSE_UP_TO:
-            expected = design_of_degrees(degrees.means)
-            if self._share(len(scores)):
-                expected = self._matched(counts, expected, scores, bits)
-        random = np.random.default_rng(0)
-
-        def noise(count: int) -> Floats:
-            privacy = random.laplace(0, float(chosen.scale), count).reshape(len(scores), -1)
-            return degrees.doubted(privacy, gamma * scores, random).ravel()
-
-        centres, errors = scores_errors(public, scores, gamma, link, noise, expected)
+        random = np.random.default_rng(1)
+        noise = random.laplace(0, float(chosen.scale), (items, DRAWS))
+        if items > leaderboard.DENSE_UP_TO:
+            even = [np.full(items, public.degree * float(link.slope(np.zeros(1))[0]) ** 2)] * 100
+            truths = plausible_strengths(scores, [gamma * scores] * len(even), even, noise)
+        else:
+            gaps = partial(self._gaps, counts, degrees, scores, bits) if self._by_gap(items, look) else None
+            truths = strengths_of_objective(scores, gamma, noise, degrees, link, gaps, random)
         parameters = {
+            "mechanism": "objective",
             "ridge": gamma,
             "calibration": chosen.calibration,
             "noise_variance": chosen.noise_variance,
             "link": link.name,
         }
-        supposed = f"{_SECRET} the intervals suppose that {_SUPPOSED[self.design]}."
-        return Drawn(scores, centres, errors, parameters, [supposed])
+        supposed = f"{_SECRET} the intervals suppose that {_SUPPOSED['any' if look else self.design]}."
+        return Drawn(scores, scores[:, None] - truths, parameters, [supposed])
 
-    def _from_differences(self, counts: PairCounts, public: Public, degrees: Degrees, bits: Bits) -> Drawn:
-        noisy = self._differences(len(public.items))
+    def _from_differences(
+        self,
+        released: Floats,
+        noisy: NoisyDifferences,
+        public: Public,
+        degrees: Degrees,
+        expected: Floats,
+        bits: Bits,
+    ) -> Drawn:
         variance = noisy.count_variance / 4
-        released = noisy.released(noisy.counted(counts), bits)
         ridge = self._ridges(degrees, variance)
-        expected = design_of_degrees(degrees.means)
         scores = fit_differences(expected, released, ridge)
-        warnings = self._checked(counts, expected, scores, bits)
-        chance = np.sqrt(public.sampling * design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
         random = np.random.default_rng(1)
-
-        def noise(count: int) -> Floats:
-            privacy = noisy.likely_noise(count, bits.spawn()).reshape(len(scores), -1)
-            both = privacy + chance[:, None] * random.standard_normal(privacy.shape)
-            return degrees.doubted(both / 2, released / 2, random).ravel()
-
-        centres, errors = scores_errors(public, scores, ridge, LOGISTIC, noise, expected)
+        chance = np.sqrt(public.sampling * design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
+        noise = noisy.likely_noise(len(scores) * DRAWS, bits.spawn()).reshape(len(scores), -1)
+        noise = (noise + chance[:, None] * random.standard_normal(noise.shape)) / 2
+        truths = strengths_of_differences(scores, released, noise, degrees, public.sampling, random)
         gaussian = {} if noisy.rho is None else {"rho": float(noisy.rho)}
-        parameters = {"ridge": float(np.median(ridge)), "noise_variance": variance, **gaussian}
+        parameters = {
+            "mechanism": "differences",
+            "ridge": float(np.median(ridge)),
+            "noise_variance": variance,
+            **gaussian,
+        }
         supposed = f"{_SECRET} scores and intervals suppose that {_SUPPOSED[self.design]}."
-        return Drawn(scores, centres, errors, parameters, [supposed, *warnings])
+        return Drawn(scores, scores[:, None] - truths, parameters, [supposed])
 
 
-@dataclass(frozen=True, slots=True)
-class Degrees:
-    """The expected degree of each item, and how likely others are: a grid, and a row of chances for each item."""
-
-    means: Floats
-    others: tuple[Floats, Floats] | None
-
-    @property
-    def doubt(self) -> Floats:
-        """The variance of each degree over its square."""
-        if self.others is None:
-            return np.zeros(len(self.means))
-        grid, chances = self.others
-        return np.asarray((chances @ grid**2) / self.means**2 - 1)
-
-    def doubted(self, noise: Floats, pull: Floats, random: np.random.Generator) -> Floats:
-        """Noise on wins, one row an item, as it looks when degrees may be others than expected.
-
-        With r the expected degree over the true one, an error e of the equation, which was divided by the expected
-        degree, is r e; and a pull p of the equation that was taken for p is r p. Sampling noise of r times its variance
-        is left to what is drawn later for r = 1, and to an addition here for more.
-        """
-        if self.others is None:
-            ratio = self.means[:, None] / np.maximum(
-                self.means[:, None] + np.sqrt(self.means)[:, None] * random.standard_normal(noise.shape),
-                self.means[:, None] / _FARTHEST,
-            )
-        else:
-            grid, chances = self.others
-            sums = np.cumsum(chances, axis=1)
-            drawn = np.array(
-                [grid[np.minimum(np.searchsorted(row, random.random(noise.shape[1])), len(grid) - 1)] for row in sums]
-            )
-            ratio = np.minimum(self.means[:, None] / drawn, _FARTHEST)
-        more = np.sqrt(np.maximum(ratio - 1, 0) * self.means[:, None] / 4) * random.standard_normal(noise.shape)
-        return np.asarray(ratio * noise - (ratio - 1) * pull[:, None] + more)
+def _shrunk(noisy: Floats, variance: float, public: Public) -> Degrees:
+    """What noisy degrees say of the true ones."""
+    grid, chances = likely_degrees(noisy, variance, public.comparisons)
+    means = chances @ grid
+    scale = max(public.degree, 1e-3) / means.mean()
+    return Degrees(means * scale, (grid * scale, chances))
 
 
-def design_variance(expected: Floats, scores: Floats, misfit: float) -> Floats:
-    """How much whom an item met adds to the variance of its difference, given how often it met anyone.
+def _uneven(noisy: Floats, variance: float, degree: float) -> bool:
+    """Whether noisy degrees contradict an even design: their variance, beside that of noise and of chance.
 
-    Parameters
-    ----------
-    expected
-        The expected design.
-    scores
-        The strengths.
-    misfit
-        By what share of itself a pair's expected number may be wrong.
+    A mean of n squares has a deviation of sqrt((5 v^2 + 4 v d + 2 d^2)/n) for Laplace noise of variance v and chance of
+    variance d. Degrees that differ by a tenth of themselves do no harm and are let pass.
     """
-    bent = np.tanh((scores[:, None] - scores) / 2)
-    mean = (expected * bent).sum(axis=1) / np.maximum(expected.sum(axis=1), 1e-12)
-    met = (expected * (bent - mean[:, None]) ** 2).sum(axis=1)
-    return np.asarray(met + np.square(misfit * expected * bent).sum(axis=1))
+    found = float(np.square(noisy - degree).mean()) - variance - degree
+    deviation = math.sqrt((5 * variance**2 + 4 * variance * degree + 2 * degree**2) / len(noisy))
+    return found > _CONTRADICTED * deviation + (_UNEVEN_BY * degree) ** 2

@@ -14,7 +14,6 @@ in for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -30,15 +29,14 @@ from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.publish import leaderboard
+from rankdp.publish.score_errors import DRAWS, SPREAD, design_count, information_of, plausible_strengths
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.types import Floats, Longs
 
-SPREAD = 1 / 3
-"""The variance that true log-strengths are expected to have."""
 _COUNT_SHARE = Fraction(1, 20)
 _LEAST_DEGREE = 1e-3  # so that no comparisons at all still have a ridge
-_DRAWS, _FEWEST_DRAWS = 4000, 100
+_FEWEST_DRAWS = 100
 _MOST_LEADS = 10**7
 
 
@@ -63,7 +61,6 @@ class Drawn:
     """Scores that may be published, with what their errors look like."""
 
     scores: Floats
-    centres: Floats
     errors: Floats
     parameters: dict[str, Any]
     warnings: list[str]
@@ -105,10 +102,10 @@ def by_wins(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> D
     trials = public.comparisons if public.design is None else _halves(public.design) / 2
     share = np.clip(scores / np.maximum(trials, 1), 0, 1)
     spread = np.sqrt(np.maximum(public.sampling * trials * share * (1 - share), 1))
-    privacy = noisy.likely_noise(len(scores) * _DRAWS, bits.spawn()).reshape(len(scores), _DRAWS) / 2
-    errors = privacy + spread[:, None] * np.random.default_rng(0).standard_normal((len(scores), _DRAWS))
+    privacy = noisy.likely_noise(len(scores) * DRAWS, bits.spawn()).reshape(len(scores), DRAWS) / 2
+    errors = privacy + spread[:, None] * np.random.default_rng(0).standard_normal((len(scores), DRAWS))
     uneven = "Who was compared with whom is secret: an item that was compared more often has more wins for that alone."
-    return Drawn(scores, scores, errors, noisy.parameters, [uneven] if public.design is None else [])
+    return Drawn(scores, errors, noisy.parameters, [uneven] if public.design is None else [])
 
 
 def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: Bits) -> Drawn:
@@ -130,14 +127,14 @@ def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: B
         return (np.bincount(first, halves, items) + np.bincount(second, 2 - halves, items)) / 2
 
     scores, random = won(leads), np.random.default_rng(0)
-    draws = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_LEADS // max(len(leads), 1)))
+    draws = max(_FEWEST_DRAWS, min(DRAWS, _MOST_LEADS // max(len(leads), 1)))
     errors = np.empty((items, draws))
     for draw in range(draws):
         luck = np.sqrt(public.sampling * met) * random.standard_normal(len(leads))
         again = leads + noisy.likely_noise(len(leads), bits.spawn()) + luck
         errors[:, draw] = won(again) - scores
     uneven = "Who was compared with whom is secret: a pair that never met is decided by noise alone."
-    return Drawn(scores, scores, errors, noisy.parameters, [uneven] if design is None else [])
+    return Drawn(scores, errors, noisy.parameters, [uneven] if design is None else [])
 
 
 def from_wins(
@@ -149,9 +146,9 @@ def from_wins(
     half_wins = noisy.sample(true_half_wins, bits)
     scores = fit_wins(public.design, half_wins, ridge=gamma).theta
     scores = scores - scores.mean()
-    centres, errors = scores_errors(public, scores, gamma, link, lambda count: noisy.noise(count, bits.spawn()) / 2)
+    truths = public_strengths(public.design, scores, gamma, noisy.noise(len(scores) * DRAWS, bits.spawn()) / 2)
     warnings = _unbeaten(public.items, half_wins, _halves(public.design))
-    return Drawn(scores, centres, errors, {"ridge": gamma, **noisy.parameters}, warnings)
+    return Drawn(scores, scores[:, None] - truths, {"ridge": gamma, **noisy.parameters}, warnings)
 
 
 def objective(
@@ -191,47 +188,28 @@ def objective(
     return mechanism(ridges[best if error(best) < math.inf else -1])
 
 
-def scores_errors(
-    public: Public,
-    scores: Floats,
-    ridge: float | Floats,
-    link: Link,
-    noise: Callable[[int], Floats],
-    expected: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """Scores freed from the ridge's pull, and draws of their error.
+def public_strengths(design: PairCounts, scores: Floats, ridge: float, noise: Floats) -> Floats:
+    """Draws of the true strengths where the design is public.
 
     Parameters
     ----------
-    public
-        What is known of the items and the design.
-    scores
-        The released scores.
-    ridge, link
-        Those that the scores were fitted with.
+    design
+        Who was compared with whom.
+    scores, ridge
+        The released scores, and the ridge that they were fitted with.
     noise
-        Draws so many numbers of the noise on wins.
-    expected
-        The expected design, where it is secret; even if not given.
+        Draws of the noise on wins.
     """
-    items = len(public.items)
-    design = public.design
+    items = len(scores)
     if items > leaderboard.DENSE_UP_TO:
-        met = np.full(items, public.degree) if design is None else _halves(design) / 2
-        information = met * link.slope(np.zeros(1)) ** 2
+        information = _halves(design) / 8
     else:
-        first, second = np.triu_indices(items, 1) if design is None else (design.first, design.second)
-        if design is not None:
-            compared = design.comparisons
-        else:
-            compared = (
-                np.full(len(first), public.comparisons / len(first)) if expected is None else expected[first, second]
-            )
-        gap = scores[first] - scores[second]
-        curved = link.slope(gap) * link.slope(-gap)  # F'^2/(F (1 - F))
-        information = leaderboard.information(first, second, compared * curved, items)
-    errors, inverse = leaderboard.simulated_errors(information, noise, np.random.default_rng(0), public.sampling)
-    return scores + inverse(ridge * scores), errors
+        met = np.zeros((items, items))
+        met[design.first, design.second] = design.comparisons
+        gaps = scores[:, None] - scores
+        information = information_of(met + met.T, LOGISTIC.slope(gaps) * LOGISTIC.slope(-gaps))
+    draws, groups = noise.reshape(items, -1), design_count(items)
+    return plausible_strengths(scores, [ridge * scores] * groups, [information] * groups, draws)
 
 
 def _halves(design: PairCounts) -> Longs:

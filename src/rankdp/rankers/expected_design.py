@@ -19,6 +19,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.types import Floats, Ints
 
 _STEPS = 200
+_SHAPE = 0.02  # of a bucket's number: no kernel has exactly the shape that is supposed
 
 
 def even_design(items: int, comparisons: float) -> Floats:
@@ -55,7 +56,10 @@ def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None) -> Float
     factor = np.ones((len(wanted), len(wanted))) if kernel is None else kernel.copy()
     np.fill_diagonal(factor, 0)
     for _ in range(100):
-        popularity = np.sqrt(popularity * wanted / (factor @ popularity))  # halfway, in logarithms
+        reached = popularity * (factor @ popularity)
+        popularity = popularity * np.sqrt(wanted / reached)  # halfway, in logarithms
+        if (np.abs(reached - wanted) <= 1e-6 * wanted).all():
+            break
     return np.asarray(factor * np.outer(popularity, popularity))
 
 
@@ -82,34 +86,53 @@ def buckets_of_gaps(expected: Floats, scores: Floats, buckets: int) -> Ints:
     return bucket
 
 
-def matched_design(expected: Floats, scores: Floats, bucket: Ints, found: Floats) -> Floats:
-    """The expected design with so many comparisons in each bucket of gaps, and its degrees as they were.
+def closeness_chances(
+    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, most: float = 6.0
+) -> tuple[Floats, Floats]:
+    """How much items of about the same strength were preferred: values of b in K_ij = exp(-b |t_i - t_j|), and chances.
 
-    The logarithm of the kernel K is a polygon in the gap of scores with a corner at the middle of each bucket.
+    A normal likelihood of the noisy numbers of comparisons in buckets, times a law that falls like exp(-|b|).
 
     Parameters
     ----------
-    expected
-        The expected design.
-    scores
-        The strengths.
+    degrees
+        How many comparisons each item is expected to have.
+    truths
+        Strengths that the items may have, in columns; what is expected of them is averaged.
     bucket
-        The bucket of each pair (``buckets_of_gaps``).
+        The bucket of each pair, in the order of ``numpy.triu_indices``.
     found
-        How many comparisons each bucket holds, above 0.
+        How many comparisons each bucket seems to have.
+    variance
+        The variance of the noise on that.
+    most
+        The largest b.
     """
-    pairs, degrees, design = np.triu_indices(len(scores), 1), expected.sum(axis=1), expected
-    gaps = np.abs(scores[pairs[0]] - scores[pairs[1]])
-    due = np.bincount(bucket, expected[pairs], len(found))
-    used = due > 0
-    middle = np.bincount(bucket, gaps * expected[pairs], len(found))[used] / due[used]
-    heights, wanted = np.zeros(len(middle)), found[used] * due[used].sum() / found[used].sum()
-    for _ in range(12):
-        heights = heights + 0.8 * np.log(wanted / np.bincount(bucket, design[pairs], len(found))[used])
-        kernel = np.ones_like(expected)
-        kernel[pairs] = kernel.T[pairs] = np.exp(np.interp(gaps, middle, heights))
-        design = design_of_degrees(degrees, kernel)
-    return design
+    pairs, grid = np.triu_indices(len(degrees), 1), np.linspace(-1, most, 15)
+    logs = -np.abs(grid)
+    for step, strength in enumerate(grid):
+        due = np.zeros(len(found))
+        for truth in truths.T:
+            design = design_of_degrees(degrees, kernel_of_gaps(truth, strength))
+            due += np.bincount(bucket, design[pairs], len(found)) / truths.shape[1]
+        due *= degrees.sum() / 2 / due.sum()
+        spread = variance + due + np.square(_SHAPE * due)
+        logs[step] -= (np.square(found - due) / spread + np.log(spread)).sum() / 2
+    chances = np.exp(logs - logs.max())
+    return grid, np.asarray(chances / chances.sum())
+
+
+def kernel_of_gaps(strengths: Floats, closeness: float) -> Floats:
+    """K_ij = exp(-b |t_i - t_j|): how much more often than by chance items meet that are preferred when close.
+
+    Parameters
+    ----------
+    strengths
+        The strengths t.
+    closeness
+        b, 0 for no preference.
+    """
+    return np.asarray(np.exp(-closeness * np.abs(strengths[:, None] - strengths)))
 
 
 def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tuple[Floats, Floats]:

@@ -8,6 +8,17 @@ Law, delta > 0: counts + independent discrete Gaussian noise, s rho-zCDP with s 
 sensitivity and rho the largest whose zCDP is (eps, delta)-DP (``privacy.zcdp``).
 
 Counts that are released together, each with its own share, cost the sum of the shares: epsilons add up, and so do rhos.
+
+*A rough look first* (delta = 0; the idea of Koufogiannis, Han and Pappas' gradual release). Noise of a large scale B is
+noise of a small scale b, plus, with probability 1 - p, noise of scale B again: in generating functions
+
+    (1 - R)^2/((1 - R x)(1 - R/x)) = (1 - r)^2/((1 - r x)(1 - r/x)) (p + (1 - p) (1 - R)^2/((1 - R x)(1 - R/x))),
+
+r = exp(-1/b), R = exp(-1/B), p = sinh(1/2B)^2/sinh(1/2b)^2, the ratio of the variances. So the counts may be shown with
+noise of scale B, at the small share that B is worth, and if what that says asks for it with noise of scale b: then the
+rough look was a function of the fine one and of coins, and both cost the fine one's share. Proof for the rough one
+alone, with a rational q <= p in the place of p: it is drawn with probability q/p from the noise of scale B, and else
+from that noise with more added, and which of the two has nothing to do with the data.
 """
 
 from __future__ import annotations
@@ -15,13 +26,15 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
+from rankdp.privacy.noise import bernoulli, discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import deviation_for, rho_of
 from rankdp.types import Floats, Longs
 
@@ -115,6 +128,27 @@ class NoisyCounts:
     def sample(self, counts: Longs, bits: Bits) -> Longs:
         """The noisy counts in steps: integers, possibly negative."""
         return counts + self.noise(len(counts), bits)
+
+    def rougher(self, noisy: Longs, share: Real, bits: Bits) -> Longs:
+        """A rough look at what ``sample`` has drawn, in steps: shown alone it costs ``share``, before the fine one nothing.
+
+        Parameters
+        ----------
+        noisy
+            What ``sample`` has drawn, not released yet.
+        share
+            The part of epsilon that the rough look may cost, at most that of the fine one.
+        bits
+            Where the coins and the noise come from.
+        """
+        part = positive(share, "share")
+        if self.rho is not None or part > self.share:
+            raise InputError(f"a rough look needs delta 0 and at most a share of {self.share}, got {part}")
+        scale = self.scale * self.share / part
+        ratio = (math.sinh(float(1 / (2 * scale))) / math.sinh(float(1 / (2 * self.scale)))) ** 2
+        kept = Fraction(math.floor(ratio * (1 - 1e-9) * 2**50), 2**50)
+        added = discrete_laplace(scale, len(noisy), bits)
+        return np.asarray(noisy + np.where(bernoulli(kept, len(noisy), bits), 0, added))
 
     def released(self, counts: Longs, bits: Bits) -> Floats:
         """The noisy counts in comparisons."""

@@ -1,0 +1,176 @@
+"""What the true strengths may be, given released and public numbers: draws, for intervals and chances of the top.
+
+A released score r obeys, to first order in t - r,
+
+    H (t - r) + z + w = q,
+
+with t the true strengths, H the Fisher information of the true design, z ~ N(0, H) the luck of outcomes and w the
+privacy noise. In maximum likelihood and objective perturbation with a ridge gamma, q is gamma r; where differences D
+were fitted to an expected design, q = (D - sum_j N_ij tanh((r_i - r_j)/2))/2 with N the true one. Draws of t are had
+from draws t0 of a law held before, and of z and w, by Matheron's rule
+
+    t = t0 + G (q + H r - H t0 - z - w),  G = s^2 H (s^2 H^2 + H + var w)^-1,
+
+which is exact where all laws are normal. Held before is an even law around 0 whose variance s^2 is drawn too, by how
+likely it makes the released numbers; log s^2 is held to be near log(1/3), with a double exponential law.
+
+*What an interval means.* Over boards whose strengths are spread like that, and over the items of a board, the stated
+share of the intervals hold the true strength, relative to the mean of all. Where the noise is small beside the spread
+this is so for each item too. Where it is large, intervals are pulled to the middle: those of the best and the worst
+items hold less often then, those of items in the middle more often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from rankdp.types import Flags, Floats, Ints
+
+SPREAD = 1 / 3
+"""The variance that true log-strengths are expected to have: that of the even law on [-1, 1]."""
+DRAWS = 4000
+_STEPS = np.linspace(0, 4, 41)  # of log s^2, in factors of 3
+_HELD = 0.25
+_WHOLE_UP_TO = 400  # items: above, the spread is found from the information's diagonal
+
+
+def plausible_strengths(
+    scores: Floats,
+    rests: Sequence[Floats],
+    informations: Sequence[Floats],
+    noise: Floats,
+    luck: float = 1.0,
+    freedom: Floats | None = None,
+) -> Floats:
+    """Draws of the true strengths, one row an item; NaN where nothing is known of an item.
+
+    Parameters
+    ----------
+    scores
+        The released scores r.
+    rests, informations
+        q and H for designs that the true one may be; for long lists the diagonals of H alone. Each is used for as many
+        draws.
+    noise
+        Draws of the noise w on wins, one row an item.
+    luck
+        The variance of z, as a share of H.
+    freedom
+        By what factor s^2 is raised for each design; 1 if not given.
+    """
+    random, variance = np.random.default_rng(0), noise.var(axis=1)
+    groups = np.array_split(np.arange(noise.shape[1]), len(informations))
+    spreads = likely_spreads(scores, rests[0], informations[0], variance, luck, len(groups), random)
+    spreads = spreads if freedom is None else spreads * np.asarray(freedom)
+    truths = np.empty(noise.shape)
+    for columns, rest, information, spread in zip(groups, rests, informations, spreads, strict=True):
+        before = math.sqrt(3 * spread) * random.uniform(-1, 1, (len(scores), len(columns)))
+        chance = _sampled(information, math.sqrt(luck) * random.standard_normal(before.shape))
+        right = rest[:, None] + _times(information, scores[:, None] - before) - chance - noise[:, columns]
+        truths[:, columns] = before + _gained(information, spread, luck, variance, right)
+    truths -= truths.mean(axis=0)
+    truths[~largest_part(informations[0])] = math.nan
+    return truths
+
+
+def likely_spreads(
+    scores: Floats,
+    rest: Floats,
+    information: Floats,
+    noise: Floats,
+    luck: float,
+    count: int,
+    random: np.random.Generator,
+) -> Floats:
+    """Draws of the variance of the true strengths.
+
+    With H whole, H r + q ~ N(0, s^2 H H + luck H + V) is whitened for all s at once.
+
+    Parameters
+    ----------
+    scores, rest, information, luck
+        As in ``plausible_strengths``.
+    noise
+        The variance of the noise on each item's wins.
+    count
+        How many draws.
+    random
+        Where they come from.
+    """
+    diagonal = information if information.ndim == 1 else np.diag(information)
+    floor = 1e-9 * (1 + float(diagonal.max()))
+    if information.ndim == 2 and len(scores) <= _WHOLE_UP_TO:
+        signals, basis = eigh(information @ information, luck * information + np.diag(noise + floor))
+        target = np.square(basis.T @ (information @ scores + rest))
+    else:
+        variance = luck * diagonal + noise + floor
+        signals, target = diagonal**2 / variance, np.square(diagonal * scores + rest) / variance
+    spreads = SPREAD * 3**_STEPS
+    total = 1 + spreads[:, None] * np.maximum(signals, 0)
+    logs = -(np.log(total) + target / total).sum(axis=1) / 2 - np.abs(_STEPS) * math.log(3) / _HELD
+    chances = np.exp(logs - logs.max())
+    return np.asarray(random.choice(spreads, count, p=chances / chances.sum()))
+
+
+def design_count(items: int) -> int:
+    """How many designs are drawn: fewer for long lists, whose matrices take their time."""
+    return int(min(max(2e10 / items**3, 8), 100))
+
+
+def information_of(expected: Floats, curved: Floats) -> Floats:
+    """The Fisher information of a symmetric table of comparisons, each of which is worth ``curved``.
+
+    Parameters
+    ----------
+    expected
+        How often each pair met.
+    curved
+        F'^2/(F (1 - F)) at the gap of each pair.
+    """
+    matrix = -expected * curved
+    np.fill_diagonal(matrix, 0)
+    matrix[np.diag_indices(len(matrix))] = -matrix.sum(axis=1)
+    return np.asarray(matrix)
+
+
+def largest_part(information: Floats) -> Flags:
+    """The items of the largest part of a design with nothing between its parts; none where all are alone."""
+    if information.ndim == 1:
+        return np.asarray(information > 0)
+    parts, part = _parts(information)
+    return part == np.bincount(part).argmax() if parts < len(part) else np.zeros(len(part), dtype=np.bool_)
+
+
+def _sampled(information: Floats, standard: Floats) -> Floats:
+    """Draws of N(0, H) from standard normal ones."""
+    if information.ndim == 1:
+        return np.asarray(np.sqrt(information)[:, None] * standard)
+    scale = 1e-10 * (1 + float(np.diag(information).max()))
+    return np.asarray(np.linalg.cholesky(information + scale * np.eye(len(information))) @ standard)
+
+
+def _times(information: Floats, right: Floats) -> Floats:
+    return np.asarray(information[:, None] * right if information.ndim == 1 else information @ right)
+
+
+def _gained(information: Floats, spread: float, luck: float, noise: Floats, right: Floats) -> Floats:
+    """G times the right-hand sides."""
+    if information.ndim == 1:
+        whole = spread * information**2 + luck * information + noise
+        return np.asarray((spread * information / np.maximum(whole, 1e-300))[:, None] * right)
+    whole = spread * information @ information + luck * information + np.diag(noise)
+    floor = 1e-12 * (1 + float(np.diag(whole).max()))
+    return np.asarray(spread * information @ cho_solve(cho_factor(whole + floor * np.eye(len(whole))), right))
+
+
+def _parts(matrix: Floats) -> tuple[int, Ints]:
+    """How many parts with nothing between them the items fall into, and the part of each."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    parts, part = connected_components(csr_array(matrix != 0), directed=False)
+    return int(parts), part
