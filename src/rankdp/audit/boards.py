@@ -143,7 +143,7 @@ def board_draws(
             parts: list[tuple[NoisyCounts, Longs]] = [(NoisyWins(protection, epsilon - spent, delta), counts.half_wins)]
             drawn = _many(parts, count, bits)
         elif design != "any":
-            parts = SecretDesign(protection, epsilon - spent, delta, design).difference_parts(counts)
+            parts, _ = SecretDesign(protection, epsilon - spent, delta, design).parts(counts, len(_OTHERS))
             drawn = _many(parts, count, bits)
         else:
             # A public idea of how many comparisons there are: here that of the other voters, the same on both sides.

@@ -6,12 +6,11 @@ strength were preferred: N_ij = a_i a_j exp(-b |t_i - t_j|), the popularities a 
 
 Given b, strengths are less sure, and not independent of the design: they are what it is nearly blind for. So the
 variance that they are held to have before is raised with b (up to tenfold at 2), and draws are spread a little (up to
-8%) for all that one number cannot say of a design.
+6%) for all that one number cannot say of a design.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +18,12 @@ import numpy as np
 from rankdp.publish.score_errors import DRAWS, design_count, information_of, plausible_strengths
 from rankdp.rankers.expected_design import closeness_chances, design_of_degrees, kernel_of_gaps
 from rankdp.rankers.links import LOGISTIC, Link
-from rankdp.types import Floats, Ints
+from rankdp.types import Floats, Ints, Longs
 
 _FARTHEST = 50.0  # the expected degree over a true one, at most
-_ROUNDS = 3
-_FREE, _WIDER, _FULL = 10.0, 0.08, 2.0
+_ROUNDS = 2
+_BLOCK = 300
+_FREE, _WIDER, _FULL = 10.0, 0.06, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,10 @@ class Degrees:
         grid, chances = self.others
         return np.asarray((chances @ grid**2) / self.means**2 - 1)
 
+    def of(self, some: Longs) -> Degrees:
+        """Those of some items."""
+        return Degrees(self.means[some], None if self.others is None else (self.others[0], self.others[1][some]))
+
     def drawn(self, random: np.random.Generator) -> Floats:
         """Degrees that the items may have."""
         if self.others is None:
@@ -49,10 +53,6 @@ class Degrees:
         grid, chances = self.others
         steps = (np.cumsum(chances, axis=1) < random.random((len(chances), 1))).sum(axis=1)
         return np.asarray(grid[np.minimum(steps, len(grid) - 1)])
-
-    def designs(self, random: np.random.Generator) -> list[Floats]:
-        """Designs of such degrees in which pairs meet without regard to strength."""
-        return [design_of_degrees(self.drawn(random)) for _ in range(design_count(len(self.means)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,80 +64,112 @@ class Gaps:
     variance: float
 
 
-def strengths_of_differences(
-    scores: Floats, differences: Floats, noise: Floats, degrees: Degrees, luck: float, random: np.random.Generator
-) -> Floats:
-    """Draws of the true strengths, where noisy differences were fitted to the expected design.
-
-    Parameters
-    ----------
-    scores, differences
-        The released numbers.
-    noise
-        Draws of the noise on wins, with that of the design's own chance.
-    degrees
-        What is known of them.
-    luck
-        As in ``plausible_strengths``.
-    random
-        Where the designs come from.
-    """
-    designs, bent = degrees.designs(random), np.tanh((scores[:, None] - scores) / 2)
-    rests = [(differences - (design * bent).sum(axis=1)) / 2 for design in designs]
-    return plausible_strengths(scores, rests, [information(design, scores) for design in designs], noise, luck)
-
-
-def strengths_of_objective(
+def possible_strengths(
     scores: Floats,
     ridge: float,
     noise: Floats,
     degrees: Degrees,
-    link: Link,
-    gaps: Callable[[], Gaps] | None,
-    random: np.random.Generator,
+    gaps: Gaps | None,
+    *,
+    differences: Floats | None = None,
+    link: Link = LOGISTIC,
+    luck: float = 1.0,
 ) -> Floats:
-    """Draws of the true strengths, where scores are from objective perturbation.
+    """Draws of the true strengths.
 
-    Closeness and strengths are found in turn: what the buckets say of closeness depends on the strengths.
+    Long lists are drawn in blocks of at most 300 items, each as if its items met only each other, as often as all.
 
     Parameters
     ----------
     scores, ridge
-        The released scores and their ridge.
+        The released scores, and the ridge of objective perturbation.
     noise
-        Draws of the noise in the gradient.
+        Draws of the noise on wins, or in the gradient.
     degrees
         What is known of them.
-    link
-        The link of the scores.
     gaps
-        Releases the comparisons by gap; None if pairs are held to meet without regard to strength.
-    random
-        Where the designs come from.
+        What is known of comparisons by gap; None if pairs are held to meet without regard to strength.
+    differences
+        The released differences, where scores were fitted to them with the design of the expected degrees.
+    link, luck
+        As in ``score_errors``.
     """
-    rest, count = ridge * scores, design_count(len(scores))
-    if gaps is None:
-        found = [information(design, scores, link) for design in degrees.designs(random)]
-        return plausible_strengths(scores, [rest] * count, found, noise)
-    seen = gaps()
-    typical = information(design_of_degrees(degrees.means), scores, link)
-    truths = plausible_strengths(scores, [rest] * count, [typical] * count, noise)
-    few = int(min(max(2e5 / len(scores) ** 2, 2), 16))
-    close = np.zeros(count)
-    for _ in range(_ROUNDS):
-        grid, chances = closeness_chances(
-            degrees.means, truths[:, :: DRAWS // few], seen.bucket, seen.found, seen.variance
-        )
-        close = random.choice(grid, count, p=chances)
-        found = [
-            information(design_of_degrees(degrees.drawn(random), kernel_of_gaps(truth, one)), scores, link)
-            for truth, one in zip(truths[:, :: DRAWS // count].T, close.tolist(), strict=False)
-        ]
-        freedom = _FREE ** np.clip(close / _FULL, 0, 1)
-        truths = plausible_strengths(scores, [rest] * count, found, noise, freedom=freedom)
-    wider = 1 + _WIDER * float(np.clip(close / _FULL, 0, 1).mean())
+    random, items = np.random.default_rng(2), len(scores)
+    rest = ridge * scores
+    if differences is not None:
+        rest = (differences - pulls(design_of_degrees(degrees.means), scores)) / 2
+    closeness = None
+    if gaps is not None:
+        bucket = np.zeros((items, items), np.int32)
+        bucket[np.triu_indices(items, 1)] = gaps.bucket
+        bucket += bucket.T
+    truths = np.empty(noise.shape)
+    for block in np.array_split(random.permutation(items), -(-items // _BLOCK)):
+        part = _Block(scores[block], rest[block], noise[block], degrees.of(block), link, luck, differences is not None)
+        truths[block] = part.drawn(None, random)
+        if gaps is None:
+            continue
+        inside = bucket[np.ix_(block, block)][np.triu_indices(len(block), 1)]
+        for _ in range(_ROUNDS):
+            closeness = closeness_chances(
+                degrees.means[block],
+                truths[block][:, :: DRAWS // int(min(max(2e5 / len(block) ** 2, 2), 16))],
+                inside,
+                gaps.found,
+                gaps.variance,
+                degrees.means.sum() / 2,
+            )
+            truths[block] = part.drawn((truths[block], closeness), random)
+    if closeness is None:
+        return truths
     middle = truths.mean(axis=1, keepdims=True)
+    wider = 1 + _WIDER * float(np.clip(closeness[0] / _FULL, 0, 1) @ closeness[1])
     return np.asarray(middle + wider * (truths - middle))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What is known of some items."""
+
+    scores: Floats
+    rest: Floats
+    noise: Floats
+    degrees: Degrees
+    link: Link
+    luck: float
+    fitted: bool
+
+    def drawn(self, close: tuple[Floats, tuple[Floats, Floats]] | None, random: np.random.Generator) -> Floats:
+        """Strengths, given draws of them and chances of closeness, if items that are close may have been preferred."""
+        count = design_count(len(self.scores))
+        kernels: list[Floats | None] = [None] * count
+        freedom = None
+        if close is not None:
+            truths, (grid, chances) = close
+            values = random.choice(grid, count, p=chances)
+            columns = zip(truths[:, :: DRAWS // count].T, values.tolist(), strict=False)
+            kernels = [kernel_of_gaps(truth, value) for truth, value in columns]
+            freedom = _FREE ** np.clip(values / _FULL, 0, 1)
+        designs = [design_of_degrees(self.degrees.drawn(random), kernel) for kernel in kernels]
+        rests = [self.rest] * count
+        if self.fitted:
+            due = pulls(design_of_degrees(self.degrees.means), self.scores)
+            rests = [self.rest + (due - pulls(design, self.scores)) / 2 for design in designs]
+        found = [information(design, self.scores, self.link) for design in designs]
+        return plausible_strengths(self.scores, rests, found, self.noise, self.luck, freedom)
+
+
+def pulls(design: Floats, scores: Floats) -> Floats:
+    """The expected differences, sum_j N_ij tanh((t_i - t_j)/2).
+
+    Parameters
+    ----------
+    design
+        How often each pair met, N.
+    scores
+        The strengths t.
+    """
+    return np.asarray((design * np.tanh((scores[:, None] - scores) / 2)).sum(axis=1))
 
 
 def information(expected: Floats, strengths: Floats, link: Link = LOGISTIC) -> Floats:

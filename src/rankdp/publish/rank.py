@@ -38,6 +38,7 @@ from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
+from rankdp.publish.score_errors import SPREAD
 from rankdp.publish.secret_designs import DESIGNS, SecretDesign
 from rankdp.publish.vote_scores import Drawn, Public, count_cost
 from rankdp.publish.weighed_votes import MOST, SHARE, weigh
@@ -343,7 +344,7 @@ class CountedVotes:
         method = self.request.method
         spread = {
             "bradley-terry": None,
-            "wins": vote_scores.SPREAD * (public.degree / 4) ** 2 + 1,
+            "wins": SPREAD * (public.degree / 4) ** 2 + 1,
             "copeland": (len(public.items) / 4) ** 2,
         }[method]
         board = leaderboard.build(

@@ -72,7 +72,7 @@ def plausible_strengths(
         chance = _sampled(information, math.sqrt(luck) * random.standard_normal(before.shape))
         right = rest[:, None] + _times(information, scores[:, None] - before) - chance - noise[:, columns]
         truths[:, columns] = before + _gained(information, spread, luck, variance, right)
-    truths -= truths.mean(axis=0)
+    truths += scores.mean() - truths.mean(axis=0)
     truths[~largest_part(informations[0])] = math.nan
     return truths
 
@@ -118,7 +118,7 @@ def likely_spreads(
 
 def design_count(items: int) -> int:
     """How many designs are drawn: fewer for long lists, whose matrices take their time."""
-    return int(min(max(2e10 / items**3, 8), 100))
+    return int(min(max(1e8 / items**3, 16 if items <= 300 else 2), 100))
 
 
 def information_of(expected: Floats, curved: Floats) -> Floats:

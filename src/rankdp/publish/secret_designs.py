@@ -26,19 +26,20 @@ has, from close to far: 4% of the budget, for the intervals too.
 - *even*: a rough look at the degrees, at 2%. Where their variance is far above what noise and chance give them, the
   design is taken for chance: the degrees are shown as finely as there, which then costs a tenth with the rough look.
 - *without regard to strength*: a rough look at the differences, at a share x, gives scores; then one noisy number is
-  released, at 2%: how many comparisons were between the closer half of the pairs. By chance it is near half. If so,
-  the differences are shown with all that is left, the rough look costing nothing beside (``noisy_counts``). If it is far
-  above, strong items met strong ones, differences would understate how far apart items are, and objective perturbation
-  gets what is left. x is the least of a few shares for which pairs drawn with weight exp(-2 gap) would be found out in
-  nearly all boards, by public and released numbers. Where no share does that, or objective perturbation is not
-  possible, the number is released after the differences, and the leaderboard warns.
+  released, at a share c of 2 or 5%: how many comparisons were between the closer half of the pairs. By chance it is
+  near half. If so, the differences are shown with all that is left, the rough look costing nothing beside
+  (``noisy_counts``). If it is far above, strong items met strong ones, differences would understate how far apart items
+  are, and objective perturbation gets what is left. c and x are the least of a few shares for which pairs drawn with
+  weight exp(-2 gap) would stand out, by public numbers. Where no shares do that, or objective perturbation is not
+  possible, the number is released after the differences, and the leaderboard warns. In every case the intervals know
+  the number, and hold as close a design for possible as it allows.
 
 What is spent, as shares of epsilon, is at most 1 in each case:
 
 | case | degrees | look | check | differences | objective | gaps |
 |---|---|---|---|---|---|---|
-| differences | a | free | 1/50 | 1 - a - 1/50 | | |
-| strong met strong | a | x | 1/50 | | the rest | 1/25 |
+| differences | a | free | c | 1 - a - c | | |
+| strong met strong | a | x | c | | the rest | 1/25 |
 | objective from the start | a | | | | the rest | 1/25, if a design was not said to be even |
 
 a is 1/10 for chance, 1/20 for any, 1/50 for even. The case is chosen by what was released before, so the epsilon of a
@@ -55,7 +56,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
@@ -71,8 +71,7 @@ from rankdp.publish.possible_designs import (
     Degrees,
     Gaps,
     design_variance,
-    strengths_of_differences,
-    strengths_of_objective,
+    possible_strengths,
 )
 from rankdp.publish.score_errors import DRAWS, SPREAD, plausible_strengths
 from rankdp.publish.vote_scores import Drawn, Public, choose_ridge, objective
@@ -88,13 +87,14 @@ _SUPPOSED = {
     "any": "one number says how much items of about the same strength were preferred",
 }
 _DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 50)}
-_GAPS, _CHECK = Fraction(1, 25), Fraction(1, 50)
+_GAPS = Fraction(1, 25)
+_CHECKS = {"chance": (Fraction(1, 50), Fraction(1, 20)), "even": (Fraction(1, 50),), "any": (Fraction(1, 50),)}
 _LOOKS = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10))
 _BUCKETS = 6
 _CHANCE = {"even": 0.13, "chance": 0.06}  # u
 _CLEARLY = {"even": 1.0, "chance": 0.95}  # how much less than objective perturbation differences must err
 _MISFIT = 0.1
-_SURE, _FOUND = 3.0, 5.0  # standard deviations: to act on a number, and that it is to have where it should
+_SURE, _FOUND = 2.5, 7.0  # standard deviations: to act on a number, and that it is to have where it should
 _SLACK = 0.02
 _CONTRADICTED, _UNEVEN_BY = 4.0, 0.1
 _SIGNAL, _EXCESS = 0.084, 0.3  # pairs of weight exp(-2 gap): a difference over its degree, the closer half beyond half
@@ -103,8 +103,8 @@ _MATCHED = (
     "than the items do. Choose the design 'any' for such votes."
 )
 _SWITCHED = (
-    "Items of about the same strength met more often than chance explains: scores are from objective perturbation, with "
-    "what was left of epsilon. Choose the design 'any' for such votes: it has less noise."
+    "Items of about the same strength met more often than chance explains: scores are from objective perturbation, "
+    "with what was left of epsilon. Choose the design 'any' for such votes: it has less noise."
 )
 _UNEVEN = (
     "Some items were compared far more often than others, against what was said: the design was taken for 'chance', "
@@ -137,7 +137,7 @@ class SecretDesign:
         if self.mechanism(public, degrees) == "objective":
             chosen = self._objective(items, comparisons)
             return chosen.noise_variance, float(chosen.ridge)
-        variance = self._differences(items).count_variance / 4
+        variance = self._differences(items, self.looks(items, comparisons)[1]).count_variance / 4
         chance = _CHANCE[self.design] * public.degree / 4
         return variance + chance, float(self._ridges(degrees, variance)[0])
 
@@ -180,7 +180,7 @@ class SecretDesign:
         if not self._allows_objective(items):
             return "differences"
         information = degrees.means / 4
-        noise = self._differences(items).count_variance / 4
+        noise = self._differences(items, self.looks(items, public.comparisons)[1]).count_variance / 4
         ridge: Floats | float = self._ridges(degrees, noise)
         error = (information * (1 + _CHANCE[self.design]) + noise + ridge**2 * SPREAD) / (information + ridge) ** 2
         error += SPREAD * degrees.doubt
@@ -199,40 +199,38 @@ class SecretDesign:
         """What the degrees get: nothing where the items are too many to use them."""
         return Fraction(0) if items > leaderboard.DENSE_UP_TO else _DEGREES[self.design]
 
-    def _differences(self, items: int) -> NoisyDifferences:
-        share = 1 - self._share(items) - _CHECK
-        return NoisyDifferences(self.protection, self.epsilon, self.delta, share)
+    def _differences(self, items: int, check: Fraction) -> NoisyDifferences:
+        return NoisyDifferences(self.protection, self.epsilon, self.delta, 1 - self._share(items) - check)
 
-    def _objective(self, items: int, comparisons: int, look: Fraction = Fraction(0)) -> ObjectivePerturbation:
-        """Objective perturbation with what is left, after a look at differences that found strong ones meeting."""
-        left = 1 - self._share(items) - (look + _CHECK if look else 0) - (_GAPS if self._by_gap(items, look) else 0)
+    def _objective(self, items: int, comparisons: int, looks: Fraction = Fraction(0)) -> ObjectivePerturbation:
+        """Objective perturbation with what is left, where looks for strong ones meeting have found them."""
+        left = 1 - self._share(items) - looks - (_GAPS if self._by_gap(items, looks) else 0)
         return objective(
             items, comparisons, self.protection, self.epsilon * left, self.ridge, self.link, self.calibration
         )
 
-    def _by_gap(self, items: int, look: Fraction) -> bool:
+    def _by_gap(self, items: int, looks: Fraction) -> bool:
         """Whether objective perturbation's intervals are to know comparisons by gap."""
-        return items <= leaderboard.DENSE_UP_TO and (self.design != "even" or look > 0)
+        return items <= leaderboard.DENSE_UP_TO and (self.design != "even" or looks > 0)
 
-    def look(self, public: Public, degrees: Degrees) -> Fraction:
-        """x, the share of a rough look at differences that would find out strong ones meeting; 0 if none does.
+    def looks(self, items: int, comparisons: int) -> tuple[Fraction, Fraction]:
+        """The share x of a rough look at differences, 0 if none would find out strong ones meeting, and the check's.
 
         Parameters
         ----------
-        public, degrees
-            What is public and released.
+        items, comparisons
+            How many there are, as far as it is public.
         """
-        items, degree = len(public.items), public.degree
-        if not self._allows_objective(items):
-            return Fraction(0)
-        check = NoisyTotal(self.protection, self.epsilon, self.delta, _CHECK).count_variance
+        degree = 2 * comparisons / items
         signal = (_SIGNAL * degree) ** 2
-        for share in _LOOKS:
-            noise = NoisyDifferences(self.protection, self.epsilon, self.delta, share).count_variance
-            excess = _EXCESS * public.comparisons * signal / (signal + degree + noise)
-            if excess > _FOUND * math.sqrt(public.comparisons / 4 + check) + _SLACK * public.comparisons / 2:
-                return share
-        return Fraction(0)
+        for check in _CHECKS[self.design] if self._allows_objective(items) else ():
+            number = NoisyTotal(self.protection, self.epsilon, self.delta, check).count_variance
+            for share in _LOOKS:
+                noise = NoisyDifferences(self.protection, self.epsilon, self.delta, share).count_variance
+                excess = _EXCESS * comparisons * signal / (signal + degree + noise) - _SLACK * comparisons / 2
+                if excess > _FOUND * math.sqrt(comparisons / 4 + number):
+                    return share, check
+        return Fraction(0), _CHECKS[self.design][-1]
 
     def draw(self, counts: PairCounts, public: Public, bits: Bits) -> Drawn:
         """The scores; what is drawn for them costs epsilon (and delta) in all."""
@@ -257,41 +255,45 @@ class SecretDesign:
         """The scores, once degrees are released."""
         if self.mechanism(public, degrees) == "objective":
             return self._from_objective(counts, public, degrees, Fraction(0), bits)
-        noisy, expected = self._differences(len(public.items)), design_of_degrees(degrees.means)
-        secret, look = noisy.sample(noisy.counted(counts), bits), self.look(public, degrees)
+        look, check = self.looks(len(public.items), public.comparisons)
+        noisy, expected = self._differences(len(public.items), check), design_of_degrees(degrees.means)
+        secret = noisy.sample(noisy.counted(counts), bits)
+        variance, released = noisy.count_variance / 4, secret / self.protection.steps
         if look:
             rough = NoisyDifferences(self.protection, self.epsilon, self.delta, look)
-            ridge = self._ridges(degrees, rough.count_variance / 4)
-            scores = fit_differences(expected, noisy.rougher(secret, look, bits), ridge)
-            if self._close(counts, expected, scores, bits):
-                drawn = self._from_objective(counts, public, degrees, look, bits)
+            seen = fit_differences(
+                expected, noisy.rougher(secret, look, bits), self._ridges(degrees, rough.count_variance / 4)
+            )
+            gaps = self._check(counts, expected, seen, check, bits)
+            if _close(gaps, expected):
+                drawn = self._from_objective(counts, public, degrees, look + check, bits)
                 drawn.warnings.append(_SWITCHED)
                 return drawn
-        drawn = self._from_differences(secret / self.protection.steps, noisy, public, degrees, expected, bits)
-        if not look and self._close(counts, expected, drawn.scores, bits):
-            drawn.warnings.append(_MATCHED)
-        return drawn
+        ridge = self._ridges(degrees, variance)
+        scores = fit_differences(expected, released, ridge)
+        if not look:
+            gaps = self._check(counts, expected, scores, check, bits)
+        warnings = [f"{_SECRET} scores and intervals suppose that {_SUPPOSED[self.design]}."]
+        if not look and _close(gaps, expected):
+            warnings.append(_MATCHED)
+        random = np.random.default_rng(1)
+        chance = np.sqrt(public.sampling * design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
+        noise = noisy.likely_noise(len(scores) * DRAWS, bits.spawn()).reshape(len(scores), -1)
+        noise = (noise + chance[:, None] * random.standard_normal(noise.shape)) / 2
+        truths = possible_strengths(scores, 0.0, noise, degrees, gaps, differences=released, luck=public.sampling)
+        gaussian = {} if noisy.rho is None else {"rho": float(noisy.rho)}
+        parameters = {"ridge": float(np.median(ridge)), "noise_variance": variance, **gaussian}
+        return Drawn(scores, scores[:, None] - truths, {"mechanism": "differences", **parameters}, warnings)
 
     def _noisy_degrees(self, share: Fraction) -> NoisyDegrees:
         return NoisyDegrees(self.protection, self.epsilon, self.delta, share)
 
-    def difference_parts(self, counts: PairCounts) -> list[tuple[NoisyCounts, Longs]]:
-        """All that is released around differences, with the secret counts of each: what audits draw from.
+    def parts(
+        self, counts: PairCounts, comparisons: int, switched: bool = False
+    ) -> tuple[list[tuple[NoisyCounts, Longs]], ObjectivePerturbation | None]:
+        """All that is released, with the secret counts of each part: what audits draw from.
 
-        The last one is the check, here of the first pair: of which pairs it is, the scores decide.
-        """
-        differences, degrees = self._differences(len(counts.items)), self._noisy_degrees(self._share(len(counts.items)))
-        check = NoisyTotal(self.protection, self.epsilon, self.delta, _CHECK)
-        return [
-            (degrees, degrees.counted(counts)),
-            (differences, differences.counted(counts)),
-            (check, NoisyPairs.counted(counts)[:1]),
-        ]
-
-    def switched_parts(
-        self, counts: PairCounts, comparisons: int, look: Fraction
-    ) -> tuple[list[tuple[NoisyCounts, Longs]], ObjectivePerturbation]:
-        """All that is released where a look at the differences found strong ones meeting, for audits as above.
+        The check is here of the first pair and buckets are single pairs: which they are, released scores decide.
 
         Parameters
         ----------
@@ -299,52 +301,55 @@ class SecretDesign:
             The secret counts.
         comparisons
             A public idea of how many comparisons there are.
-        look
-            The share of the look.
+        switched
+            Whether a rough look has found strong ones meeting; else differences are taken.
         """
-        items = len(counts.items)
-        degrees, check = self._noisy_degrees(self._share(items)), _CHECK
-        rough = NoisyDifferences(self.protection, self.epsilon, self.delta, look)
-        parts: list[tuple[NoisyCounts, Longs]] = [
+        items, pairs = len(counts.items), NoisyPairs.counted(counts)
+        look, check = self.looks(items, comparisons)
+        look = look or _LOOKS[-1]
+        degrees = self._noisy_degrees(self._share(items))
+        share = look if switched else 1 - degrees.share - check
+        differences = NoisyDifferences(self.protection, self.epsilon, self.delta, share)
+        number = NoisyTotal(self.protection, self.epsilon, self.delta, check)
+        found: list[tuple[NoisyCounts, Longs]] = [
             (degrees, degrees.counted(counts)),
-            (rough, rough.counted(counts)),
-            (NoisyTotal(self.protection, self.epsilon, self.delta, check), NoisyPairs.counted(counts)[:1]),
-            (NoisyPairs(self.protection, self.epsilon, self.delta, _GAPS), NoisyPairs.counted(counts)),
+            (differences, differences.counted(counts)),
+            (number, pairs[:1]),
         ]
-        return parts, self._objective(items, comparisons, look)
+        if not switched:
+            return found, None
+        found.append((NoisyPairs(self.protection, self.epsilon, self.delta, _GAPS), pairs))
+        return found, self._objective(items, comparisons, look + check)
 
-    def _gaps(self, counts: PairCounts, degrees: Degrees, scores: Floats, bits: Bits) -> Gaps:
+    def _gaps(self, counts: PairCounts, degrees: Degrees, scores: Floats, share: Fraction, bits: Bits) -> Gaps:
         """How many comparisons there are in each of a few buckets of gaps of scores."""
         bucket = buckets_of_gaps(design_of_degrees(degrees.means), scores, _BUCKETS)
-        pairs = NoisyPairs(self.protection, self.epsilon, self.delta, _GAPS)
+        pairs = NoisyPairs(self.protection, self.epsilon, self.delta, share)
         found = pairs.released(np.bincount(bucket, pairs.counted(counts), _BUCKETS).astype(np.int64), bits)
         return Gaps(bucket, found, pairs.count_variance)
 
-    def _close(self, counts: PairCounts, expected: Floats, scores: Floats, bits: Bits) -> bool:
-        """Whether items of about the same strength met too often: a noisy number, and what follows from it."""
+    def _check(self, counts: PairCounts, expected: Floats, scores: Floats, share: Fraction, bits: Bits) -> Gaps:
+        """How many comparisons were between the closer half of the pairs: a noisy number."""
         bucket = buckets_of_gaps(expected, scores, 2)
-        check = NoisyTotal(self.protection, self.epsilon, self.delta, _CHECK)
+        check = NoisyTotal(self.protection, self.epsilon, self.delta, share)
         close = NoisyPairs.counted(counts)[bucket == 0].sum(keepdims=True)
-        due = float(expected[np.triu_indices(len(scores), 1)][bucket == 0].sum())
-        found = float(check.released(close, bits)[0])
-        return found - due > _SURE * math.sqrt(due / 2 + check.count_variance) + _SLACK * due
+        return Gaps(bucket, check.released(close, bits), check.count_variance)
 
     def _from_objective(
-        self, counts: PairCounts, public: Public, degrees: Degrees, look: Fraction, bits: Bits
+        self, counts: PairCounts, public: Public, degrees: Degrees, looks: Fraction, bits: Bits
     ) -> Drawn:
         items = len(public.items)
-        chosen = self._objective(items, public.comparisons, look)
+        chosen = self._objective(items, public.comparisons, looks)
         gamma, link = float(chosen.ridge), chosen.link
         scores = chosen.sample(counts, bits)
         scores = scores - scores.mean()
-        random = np.random.default_rng(1)
-        noise = random.laplace(0, float(chosen.scale), (items, DRAWS))
+        noise = np.random.default_rng(1).laplace(0, float(chosen.scale), (items, DRAWS))
         if items > leaderboard.DENSE_UP_TO:
             even = [np.full(items, public.degree * float(link.slope(np.zeros(1))[0]) ** 2)] * 100
             truths = plausible_strengths(scores, [gamma * scores] * len(even), even, noise)
         else:
-            gaps = partial(self._gaps, counts, degrees, scores, bits) if self._by_gap(items, look) else None
-            truths = strengths_of_objective(scores, gamma, noise, degrees, link, gaps, random)
+            gaps = self._gaps(counts, degrees, scores, _GAPS, bits) if self._by_gap(items, looks) else None
+            truths = possible_strengths(scores, gamma, noise, degrees, gaps, link=link)
         parameters = {
             "mechanism": "objective",
             "ridge": gamma,
@@ -352,35 +357,14 @@ class SecretDesign:
             "noise_variance": chosen.noise_variance,
             "link": link.name,
         }
-        supposed = f"{_SECRET} the intervals suppose that {_SUPPOSED['any' if look else self.design]}."
+        supposed = f"{_SECRET} the intervals suppose that {_SUPPOSED['any' if looks else self.design]}."
         return Drawn(scores, scores[:, None] - truths, parameters, [supposed])
 
-    def _from_differences(
-        self,
-        released: Floats,
-        noisy: NoisyDifferences,
-        public: Public,
-        degrees: Degrees,
-        expected: Floats,
-        bits: Bits,
-    ) -> Drawn:
-        variance = noisy.count_variance / 4
-        ridge = self._ridges(degrees, variance)
-        scores = fit_differences(expected, released, ridge)
-        random = np.random.default_rng(1)
-        chance = np.sqrt(public.sampling * design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
-        noise = noisy.likely_noise(len(scores) * DRAWS, bits.spawn()).reshape(len(scores), -1)
-        noise = (noise + chance[:, None] * random.standard_normal(noise.shape)) / 2
-        truths = strengths_of_differences(scores, released, noise, degrees, public.sampling, random)
-        gaussian = {} if noisy.rho is None else {"rho": float(noisy.rho)}
-        parameters = {
-            "mechanism": "differences",
-            "ridge": float(np.median(ridge)),
-            "noise_variance": variance,
-            **gaussian,
-        }
-        supposed = f"{_SECRET} scores and intervals suppose that {_SUPPOSED[self.design]}."
-        return Drawn(scores, scores[:, None] - truths, parameters, [supposed])
+
+def _close(gaps: Gaps, expected: Floats) -> bool:
+    """Whether items of about the same strength met too often."""
+    due = float(expected[np.triu_indices(len(expected), 1)][gaps.bucket == 0].sum())
+    return float(gaps.found[0]) - due > _SURE * math.sqrt(due / 2 + gaps.variance) + _SLACK * due
 
 
 def _shrunk(noisy: Floats, variance: float, public: Public) -> Degrees:

@@ -19,6 +19,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.types import Floats, Ints
 
 _STEPS = 200
+_CLOSEST = 6.0
 _SHAPE = 0.02  # of a bucket's number: no kernel has exactly the shape that is supposed
 
 
@@ -87,7 +88,7 @@ def buckets_of_gaps(expected: Floats, scores: Floats, buckets: int) -> Ints:
 
 
 def closeness_chances(
-    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, most: float = 6.0
+    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, comparisons: float
 ) -> tuple[Floats, Floats]:
     """How much items of about the same strength were preferred: values of b in K_ij = exp(-b |t_i - t_j|), and chances.
 
@@ -102,20 +103,20 @@ def closeness_chances(
     bucket
         The bucket of each pair, in the order of ``numpy.triu_indices``.
     found
-        How many comparisons each bucket seems to have.
+        How many comparisons each of the first buckets seems to have.
     variance
         The variance of the noise on that.
-    most
-        The largest b.
+    comparisons
+        How many there are in all; those between the given items are taken for like the others.
     """
-    pairs, grid = np.triu_indices(len(degrees), 1), np.linspace(-1, most, 15)
+    pairs, grid = np.triu_indices(len(degrees), 1), np.linspace(-1, _CLOSEST, 15)
     logs = -np.abs(grid)
     for step, strength in enumerate(grid):
-        due = np.zeros(len(found))
+        due = np.zeros(int(bucket.max()) + 1)
         for truth in truths.T:
             design = design_of_degrees(degrees, kernel_of_gaps(truth, strength))
-            due += np.bincount(bucket, design[pairs], len(found)) / truths.shape[1]
-        due *= degrees.sum() / 2 / due.sum()
+            due += np.bincount(bucket, design[pairs], len(due))
+        due = due[: len(found)] * comparisons / due.sum()
         spread = variance + due + np.square(_SHAPE * due)
         logs[step] -= (np.square(found - due) / spread + np.log(spread)).sum() / 2
     chances = np.exp(logs - logs.max())

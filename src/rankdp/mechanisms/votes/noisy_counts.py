@@ -130,7 +130,7 @@ class NoisyCounts:
         return counts + self.noise(len(counts), bits)
 
     def rougher(self, noisy: Longs, share: Real, bits: Bits) -> Longs:
-        """A rough look at what ``sample`` has drawn, in steps: shown alone it costs ``share``, before the fine one nothing.
+        """A rough look at what ``sample`` has drawn, in steps: alone it costs ``share``, beside the fine one nothing.
 
         Parameters
         ----------
