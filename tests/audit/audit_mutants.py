@@ -333,7 +333,7 @@ def secret_designs(free: bool) -> dict[str, Callable[[], bool]]:
             np.tile(counted, (count, 1))
             if free and isinstance(noisy, NoisyDegrees)
             else noisy.sample(np.tile(counted, count), bits).reshape(count, -1)
-            for noisy, counted in design.difference_parts(counts)
+            for noisy, counted in design.parts(counts, 6)[0]
         ]
         return np.column_stack(parts)
 

@@ -1,6 +1,7 @@
 """Differences and the design: sensitivities by enumeration, exact audits, mutants; the fit with an expected design."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyLeads, NoisyPairs
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.publish.secret_designs import SecretDesign
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.expected_design import design_of_degrees, even_design, fit_differences
 
@@ -94,6 +96,63 @@ def test_a_share_is_a_share(share):
 
 
 # -- the fit -----------------------------------------------------------------------------------------------------
+
+
+def laplace_law(scale, far=4000):
+    """P(k) for abs(k) up to ``far``."""
+    r = math.exp(-1 / scale)
+    return (1 - r) / (1 + r) * r ** np.abs(np.arange(-far, far + 1))
+
+
+def rough_law(noisy, share, kept=None):
+    """The law of a rough look, by convolution; ``kept`` replaces the chance that nothing is added."""
+    fine, scale = laplace_law(float(noisy.scale)), float(noisy.scale * noisy.share / Fraction(share))
+    if kept is None:
+        kept = (math.sinh(1 / (2 * scale)) / math.sinh(1 / (2 * float(noisy.scale)))) ** 2
+    added = (1 - kept) * laplace_law(scale)
+    added[len(added) // 2] += kept
+    middle = slice(len(fine) // 2, -(len(fine) // 2))
+    return np.convolve(fine, added)[middle], scale
+
+
+@pytest.mark.parametrize("share", ["1/20", "3/10", "1/2"])
+def test_a_rough_look_alone_costs_its_share(share):
+    """Its law is that of noise of the larger scale, so no shift by one changes it by more; with mutants it does."""
+    noisy = NoisyDifferences(Protection("comparison"), 1, share="0.88")
+    law, scale = rough_law(noisy, share)
+    near = slice(3800, 4201)
+    assert law[near] == pytest.approx(laplace_law(scale)[near], rel=1e-9)
+
+    def steepest(law):
+        return np.abs(np.diff(np.log(law[near]))).max() * noisy.l1
+
+    assert steepest(law) == pytest.approx(float(Fraction(share)), rel=1e-6)
+    assert steepest(rough_law(noisy, share, kept=1)[0]) > 1.5 * float(Fraction(share))  # the fine one shown
+    assert steepest(rough_law(noisy, share, kept=0)[0]) <= float(Fraction(share)) * (1 + 1e-9)  # more noise than due
+
+
+def test_rough_looks_follow_their_law(request):
+    noisy = NoisyDifferences(Protection("comparison"), 1, share="0.88")
+    bits = seeded(request)
+    fine = noisy.noise(40_000, bits)
+    rough = noisy.rougher(fine, "0.3", bits)
+    assert rough.var() == pytest.approx(2 * float(noisy.scale * noisy.share / Fraction("0.3")) ** 2, rel=0.06)
+    kept, again = (0.3 / 0.88) ** 2, math.tanh(0.3 / 8)
+    assert (rough == fine).mean() == pytest.approx(kept + (1 - kept) * again, abs=0.02)
+    with pytest.raises(InputError, match="at most a share of 22/25, got 9/10"):
+        noisy.rougher(fine, "0.9", bits)
+
+
+@pytest.mark.parametrize("design", ["chance", "even"])
+@pytest.mark.parametrize(
+    ("protection", "comparisons"), [(Protection("comparison"), 5000), (Protection("voter", 10), 300)]
+)
+def test_what_is_spent_is_all_of_epsilon_and_not_more(design, protection, comparisons):
+    counts = PairCounts.from_pairs([0, 1], [1, 2], [2, 2], items=4)
+    asked = SecretDesign(protection, Fraction(1), Fraction(0), design)
+    for switched in (False, True):
+        parts, objective = asked.parts(counts, comparisons, switched)
+        assert sum(noisy.share for noisy, _ in parts) + (objective.epsilon if objective else 0) == 1
 
 
 def test_the_fit_is_that_of_wins_where_the_design_is_the_true_one(request):

@@ -7,22 +7,22 @@ import pytest
 from support import generator
 
 from rankdp.errors import InputError
-from rankdp.publish.leaderboard import build, check_request, information, simulated_errors
+from rankdp.publish.leaderboard import build, check_request
+from rankdp.publish.score_errors import DRAWS, information_of, plausible_strengths
 
 NAMES = ("a", "b", "c", "d")
 
 
-def board(scores, deviation, *, level=0.95, top=None, centres=None, known=True, draws=4001):
+def board(scores, deviation, *, level=0.95, top=None, shift=0.0, known=True, draws=4001):
     """A leaderboard whose errors are normal quantiles, so that intervals are known in closed form."""
     from scipy.stats import norm
 
     scores = np.array(scores, dtype=float)
     quantiles = norm.ppf(np.linspace(0, 1, draws + 2)[1:-1])
-    errors = np.outer(np.broadcast_to(deviation, len(scores)), quantiles)
+    errors = np.outer(np.broadcast_to(deviation, len(scores)), quantiles) + np.reshape(shift, (-1, 1))
     errors[~np.broadcast_to(known, len(scores))] = math.inf
-    centres = scores if centres is None else np.array(centres, dtype=float)
     names = tuple("abcdefghij"[: len(scores)])
-    return build(names, scores, centres, errors, level=level, score_name="score", top=top, warnings=["first"])
+    return build(names, scores, errors, level=level, score_name="score", top=top, warnings=["first"], spread=1 / 3)
 
 
 def test_best_first_with_intervals():
@@ -60,8 +60,8 @@ def test_a_wider_level_is_a_wider_interval():
     assert nearly.high[0] - nearly.low[0] == pytest.approx(2 * 2.5758 * 0.3, rel=1e-2)
 
 
-def test_intervals_are_around_the_centres_and_hold_the_score():
-    made = board([1.0, -1.0], 0.1, centres=[2.0, -2.0])
+def test_intervals_are_where_the_errors_say_and_hold_the_score():
+    made = board([1.0, -1.0], 0.1, shift=[-1.0, 1.0])
     assert made.low[0] == 1.0  # stretched down to the score
     assert made.high[0] == pytest.approx(2 + 0.196, rel=1e-2)
 
@@ -76,7 +76,9 @@ def test_top_probabilities_sum_to_k_and_follow_the_scores(request):
     random = generator(request)
     scores = np.sort(random.normal(size=30))[::-1]
     errors = 0.3 * random.normal(size=(30, 4000))
-    made = build(tuple(map(str, range(30))), scores, scores, errors, level=0.9, score_name="score", top=7, warnings=[])
+    made = build(
+        tuple(map(str, range(30))), scores, errors, level=0.9, score_name="score", top=7, warnings=[], spread=1 / 3
+    )
     assert made.top_probability.sum() == pytest.approx(7)
     assert made.top_probability[0] > 0.9
     assert made.top_probability[-1] < 0.1
@@ -86,7 +88,9 @@ def test_where_noise_is_all_every_item_is_in_the_top_as_likely(request):
     """Released scores that spread no more than their noise say nothing: k/n each, and not the luck of the draw."""
     random = generator(request)
     scores, errors = 100 * random.normal(size=20), 100 * random.normal(size=(20, 4000))
-    made = build(tuple(map(str, range(20))), scores, scores, errors, level=0.9, score_name="score", top=5, warnings=[])
+    made = build(
+        tuple(map(str, range(20))), scores, errors, level=0.9, score_name="score", top=5, warnings=[], spread=1 / 3
+    )
     # of scores of 250 at most, at most (3/100^2) is kept: 0.08 where the truth has a deviation of 1.7, 0.05 of it, and
     # the chance of 0.25 moves by 0.32 a deviation: 0.016; about as much for a smaller spread; then 4.5 standard errors
     assert np.abs(made.top_probability - 0.25).max() < 0.03 + 4.5 * math.sqrt(0.25 * 0.75 / 4000)
@@ -101,7 +105,7 @@ def test_top_probabilities_are_calibrated(request):
         truth = random.normal(size=25)
         scores, errors = truth + random.normal(size=25), random.normal(size=(25, 1000))
         names = tuple(map(str, range(25)))
-        made = build(names, scores, scores, errors, level=0.9, score_name="score", top=8, warnings=[])
+        made = build(names, scores, errors, level=0.9, score_name="score", top=8, warnings=[], spread=1 / 3)
         best = set(np.argsort(-truth)[:8].tolist())
         said.append(made.top_probability)
         found.append([int(name) in best for name in made.items])
@@ -162,60 +166,58 @@ def test_refusals(items, level, top, sentence):
 # -- errors ------------------------------------------------------------------------------------------------------
 
 
-def pairs(items):
-    return np.triu_indices(items, 1)
+def laplacian(random, items):
+    """A weighted Laplacian, as information matrices are."""
+    weight = np.triu(random.uniform(1, 3, (items, items)), 1)
+    return information_of(weight + weight.T, np.ones((items, items)))
 
 
 def test_information_is_a_weighted_laplacian(request):
     random = generator(request)
-    first, second = pairs(5)
-    weight = random.uniform(size=len(first))
+    weight = np.triu(random.uniform(size=(5, 5)), 1)
     expected = np.zeros((5, 5))
-    for i, j, w in zip(first, second, weight, strict=True):
+    for i, j in zip(*np.triu_indices(5, 1), strict=True):
         unit = np.eye(5)[i] - np.eye(5)[j]
-        expected += w * np.outer(unit, unit)
-    assert information(first, second, weight, 5) == pytest.approx(expected)
+        expected += 2 * weight[i, j] * np.outer(unit, unit)
+    assert information_of(weight + weight.T, np.full((5, 5), 2.0)) == pytest.approx(expected)
 
 
-def test_simulated_errors_have_the_covariance_of_the_formula(request):
-    """H^+ (z + w): covariance H^+ + v (H^+)^2, entry by entry within five standard errors of a covariance."""
+def test_plausible_strengths_are_those_of_the_normal_model(request):
+    """Much is known: the mean is that of H (t - r) + z + w = q solved for t, the covariance H^+ + v (H^+)^2."""
     random = generator(request)
-    first, second = pairs(5)
-    matrix = information(first, second, random.uniform(1, 3, len(first)), 5)
-    errors, inverse = simulated_errors(matrix, lambda count: 1.5 * random.standard_normal(count), random)
+    matrix, noise = 400 * laplacian(random, 5), 15 * random.standard_normal((5, DRAWS))
+    scores, rest = random.normal(size=5), random.normal(size=5)
+    scores -= scores.mean()
+    truths = plausible_strengths(scores, [rest] * 4, [matrix] * 4, noise)
     pseudo = np.linalg.pinv(matrix)
-    expected = pseudo + 1.5**2 * pseudo @ pseudo
-    spread = np.sqrt((np.outer(np.diag(expected), np.diag(expected)) + expected**2) / errors.shape[1])
-    assert (np.abs(np.cov(errors) - expected) <= 5 * spread).all()
-    vector = random.normal(size=5)
-    assert inverse(vector) == pytest.approx(pseudo @ vector)
+    expected = pseudo + 15**2 * pseudo @ pseudo
+    spread = np.sqrt((np.outer(np.diag(expected), np.diag(expected)) + expected**2) / DRAWS)
+    assert (np.abs(np.cov(truths) - expected) <= 5 * spread).all()
+    assert truths.mean(axis=1) == pytest.approx(scores + pseudo @ rest, abs=0.02 * np.abs(scores).max())
 
 
-def test_errors_of_a_disconnected_design(request):
-    """The largest part errs relative to itself, as if alone; of the rest nothing is known."""
+def test_strengths_are_as_held_before_where_nothing_is_known(request):
+    """Noise that drowns all: strengths of an even law, of variance 1/3 or more."""
+    random = generator(request)
+    noise = 1e4 * random.standard_normal((30, DRAWS))
+    truths = plausible_strengths(np.zeros(30), [np.zeros(30)] * 100, [laplacian(random, 30)] * 100, noise)
+    assert 1 / 3 <= truths.var() * 30 / 29 < 0.55
+    assert np.abs(truths.mean()) < 0.01
+
+
+def test_strengths_of_a_disconnected_design(request):
+    """Of what is outside the largest part nothing is known."""
     random = generator(request)
     matrix = np.zeros((6, 6))
-    first, second = pairs(3)
-    matrix[np.ix_([0, 2, 4], [0, 2, 4])] = information(first, second, np.full(3, 2.0), 3)
+    matrix[np.ix_([0, 2, 4], [0, 2, 4])] = laplacian(random, 3)
     matrix[np.ix_([1, 3], [1, 3])] = [[1, -1], [-1, 1]]
-    errors, inverse = simulated_errors(matrix, lambda count: np.zeros(count), random)
-    assert np.isfinite(errors[[0, 2, 4]]).all()
-    assert np.isinf(errors[[1, 3, 5]]).all()
-    alone = np.linalg.pinv(information(first, second, np.full(3, 2.0), 3))
-    variances = errors[[0, 2, 4]].var(axis=1)
-    assert variances == pytest.approx(np.diag(alone), rel=5 * math.sqrt(2 / errors.shape[1]))
-    assert np.isfinite(inverse(np.ones(6))).all()
+    truths = plausible_strengths(np.zeros(6), [np.zeros(6)], [matrix], np.zeros((6, 100)))
+    assert np.isfinite(truths[[0, 2, 4]]).all()
+    assert np.isnan(truths[[1, 3, 5]]).all()
+    assert np.isnan(plausible_strengths(np.zeros(3), [np.zeros(3)], [np.zeros((3, 3))], np.zeros((3, 100)))).all()
 
 
-def test_errors_without_any_comparison():
-    errors, inverse = simulated_errors(np.zeros((3, 3)), lambda count: np.zeros(count), np.random.default_rng(0))
-    assert np.isinf(errors).all()
-    assert inverse(np.ones(3)).tolist() == [0, 0, 0]
-
-
-def test_a_long_list_uses_the_diagonal(request):
-    random = generator(request)
-    errors, inverse = simulated_errors(np.array([4.0, 0.0, 1.0]), lambda count: np.zeros(count), random)
-    assert np.isinf(errors[1]).all()
-    assert errors[[0, 2]].var(axis=1) == pytest.approx([0.25, 1.0], rel=5 * math.sqrt(2 / errors.shape[1]))
-    assert inverse(np.ones(3)).tolist() == [0.25, 0, 1]
+def test_a_long_list_uses_the_diagonal():
+    truths = plausible_strengths(np.zeros(3), [np.zeros(3)], [np.array([400.0, 0.0, 100.0])], np.zeros((3, DRAWS)))
+    assert np.isnan(truths[1]).all()
+    assert (truths[0] - truths[2]).var() == pytest.approx(1 / 400 + 1 / 100, rel=0.15)

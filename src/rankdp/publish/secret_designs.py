@@ -3,7 +3,7 @@
 | ``design`` | what the publisher says of it | what is released |
 |---|---|---|
 | chance | pairs were drawn without regard to strength, some items more often | degrees, then one of the two below |
-| even | every pair was equally likely | a rough look at degrees, then one of the two below |
+| even | every pair was equally likely | degrees with more noise, then one of the two below |
 | any | nothing: strong items may have met strong ones | degrees, objective perturbation, comparisons by gap |
 
 *Differences* (``mechanisms.votes.differences``) have less noise; *objective perturbation* suits every design. Where
@@ -23,10 +23,10 @@ has, from close to far: 4% of the budget, for the intervals too.
 
 *Two words are tested*, both by released numbers, so that whatever follows from them is private too.
 
-- *even*: a rough look at the degrees, at 2%. Where their variance is far above what noise and chance give them, the
-  design is taken for chance: the degrees are shown as finely as there, which then costs a tenth with the rough look.
+- *even*: noisy degrees, at 1%. Where their variance is far above what noise and chance give them, the design is taken
+  for chance, and degrees are released again with what is left of a tenth.
 - *without regard to strength*: a rough look at the differences, at a share x, gives scores; then one noisy number is
-  released, at a share c of 2 or 5%: how many comparisons were between the closer half of the pairs. By chance it is
+  released, at a share c of 1 (even), 2 or 5%: how many comparisons were between the closer half of the pairs. By chance it is
   near half. If so, the differences are shown with all that is left, the rough look costing nothing beside
   (``noisy_counts``). If it is far above, strong items met strong ones, differences would understate how far apart items
   are, and objective perturbation gets what is left. c and x are the least of a few shares for which pairs drawn with
@@ -42,7 +42,7 @@ What is spent, as shares of epsilon, is at most 1 in each case:
 | strong met strong | a | x | c | | the rest | 1/25 |
 | objective from the start | a | | | | the rest | 1/25, if a design was not said to be even |
 
-a is 1/10 for chance, 1/20 for any, 1/50 for even. The case is chosen by what was released before, so the epsilon of a
+a is 1/10 for chance, 1/20 for any, 1/100 for even. The case is chosen by what was released before, so the epsilon of a
 release is that of its case (adaptive composition).
 
 *Errors.* With b_ij = tanh((t_i - t_j)/2), the equation of item i is off by its outcomes (variance sum_j N_ij (1 -
@@ -86,9 +86,9 @@ _SUPPOSED = {
     "even": "every pair was equally likely, as was said",
     "any": "one number says how much items of about the same strength were preferred",
 }
-_DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 50)}
+_DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 100)}
 _GAPS = Fraction(1, 25)
-_CHECKS = {"chance": (Fraction(1, 50), Fraction(1, 20)), "even": (Fraction(1, 50),), "any": (Fraction(1, 50),)}
+_CHECKS = {"chance": (Fraction(1, 50), Fraction(1, 20)), "even": (Fraction(1, 100),), "any": (Fraction(1, 50),)}
 _LOOKS = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10))
 _BUCKETS = 6
 _CHANCE = {"even": 0.13, "chance": 0.06}  # u

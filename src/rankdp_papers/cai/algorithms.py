@@ -25,7 +25,7 @@ from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
-from rankdp.publish.leaderboard import information as fisher
+from rankdp.publish.score_errors import information_of
 from rankdp.publish.vote_scores import choose_ridge, objective
 from rankdp.rankers.bradley_terry import fit, fit_wins
 from rankdp.rankers.links import LOGISTIC
@@ -88,7 +88,9 @@ def strengths(items: int, generator: np.random.Generator) -> Floats:
 
 def information(counts: PairCounts, curvature: Floats) -> Floats:
     """The Hessian of the likelihood, given the link's curvature at each pair's gap."""
-    return fisher(counts.first, counts.second, counts.comparisons * curvature, len(counts.items))
+    weights = np.zeros((len(counts.items), len(counts.items)))
+    weights[counts.first, counts.second] = counts.comparisons * curvature
+    return information_of(weights + weights.T, np.ones_like(weights))
 
 
 def best_first(scores: NDArray[Any], lots: Longs) -> Longs:
