@@ -92,7 +92,7 @@ def test_intervals_hold_their_level(design, said, unit, epsilon, items, comparis
 @pytest.mark.slow
 @pytest.mark.parametrize(("design", "said"), SAID)
 def test_a_few_intervals_hold_their_level(design, said, request):
-    found, error = coverage(generator(request), 25, design, said, "comparison", "1", 15, 5_000)
+    found, error = coverage(generator(request), 10, design, said, "comparison", "1", 15, 5_000)
     assert 0.92 - 3 * error <= found <= 0.98 + 3 * error
 
 

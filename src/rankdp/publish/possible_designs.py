@@ -113,7 +113,7 @@ def possible_strengths(
         for _ in range(_ROUNDS):
             closeness = closeness_chances(
                 degrees.means[block],
-                truths[block][:, :: DRAWS // int(min(max(2e5 / len(block) ** 2, 2), 16))],
+                truths[block][:, :: DRAWS // int(min(max(2e5 / len(block) ** 2, 2), 6))],
                 inside,
                 gaps.found,
                 gaps.variance,

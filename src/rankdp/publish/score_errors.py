@@ -118,7 +118,7 @@ def likely_spreads(
 
 def design_count(items: int) -> int:
     """How many designs are drawn: fewer for long lists, whose matrices take their time."""
-    return int(min(max(1e8 / items**3, 16 if items <= 300 else 2), 100))
+    return int(min(max(1e8 / items**3, 16 if items <= 300 else 2), 60))
 
 
 def information_of(expected: Floats, curved: Floats) -> Floats:

@@ -23,11 +23,11 @@ has, from close to far: 4% of the budget, for the intervals too.
 
 *Two words are tested*, both by released numbers, so that whatever follows from them is private too.
 
-- *even*: noisy degrees, at 1%. Where their variance is far above what noise and chance give them, the design is taken
+- *even*: noisy degrees, at 2%. Where their variance is far above what noise and chance give them, the design is taken
   for chance, and degrees are released again with what is left of a tenth.
 - *without regard to strength*: a rough look at the differences, at a share x, gives scores; then one noisy number is
-  released, at a share c of 1 (even), 2 or 5%: how many comparisons were between the closer half of the pairs. By chance it is
-  near half. If so, the differences are shown with all that is left, the rough look costing nothing beside
+  released, at a share c of 1 (even), 2 or 5%: how many comparisons were between the closer half of the pairs. By
+  chance it is near half. If so, the differences are shown with all that is left, the rough look costing nothing beside
   (``noisy_counts``). If it is far above, strong items met strong ones, differences would understate how far apart items
   are, and objective perturbation gets what is left. c and x are the least of a few shares for which pairs drawn with
   weight exp(-2 gap) would stand out, by public numbers. Where no shares do that, or objective perturbation is not
@@ -42,7 +42,7 @@ What is spent, as shares of epsilon, is at most 1 in each case:
 | strong met strong | a | x | c | | the rest | 1/25 |
 | objective from the start | a | | | | the rest | 1/25, if a design was not said to be even |
 
-a is 1/10 for chance, 1/20 for any, 1/100 for even. The case is chosen by what was released before, so the epsilon of a
+a is 1/10 for chance, 1/20 for any, 1/50 for even. The case is chosen by what was released before, so the epsilon of a
 release is that of its case (adaptive composition).
 
 *Errors.* With b_ij = tanh((t_i - t_j)/2), the equation of item i is off by its outcomes (variance sum_j N_ij (1 -
@@ -86,7 +86,7 @@ _SUPPOSED = {
     "even": "every pair was equally likely, as was said",
     "any": "one number says how much items of about the same strength were preferred",
 }
-_DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 100)}
+_DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 50)}
 _GAPS = Fraction(1, 25)
 _CHECKS = {"chance": (Fraction(1, 50), Fraction(1, 20)), "even": (Fraction(1, 100),), "any": (Fraction(1, 50),)}
 _LOOKS = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10))
@@ -96,6 +96,7 @@ _CLEARLY = {"even": 1.0, "chance": 0.95}  # how much less than objective perturb
 _MISFIT = 0.1
 _SURE, _FOUND = 2.5, 7.0  # standard deviations: to act on a number, and that it is to have where it should
 _SLACK = 0.02
+_FEW_ITEMS = 15  # in few items, a poor order of scores may hide the excess
 _CONTRADICTED, _UNEVEN_BY = 4.0, 0.1
 _SIGNAL, _EXCESS = 0.084, 0.3  # pairs of weight exp(-2 gap): a difference over its degree, the closer half beyond half
 _MATCHED = (
@@ -227,8 +228,10 @@ class SecretDesign:
             number = NoisyTotal(self.protection, self.epsilon, self.delta, check).count_variance
             for share in _LOOKS:
                 noise = NoisyDifferences(self.protection, self.epsilon, self.delta, share).count_variance
-                excess = _EXCESS * comparisons * signal / (signal + degree + noise) - _SLACK * comparisons / 2
-                if excess > _FOUND * math.sqrt(comparisons / 4 + number):
+                order = signal / (signal + degree + noise)  # how far rough scores have the order of the true ones
+                excess = _EXCESS * comparisons * order - _SLACK * comparisons / 2
+                enough = share == _LOOKS[-1] or order > 1 - math.sqrt(items) / _FEW_ITEMS
+                if enough and excess > _FOUND * math.sqrt(comparisons / 4 + number):
                     return share, check
         return Fraction(0), _CHECKS[self.design][-1]
 

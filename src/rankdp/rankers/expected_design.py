@@ -112,11 +112,11 @@ def closeness_chances(
     pairs, grid = np.triu_indices(len(degrees), 1), np.linspace(-1, _CLOSEST, 15)
     logs = -np.abs(grid)
     for step, strength in enumerate(grid):
-        due = np.zeros(int(bucket.max()) + 1)
+        due = np.zeros(max(int(bucket.max()) + 1, len(found)))
         for truth in truths.T:
             design = design_of_degrees(degrees, kernel_of_gaps(truth, strength))
             due += np.bincount(bucket, design[pairs], len(due))
-        due = due[: len(found)] * comparisons / due.sum()
+        due = due[: len(found)] * comparisons / max(due.sum(), 1e-12)
         spread = variance + due + np.square(_SHAPE * due)
         logs[step] -= (np.square(found - due) / spread + np.log(spread)).sum() / 2
     chances = np.exp(logs - logs.max())
