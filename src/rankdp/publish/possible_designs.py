@@ -23,6 +23,7 @@ from rankdp.types import Floats, Ints, Longs
 _FARTHEST = 50.0  # the expected degree over a true one, at most
 _ROUNDS = 2
 _BLOCK = 300
+_SAID = 3.0  # where pairs were said to be drawn without regard to strength
 _FREE, _WIDER, _FULL = 10.0, 0.06, 2.0
 
 
@@ -118,6 +119,7 @@ def possible_strengths(
                 gaps.found,
                 gaps.variance,
                 degrees.means.sum() / 2,
+                1.0 if differences is None else _SAID,
             )
             truths[block] = part.drawn((truths[block], closeness), random)
     if closeness is None:

@@ -88,11 +88,11 @@ def buckets_of_gaps(expected: Floats, scores: Floats, buckets: int) -> Ints:
 
 
 def closeness_chances(
-    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, comparisons: float
+    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, comparisons: float, held: float = 1.0
 ) -> tuple[Floats, Floats]:
     """How much items of about the same strength were preferred: values of b in K_ij = exp(-b |t_i - t_j|), and chances.
 
-    A normal likelihood of the noisy numbers of comparisons in buckets, times a law that falls like exp(-|b|).
+    A normal likelihood of the noisy numbers of comparisons in buckets, times a law that falls like exp(-|b| held).
 
     Parameters
     ----------
@@ -108,9 +108,11 @@ def closeness_chances(
         The variance of the noise on that.
     comparisons
         How many there are in all; those between the given items are taken for like the others.
+    held
+        How firmly it is held before that nobody was preferred.
     """
     pairs, grid = np.triu_indices(len(degrees), 1), np.linspace(-1, _CLOSEST, 15)
-    logs = -np.abs(grid)
+    logs = -held * np.abs(grid)
     for step, strength in enumerate(grid):
         due = np.zeros(max(int(bucket.max()) + 1, len(found)))
         for truth in truths.T:
