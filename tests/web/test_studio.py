@@ -76,12 +76,10 @@ def test_another_name_is_not_answered(client, host):
     assert client.get("/", headers={"Host": host}).status_code == 421
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", f"http://localhost:{PORT}", ""]
-)
-def test_a_form_from_elsewhere_changes_nothing(desk, client, origin):
+def test_a_form_from_elsewhere_changes_nothing(desk, client):
     work = prepare(client, desk, "scores")
-    assert client.post(f"/w/{work}/release", headers={"Origin": origin}).status_code == 403
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:1", f"http://localhost:{PORT}", ""):
+        assert client.post(f"/w/{work}/release", headers={"Origin": origin}).status_code == 403
     assert entries(desk) == []
 
 
@@ -427,11 +425,11 @@ def test_hostile_names(tmp_path, kind, monkeypatch, capsys):
     assert not any(cell.startswith(("=", "@")) for cell in cells)
 
 
-@pytest.mark.parametrize("name", ["..%2F..%2Fbudget.db", "%2e%2e%2fwork.json", "work.json", "..", "none"])
-def test_only_a_release_s_own_files_are_given_away(desk, client, name):
+def test_only_a_release_s_own_files_are_given_away(desk, client):
     work = prepare(client, desk, "scores")
     press(client, work)
-    assert client.get(f"/w/{work}/files/{name}").status_code == 404
+    for name in ("..%2F..%2Fbudget.db", "%2e%2e%2fwork.json", "work.json", "..", "none"):
+        assert client.get(f"/w/{work}/files/{name}").status_code == 404
     assert client.get(f"/w/..%2F{work}/release").status_code == 404
 
 

@@ -229,6 +229,7 @@ def test_the_slider_follows_without_the_server(chromium, studio):
         assert sure in meaning(epsilon)
 
 
+@pytest.mark.long  # without a browser: test_studio.py
 def test_two_tabs(chromium, studio):
     address, desk = studio
     with visiting(chromium, address) as page:
@@ -243,6 +244,7 @@ def test_two_tabs(chromium, studio):
         assert charged(desk, page) == 1
 
 
+@pytest.mark.long  # without a browser: test_studio.py
 def test_hostile_names_run_nothing(chromium, studio):
     address, desk = studio
     names = ["<img src=x onerror=alert(1)>", "</textarea><script>alert(1)</script>", "=1+1", '" onfocus=alert(1) x="']
