@@ -141,6 +141,7 @@ def test_rough_looks_follow_their_law(request):
     assert (rough == fine).mean() == pytest.approx(kept + (1 - kept) * again, abs=0.02)
     with pytest.raises(InputError, match="at most a share of 22/25, got 9/10"):
         noisy.rougher(fine, "0.9", bits)
+    assert not NoisyDifferences(Protection("comparison"), 10**5).rougher(np.zeros(9, np.int64), "0.5", bits).any()
 
 
 @pytest.mark.parametrize("design", ["chance", "even"])

@@ -443,6 +443,7 @@ def test_wrong_files_are_refused(tmp_path):
     ("change_", "words"),
     [
         ({"epsilon": 0}, "epsilon must be a finite number above 0"),
+        ({"epsilon": "1e400"}, "epsilon must be at most 1,000,000,000 for a budget, got 1e400"),
         ({"delta": 1}, "delta must be at least 0 and below 1"),
         ({"dataset": " "}, "dataset must be a text"),
         ({"accounting": "best"}, "accounting must be one of"),

@@ -145,7 +145,8 @@ class NoisyCounts:
         if self.rho is not None or part > self.share:
             raise InputError(f"a rough look needs delta 0 and at most a share of {self.share}, got {part}")
         scale = self.scale * self.share / part
-        ratio = (math.sinh(float(1 / (2 * scale))) / math.sinh(float(1 / (2 * self.scale)))) ** 2
+        far, near = float(1 / scale), float(1 / self.scale)
+        ratio = math.exp(far - near) * (math.expm1(-far) / math.expm1(-near)) ** 2  # p, without the overflow of sinh
         kept = Fraction(math.floor(ratio * (1 - 1e-9) * 2**50), 2**50)
         added = discrete_laplace(scale, len(noisy), bits)
         return np.asarray(noisy + np.where(bernoulli(kept, len(noisy), bits), 0, added))

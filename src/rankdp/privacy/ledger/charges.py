@@ -59,6 +59,8 @@ from rankdp.privacy.release import Provenance
 from rankdp.privacy.store import LedgerBroken as LedgerBroken
 from rankdp.privacy.store import Store, Writing, canonical
 
+_MOST_EPSILON = 10**9
+
 
 class Charge:
     """A reservation on disk. Leaving the block commits it; an exception leaves it spent and says so in a note."""
@@ -181,7 +183,10 @@ class Ledger:
         for name, value in (("dataset", dataset), ("protects", protects)):
             if not isinstance(value, str) or not value.strip():
                 raise InputError(f"{name} must be a text, got {value!r}")
-        terms = Terms.of(positive(epsilon), rational(delta, "delta"), accounting)
+        total = positive(epsilon)
+        if total > _MOST_EPSILON:
+            raise InputError(Setting("epsilon"), f" must be at most {_MOST_EPSILON:,} for a budget, got {epsilon!s}")
+        terms = Terms.of(total, rational(delta, "delta"), accounting)
         store = Store(path, wait, create=True)
 
         def work(writing: Writing) -> None:
