@@ -176,8 +176,8 @@ def test_the_linear_model_sorts_by_borda_count(home: str, epsilon: float | None)
     assert np.argsort(-scores).tolist() == np.argsort(mean_ranks).tolist()
 
 
-@pytest.mark.parametrize("debias", [False, True])
-def test_the_linear_model_is_the_librarys(home: str, debias: bool) -> None:
+@pytest.mark.parametrize("debias", [False, "always"])
+def test_the_linear_model_is_the_librarys(home: str, debias: bool | str) -> None:
     pytest.importorskip("sklearn")
     from rankdp.learn import LinearPairwiseRanker
 

@@ -126,7 +126,7 @@ def test_an_audit_of_whole_releases_tells_right_from_wrong_shares(full, request,
     """A voter who reverses all comparisons in every category; the mutant gives every board the whole epsilon."""
     if full:
         monkeypatch.setattr(categories, "together", lambda losses, unit: max(losses))
-    monkeypatch.setattr("rankdp.publish.vote_scores._DRAWS", 2)
+    monkeypatch.setattr("rankdp.publish.vote_scores.DRAWS", 2)
     monkeypatch.setattr(CountedVotes, "_board", lambda self, public, drawn: drawn.scores)  # their order is no news
     monkeypatch.setattr(CountedBoards, "_warned", lambda self, board: board)
     bits, names = seeded(request), string.ascii_lowercase

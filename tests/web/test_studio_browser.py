@@ -205,6 +205,7 @@ def test_the_slider_follows_without_the_server(chromium, studio):
     with visiting(chromium, address) as page:
         ready(page, "votes.csv", unit="One answer")
         page.goto(page.url.replace("/release", "/goal"))
+        page.wait_for_load_state("networkidle")  # the icon may come late
         page.context.set_offline(True)
         moved = page.evaluate(
             """() => {
