@@ -132,6 +132,15 @@ def test_the_posterior_in_words():
     assert "epsilon 2 allows 7.39" in said
 
 
+def test_the_posterior_where_no_number_shows_the_noise():
+    certain = rankdp.mechanism("kendall", 3, 1_000_000)
+    found = position_attack(certain, 1)
+    assert found.odds_factor == math.inf
+    assert "changed by a factor that no number shows; epsilon 1e+06 allows e^1e+06." in found.explain()
+    with pytest.raises(InputError, match=r"prior must leave a position .* position 1, got .* leaves no noise"):
+        position_attack(certain, 1, [0, 1, 1])
+
+
 # -- the score attack -------------------------------------------------------------------------------------------------
 
 

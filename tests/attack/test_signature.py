@@ -45,7 +45,7 @@ def test_the_truncation_that_helps_stays_below_the_limit():
     assert [signature_attack(ballots, limit=limit).safe_places for limit in (0.25, 0.26, 0.51)] == [1, 2, 3]
     single = signature_attack(ballots[3:])
     assert single.safe_places == 0
-    assert "Even first preferences alone leave 0.01 of the ballots unique" in single.explain()
+    assert "Even first preferences alone leave 1% of the ballots unique" in single.explain()
 
 
 @pytest.mark.parametrize("demanded", [["x"], ["a", "a"]])

@@ -160,5 +160,7 @@ def test_a_wide_table_is_printed_in_parts_that_fit(capsys: pytest.CaptureFixture
     assert said.count("candidate 5 ") == 1
     assert said.count("candidate 19") == 2
     assert said.count("12,326") == 20
+    print_table("Left", [*heads[:11], "last"], [[*row[:11], "1"] for row in rows])
+    assert "Left (last)\n" in capsys.readouterr().out
     print_table("Small", heads[:4], [row[:4] for row in rows])
     assert "Small\n" in capsys.readouterr().out

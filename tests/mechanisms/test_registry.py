@@ -45,7 +45,7 @@ def test_the_balance_keeps_most_among_those_that_cost_at_most_twice_the_best(ite
         in said
     )
     for other in everything:
-        needed = "never" if cost[other.name] is None else f"{cost[other.name]:,.3g}"
+        needed = "never" if cost[other.name] is None else f"{float(f'{cost[other.name]:.3g}'):,g}"
         assert (
             other.name == chosen.name or f"{type(other).name} {other.expected_concordance():.1%} and {needed}" in said
         )

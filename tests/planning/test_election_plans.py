@@ -73,7 +73,7 @@ def test_the_plan_of_the_readme():
     plan = rankdp.plan("election", voters=5000, items=10, right_winner=0.95)
     assert plan.recommended.accuracy["right_winner"] == pytest.approx(0.95, abs=0.002)
     assert 0.05 < plan.epsilon < 0.3
-    assert "the right winner with a probability of 95.0% needs an epsilon of about" in plan.explain()
+    assert "the right winner with probability 95.0% needs an epsilon of about" in plan.explain()
 
 
 def test_the_command():

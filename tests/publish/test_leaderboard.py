@@ -21,7 +21,7 @@ def board(scores, deviation, *, level=0.95, top=None, shift=0.0, known=True, dra
     quantiles = norm.ppf(np.linspace(0, 1, draws + 2)[1:-1])
     errors = np.outer(np.broadcast_to(deviation, len(scores)), quantiles) + np.reshape(shift, (-1, 1))
     errors[~np.broadcast_to(known, len(scores))] = math.inf
-    names = tuple("abcdefghij"[: len(scores)])
+    names = tuple("abcdefghijklmn"[: len(scores)])
     return build(names, scores, errors, level=level, score_name="score", top=top, warnings=["first"], spread=1 / 3)
 
 
@@ -41,6 +41,12 @@ def test_a_rank_is_one_plus_the_items_surely_above():
     assert made.rank_low.tolist() == [1, 1, 3, 4]
     assert made.rank_high.tolist() == [2, 2, 3, 4]
     assert made.warnings == ("first", "At this epsilon places 1 to 2 cannot be told apart.")
+    pairs = [board(np.repeat(np.arange(n), 2), 0.1).warnings[1].split(" places ")[1] for n in (2, 3, 7)]
+    assert [said.removesuffix(" cannot be told apart.") for said in pairs] == [
+        "1 to 2 and 3 to 4",
+        "1 to 2, 3 to 4 and 5 to 6",
+        "1 to 2, 3 to 4, 5 to 6, 7 to 8, 9 to 10 and 2 more runs",
+    ]
 
 
 def test_ranks_by_brute_force(request):

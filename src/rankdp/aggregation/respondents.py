@@ -97,7 +97,7 @@ def compare_report(items: int, epsilon: Real, half_width: float, level: float = 
     needed = compare(items, epsilon, half_width, level, every=every)
     best, fewest = needed[0]
     return Report(
-        title=f"Respondents for +-{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
+        title=f"Respondents for ±{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
         records=[{"mechanism": name, "respondents": count} for name, count in needed],
         facts=lambda: {"respondents": dict(needed), "recommended": best},
         tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],

@@ -255,7 +255,7 @@ class PositionAttack:
         """The largest change of the odds between two positions: never above e^epsilon."""
         possible = self.prior > 0
         change = self.posterior[possible] / self.prior[possible]
-        return float(change.max() / change.min())
+        return float(change.max() / change.min()) if change.min() > 0 else math.inf
 
     @property
     def guess(self) -> int:
@@ -267,8 +267,9 @@ class PositionAttack:
         before, after = self.prior[self.guess - 1], self.posterior[self.guess - 1]
         return (
             f"The synthetic ranking shows the item at position {self.landed}. The best guess is position {self.guess}: "
-            f"{after:.0%} likely, {before:.0%} before. The odds between two positions changed by a factor of at most "
-            f"{self.odds_factor:.3g}; epsilon {self.epsilon:g} allows "
+            f"{after:.0%} likely, {before:.0%} before. The odds between two positions changed by a factor "
+            + (f"of at most {self.odds_factor:.3g}" if self.odds_factor < math.inf else "that no number shows")
+            + f"; epsilon {self.epsilon:g} allows "
             + (f"{math.exp(self.epsilon):.3g}." if self.epsilon < 14 else f"e^{self.epsilon:g}.")
         )
 
@@ -312,4 +313,9 @@ def position_attack(
     before = before / before.sum()
     seen = mechanism if offset is None else mechanism.at(offset)
     after = before * seen.position_matrix()[:, landed - 1]
+    if after.sum() == 0:
+        raise InputError(
+            f"prior must leave a position from which the item can be shown at position {landed}, got {prior!r}, "
+            f"where epsilon {float(mechanism.epsilon):g} leaves no noise that a number shows"
+        )
     return PositionAttack(landed, before, after / after.sum(), float(mechanism.epsilon))

@@ -60,17 +60,17 @@ class SignatureAttack:
     def explain(self) -> str:
         """The picture in words."""
         whole = self.shown[-1]
-        demand = "whichever candidate they demand first" if not self.demanded else f"first {', '.join(self.demanded)}"
+        demand = f"and demand {', then '.join(self.demanded)} first" if self.demanded else "whomever they demand first"
         safe = self.safe_places
         return (
             f"{whole.unique:,} of {self.voters:,} ballots ({whole.unique / self.voters:.1%}) are unique when shown "
-            f"whole. A coercer who prescribes the order of the last places could bind {whole.bound:,} voters, "
-            f"{demand}: each gets an order that nobody else casts. "
+            f"whole. A coercer who prescribes the order of the last places could bind {whole.bound:,} voters"
+            f"{' ' if self.demanded else ', '}{demand}: each gets an order that nobody else casts. "
             + (
-                f"Places to show if fewer than {self.limit:.3g} of the ballots may be unique: {safe}; voters who could "
-                f"be bound then: {self.shown[safe - 1].bound:,}."
+                f"Places to show if fewer than {100 * self.limit:.3g}% of the ballots may be unique: {safe}; "
+                f"voters who could be bound then: {self.shown[safe - 1].bound:,}."
                 if safe
-                else f"Even first preferences alone leave {self.limit:.3g} of the ballots unique, or more."
+                else f"Even first preferences alone leave {100 * self.limit:.3g}% of the ballots unique, or more."
             )
         )
 
@@ -82,7 +82,7 @@ class SignatureAttack:
             (SERIES[1], "voters whom a coercer could bind", [row.bound for row in self.shown]),
         ):
             axes.plot(places, np.array(counts) / self.voters, "-o", color=colour, markersize=4, label=label)
-        axes.axhline(self.limit, color="0.6", linestyle=":", label=f"{self.limit:.3g} of the voters")
+        axes.axhline(self.limit, color="0.6", linestyle=":", label=f"{100 * self.limit:.3g}% of the voters")
         axes.set(xlabel="places shown", ylabel="share of all voters", ylim=(-0.02, 1.02))
         axes.set(title="Publishing the ballots as they are (for the curator's eyes only)")
         axes.set_xticks(places if len(places) <= 20 else places[:: len(places) // 10])

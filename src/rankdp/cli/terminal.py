@@ -122,7 +122,8 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     held = [list(row) for row in rows]
     for columns in _fitting([list(heads), *held], texts, console.width):
-        part = f" ({heads[columns[0]]} to {heads[columns[-1]]})" if len(columns) < len(heads) - texts else ""
+        ends = dict.fromkeys((heads[columns[0]], heads[columns[-1]])) if len(columns) < len(heads) - texts else ()
+        part = f" ({' to '.join(ends)})" if ends else ""
         table = Table()
         for place in (*range(texts), *columns):
             table.add_column(escape(heads[place]), justify="left" if place < texts else "right")

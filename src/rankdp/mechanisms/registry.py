@@ -300,7 +300,8 @@ def why(chosen: RankingMechanism, objective: Objective = "balanced", top: int | 
 
 def _both_numbers(candidate: RankingMechanism) -> str:
     needed = respondents_for_one(candidate)
-    return f"{candidate.expected_concordance():.1%} and " + ("never" if needed is None else f"{needed:,.3g}")
+    shown = "never" if needed is None else f"{float(f'{needed:.3g}'):,g}"
+    return f"{candidate.expected_concordance():.1%} and {shown}"
 
 
 for _kind in (

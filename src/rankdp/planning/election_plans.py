@@ -149,7 +149,7 @@ def voters_report(
         facts=lambda: {"voters": needed, "recommended": best, "assumptions": situation.assumptions},
         tables=[Table(["rule", "voters"], [[rule, "–" if n is None else f"{n:,}"] for rule, n in needed.items()])],
         words=[
-            f"{said} enough for the right winner with a probability of {RIGHT_WINNER.show(right_winner)} by {best}. "
+            f"{said} enough for the right winner with probability {RIGHT_WINNER.show(right_winner)} by {best}. "
             + " ".join(situation.assumptions)
         ],
         footer=[f"Epsilon protects {situation.protects}. All numbers follow from public numbers only."],

@@ -66,12 +66,12 @@ class Measure:
 
 
 PAIRS = Measure("pairs", "pairs in order", "{value} of pairs in order")
-EXACT = Measure("exact", "exact order", "the exact order with a probability of {value}")
+EXACT = Measure("exact", "exact order", "the exact order with probability {value}")
 TOP = Measure("overlap", "top {k} kept", "{value} of the top {k} kept")
 HALF_WIDTH = Measure(
     "half_width", "{level:.0%} interval of a score", "a {level:.0%} interval of {value} for a score", share=False
 )
-RIGHT_WINNER = Measure("right_winner", "right winner", "the right winner with a probability of {value}")
+RIGHT_WINNER = Measure("right_winner", "right winner", "the right winner with probability {value}")
 TALLY = Measure(
     "tally", "{level:.0%} interval of a tally", "a {level:.0%} interval of {value} votes for a tally", share=False
 )

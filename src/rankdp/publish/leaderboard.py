@@ -242,5 +242,7 @@ def indistinct(above: Flags) -> list[str]:
         first = last + 1
     if not runs:
         return []
-    shown = ", ".join(runs[:5]) + (f" and {len(runs) - 5} more runs" if len(runs) > 5 else "")
+    if len(runs) > 5:
+        runs[5:] = [f"{len(runs) - 5} more runs"]
+    shown = " and ".join(filter(None, (", ".join(runs[:-1]), runs[-1])))
     return [f"At this epsilon places {shown} cannot be told apart."]
