@@ -200,12 +200,16 @@ def test_answers_with_offsets_go_all_the_way(run, tmp_path):
     with pytest.raises(InputError, match="token, ranking, offset and nothing else"):
         read_answer(survey, {"token": "x", "ranking": drawn[0].tolist()})
     database.close()
-    for name in ("out.csv", "out.parquet"):
+    for name in ("out.csv", "out.parquet", "out.soc"):
         run("survey", "export", "survey.db", name)
         board = json.loads(run("aggregate", name, "--json").stdout)
         first = min(board["items"], key=lambda record: record["mean_rank"])
         assert names.index(first["item"]) < 4
-    assert "1,200 more answers" in run("survey", "results", "survey.db").output
+    assert "# RANKDP OFFSETS: " in (tmp_path / "out.soc").read_text("utf-8")
+    shown = run("survey", "results", "survey.db", "-o", "board.json").output
+    assert "1,200 more answers" in shown
+    ranks = [record["rank"] for record in json.loads((tmp_path / "board.json").read_text("utf-8"))["items"]]
+    assert re.findall(r"│ (\d+=?) ", shown) == [f"{rank}{'=' * (ranks.count(rank) > 1)}" for rank in ranks]
 
 
 LIES = [("optimal", 5, 2), ("reinsertion", 5, 1), ("reinsertion", 20, 2), ("offset-tiers", 12, 2)]

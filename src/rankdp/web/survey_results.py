@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from rankdp.aggregation.aggregate_report import aggregate_report
@@ -36,9 +37,10 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
     words = [f"{3 * count:,} more answers would make the intervals half as long."]
     report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
     records = [{**record, "answers": count} for record in report.records]
+    sharing = Counter(record["rank"] for record in records)
     rows = [
         [
-            str(record["rank"]),
+            f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
             record["item"],
             f"{record['mean_rank']:.2f}",
             f"{record['low']:.2f} … {record['high']:.2f}",
@@ -46,7 +48,7 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
         ]
         for record in records
     ]
-    heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "before the noise is undone"]
+    heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "naive mean place"]
     facts = report.facts
     return dataclasses.replace(
         report,
@@ -54,7 +56,7 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
         facts=lambda: {**facts(), "survey": survey.id, "answers": count, "items": records},
         tables=[Table(heads, rows, texts=2)],
         words=words,
-        footer=["Items share a rank as long as their intervals overlap.", *report.footer],
+        footer=["Items share a rank (=) as long as their intervals overlap.", *report.footer],
     )
 
 
