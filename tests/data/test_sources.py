@@ -46,7 +46,7 @@ def test_a_flipped_bit_of_the_footer_loses_no_vote(path, engine):
     whole, chance = path.read_bytes(), random.Random(engine)
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     told = 0
-    for place in chance.sample(range(8 * footer, 8 * len(whole)), 600 if engine == "process" else 60):
+    for place in chance.sample(range(8 * footer, 8 * len(whole)), 300 if engine == "process" else 25):
         damaged = bytearray(whole)
         damaged[place // 8] ^= 1 << place % 8
         path.write_bytes(damaged)
@@ -57,7 +57,7 @@ def test_a_flipped_bit_of_the_footer_loses_no_vote(path, engine):
         else:
             counts, rows = result
             assert (int(counts.halves.sum()), rows) == (2 * ROWS, ROWS)
-    assert told > 10
+    assert told > 5
 
 
 def test_any_damage_is_told_or_harmless(path):

@@ -550,7 +550,7 @@ COVERAGE = [
     ("protect", "count", "epsilon", "per_voter", "link", "repetitions"),
     [
         *(pytest.param(*case, MANY, marks=pytest.mark.long) for case in COVERAGE),
-        *((*COVERAGE[case], FEW) for case in (1, 2, 4, 6)),
+        *((*COVERAGE[case], FEW) for case in (1, 6)),
     ],
 )
 def test_coverage(protect, count, epsilon, per_voter, link, repetitions, request):
