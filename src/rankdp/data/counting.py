@@ -172,12 +172,12 @@ class _Rows:
             grid = np.ix_(*(np.roll(meaning, 1) for meaning in meanings))  # so that null, code -1, comes first
             self._table = _judged(len(self._rules.items), *grid).ravel()
             self._judged_of = meanings
-        key = np.zeros(batch.num_rows, np.int64)
+        key = np.zeros(batch.num_rows, np.int32 if math.prod(shape) < 1 << 30 else np.int64)
         for (codes, _), size in zip(cells, shape, strict=True):
             key *= size
             key += codes
         key += (shape[1] + 1) * shape[2] + 1
-        found: Longs = self._table[key]
+        found: Longs = self._table.take(key)
         return found
 
     def left(self, batch: Any) -> Codes:
