@@ -31,14 +31,13 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.ballots import Ballots
-from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.central import CentralNoise
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive, rational
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.exact import Real
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
-from rankdp.privacy.zcdp import deviation_for, rho_of
+from rankdp.privacy.zcdp import deviation_for
 from rankdp.rankers.ballot_model import LEVELS, prefix_cells
 from rankdp.types import Flags, Floats, Longs
 
@@ -46,7 +45,7 @@ MOST_CANDIDATES = 50
 _PARTS = {"first": 2, "second": 1, "third": 2, "lengths": 1, "margins": 4}
 
 
-class NoisyPrefixes:
+class NoisyPrefixes(CentralNoise[BallotProtection]):
     """Releases the prefixes, lengths and margins of ballots.
 
     Parameters
@@ -60,21 +59,12 @@ class NoisyPrefixes:
     """
 
     def __init__(self, candidates: int, protection: BallotProtection, epsilon: Real, delta: Real = 0) -> None:
-        self.candidates, self.protection = whole("candidates", candidates, 2, MOST_CANDIDATES), protection
-        self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
+        super().__init__(protection, epsilon, delta)
+        self.candidates = whole("candidates", candidates, 2, MOST_CANDIDATES)
         parts = {part: size for part, size in _PARTS.items() if part not in LEVELS[candidates:]}
         self.shares = {part: Fraction(size, sum(parts.values())) for part, size in parts.items()}
         """Of the budget, what each part gets."""
         self.margins = NoisyMargins(candidates, protection, epsilon, delta, self.shares["margins"])
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Central eps-DP, or (eps, delta)-DP, for the unit of protection; it covers all parts."""
-        rho = None if self.rho is None else float(self.rho)
-        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     def scale(self, part: str) -> Fraction:
         """The discrete Laplace scale of a histogram, or its discrete Gaussian standard deviation rounded up."""

@@ -30,17 +30,15 @@ from fractions import Fraction
 from typing import Any
 
 from rankdp.data.ballots import SHARES
-from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.central import CentralNoise
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive, rational
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.exact import Real
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
-from rankdp.privacy.zcdp import rho_of
 from rankdp.types import Longs
 
 
-class NoisyVotes:
+class NoisyVotes(CentralNoise[BallotProtection]):
     """Releases votes, in units of 1/SHARES, in one round or several.
 
     Parameters
@@ -67,22 +65,13 @@ class NoisyVotes:
         k: int = 1,
         rounds: int = 1,
     ) -> None:
-        self.candidates, self.protection, self.rounds = candidates, protection, rounds
-        self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
+        super().__init__(protection, epsilon, delta)
+        self.candidates, self.rounds = candidates, rounds
         self._moved = protection.votes(k, candidates)
         power = 2 / 3 if self.delta else 1 / 2
         parts = [round(1000 * (candidates - number) ** power) for number in range(rounds)]
         self.shares = tuple(Fraction(part, sum(parts)) for part in parts)
         """Of the budget, what each round gets."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Central eps-DP, or (eps, delta)-DP, for the unit of protection; it covers all rounds."""
-        rho = None if self.rho is None else float(self.rho)
-        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     def scale(self, number: int) -> Fraction:
         """The discrete Laplace scale of a round, or the discrete Gaussian standard deviation rounded up, in units."""

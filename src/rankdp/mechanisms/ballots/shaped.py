@@ -17,13 +17,12 @@ from typing import Protocol
 
 import numpy as np
 
-from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
+from rankdp.mechanisms.central import CentralNoise
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive, rational
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.exact import Real
 from rankdp.privacy.noise import discrete_gaussian
-from rankdp.privacy.zcdp import deviation_for, rho_of
+from rankdp.privacy.zcdp import deviation_for
 from rankdp.types import Floats, Longs
 
 _FASTEST = Fraction(1, 2)  # the rate at which whole steps of the dilation cost less than a hundredth of the variance
@@ -41,34 +40,22 @@ class Shape(Protocol):
         """Of a number."""
 
 
-class ShapedNoise:
+class ShapedNoise(CentralNoise[BallotProtection]):
     """Releases so many numbers with noise; ``shape`` and ``l2_squared`` say which numbers.
 
     Parameters
     ----------
     numbers
         How many there are.
-    protection
-        What is protected.
-    epsilon
-        The guarantee's.
-    delta
-        0 for K-norm noise; above 0 for Gaussian noise.
-    share
-        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
+    protection, epsilon, delta, share
+        As for ``CentralNoise``; noise is K-norm noise where delta is 0.
     """
 
     def __init__(
         self, numbers: int, protection: BallotProtection, epsilon: Real, delta: Real = 0, share: Real = 1
     ) -> None:
-        self.items, self.protection = numbers, protection
-        self.epsilon, self.delta = positive(epsilon), rational(delta, "delta")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
-        self.share = positive(share, "share")
-        if self.share > 1:
-            raise InputError(f"share must be above 0 and at most 1, got {share!s}")
+        super().__init__(protection, epsilon, delta, share)
+        self.items = numbers
         self.grid = 1
         while self.grid < _FINEST and self._coarse:
             self.grid *= 2
@@ -86,12 +73,6 @@ class ShapedNoise:
     @property
     def _coarse(self) -> bool:
         return self.rate > _FASTEST if self.rho is None else self.sigma < 2
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Central eps-DP, or (eps, delta)-DP, for the unit of protection."""
-        rho = None if self.rho is None else float(self.rho)
-        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     @property
     def rate(self) -> Fraction:

@@ -30,42 +30,25 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
+from rankdp.mechanisms.central import CentralNoise
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive, rational
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.noise import bernoulli, discrete_gaussian, discrete_laplace
-from rankdp.privacy.zcdp import deviation_for, rho_of
+from rankdp.privacy.zcdp import deviation_for
 from rankdp.types import Floats, Longs
 
 
-class NoisyCounts:
+class NoisyCounts(CentralNoise[Protection]):
     """Releases a vector of counts. A subclass says which, and how far neighbours' vectors can be apart.
 
     Where comparisons have weights, counts and noise are in steps (``Protection.steps``).
 
     Parameters
     ----------
-    protection
-        What is protected.
-    epsilon
-        The guarantee's.
-    delta
-        0 for Laplace noise; above 0 for Gaussian noise.
-    share
-        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
+    protection, epsilon, delta, share
+        As for ``CentralNoise``; noise is Laplace noise where delta is 0.
     """
-
-    def __init__(self, protection: Protection, epsilon: Real, delta: Real = 0, share: Real = 1) -> None:
-        self.protection = protection
-        self.epsilon = positive(epsilon)
-        self.delta = rational(delta, "delta")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        self.rho = rho_of(self.epsilon, self.delta) if self.delta else None
-        self.share = positive(share, "share")
-        if self.share > 1:
-            raise InputError(f"share must be above 0 and at most 1, got {share!s}")
 
     @staticmethod
     def counted(counts: PairCounts) -> Longs:
@@ -81,12 +64,6 @@ class NoisyCounts:
     def l2_squared(self) -> int:
         """How far in squared l2."""
         raise NotImplementedError
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Central eps-DP, or (eps, delta)-DP, for the unit of protection, of all that shares the budget."""
-        rho = None if self.rho is None else float(self.rho)
-        return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     @property
     def scale(self) -> Fraction:
