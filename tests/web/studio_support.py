@@ -8,6 +8,7 @@ import re
 
 from starlette.testclient import TestClient
 
+from rankdp.privacy.ledger import Ledger
 from rankdp.web.studio_app import studio_app
 from rankdp.web.studio_pages import Studio
 
@@ -82,3 +83,13 @@ def press(client, work, status=200):
     """The button, as the page shows it."""
     seen = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{work}/release").text)
     return post(client, f"/w/{work}/release", status, seen=seen[1] if seen else "")
+
+
+def entries(directory):
+    """The charges of the budget that works are charged to."""
+    return Ledger.open(directory / "budget.db", "people").history()
+
+
+def seen_on(client, work):
+    found = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{work}/release").text)
+    return found[1] if found else ""
