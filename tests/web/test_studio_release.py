@@ -1,4 +1,4 @@
-"""A release of the studio is made and charged once: pressed again, in two tabs, killed, on a full disk, by its scripts."""
+"""A release of the studio is made and charged once: pressed again, in two tabs, killed, with a full disk, by script."""
 
 from __future__ import annotations
 
