@@ -57,7 +57,7 @@ def test_every_noise(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-e", "1"], "bounds must be given"),
+        (["-e", "1"], "--bounds must be given"),
         (["-e", "1", "--bounds", "1", "4"], "the score of 'ann' must lie within the bounds 1 to 4, got 4.5"),
         (["-e", "nan", "--bounds", "1", "6"], "epsilon must be a finite number above 0, got nan"),
         (["-e", "1", "--bounds", "1", "6", "--noise", "ball"], "epsilon"),

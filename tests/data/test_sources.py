@@ -119,6 +119,13 @@ def test_a_file_that_goes_away_is_told(path):
         votes.count()
 
 
+def test_an_ending_that_is_not_kept_is_told(tmp_path):
+    path = tmp_path / "votes.parquet"
+    path.write_text("left,right,winner\na,b,left\n")
+    with pytest.raises(InputError, match="not a whole Parquet file"):
+        Comparisons.read(path, items=ITEMS)
+
+
 def test_an_empty_list_of_items_is_refused(tmp_path):
     (tmp_path / "items.csv").write_text("")
     with pytest.raises(InputError, match="needs the column item"):

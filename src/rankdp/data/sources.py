@@ -84,8 +84,9 @@ def one_file(path: str, kind: str) -> Files:
 
 
 def _is_parquet(path: str) -> bool:
+    """Whether its ending or its first bytes say so."""
     with Path(path).open("rb") as file:
-        return file.read(4) == b"PAR1"
+        return Path(path).suffix == ".parquet" or file.read(4) == b"PAR1"
 
 
 class _Files:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankdp.checks import whole
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.scores.tails import ORDERS, pure_renyi
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
@@ -68,10 +68,11 @@ def check_bounds(bounds: Any) -> tuple[Fraction, Fraction]:
     """The public bounds as exact numbers, the lower first."""
     if bounds is None:
         raise InputError(
-            "bounds must be given as (lower, upper), two public numbers that every score lies between: bounds "
-            "read from the scores would reveal them"
+            Setting("bounds"),
+            " must be given, two public numbers that every score lies between: bounds read from the scores would "
+            "reveal them",
         )
-    wrong = InputError(f"bounds must be two finite numbers, the lower below the upper, got {bounds!r}")
+    wrong = InputError(Setting("bounds"), f" must be two finite numbers, the lower below the upper, got {bounds!r}")
     try:
         low, high = (rational(end, "bounds") for end in bounds)
         apart = float(high - low) / _MOST_STEPS if float(low) < float(high) else 0.0
@@ -80,7 +81,7 @@ def check_bounds(bounds: Any) -> tuple[Fraction, Fraction]:
     if isinstance(bounds, str) or not low < high:
         raise wrong
     if not apart > 0:
-        raise InputError(f"bounds must be far enough apart for floating-point numbers, got {bounds!r}")
+        raise InputError(Setting("bounds"), f" must be far enough apart for floating-point numbers, got {bounds!r}")
     return low, high
 
 
