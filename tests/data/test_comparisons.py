@@ -168,6 +168,23 @@ def test_threads_and_sparse_counting_change_nothing(monkeypatch, tmp_path, weigh
     assert counts() == want
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.uint64(), pa.int64()])
+def test_numbers_as_items_count_like_their_texts(kind):
+    lowest = -100 if kind == pa.int8() else 0
+    rows = np.random.default_rng(3).integers(lowest, lowest + 200, (8000, 2)) // 9 * 9
+    items = list(range(lowest, lowest + 190))
+    pairs = [pa.array(column, mask=column % 7 == 1).cast(kind, safe=False) for column in rows.T]
+
+    def counts(columns):
+        frame = pa.table(dict(zip(["winner", "loser"], columns, strict=True)))
+        votes = Comparisons.from_frame(frame, items=items, on_problem="drop")
+        return votes.count(), votes.diagnostics()
+
+    assert counts(pairs) == counts([column.cast(pa.string()) for column in pairs])
+    missing = pa.array([None] * 8000, kind)
+    assert counts([missing, pairs[1]])[1].dropped == {"missing item": 8000}
+
+
 def test_many_voters_of_every_kind():
     table = random_votes(2, 30_000, 5, 12_000)
     numbers = Comparisons.from_frame(table, items=range(5)).bound(2).count()

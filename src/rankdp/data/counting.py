@@ -49,6 +49,7 @@ _FOLD_ROWS = 1 << 25
 _MOST_THREADS = 8
 _NAMED = 16
 _FEW_COMBINATIONS = 1 << 15
+_ROWS_PER_NUMBER = 16
 _NONE = np.empty(0, np.int64)
 
 Codes = tuple[Ints, Ints]
@@ -88,7 +89,7 @@ class _Column:
 
     def read(self, array: Any) -> Codes:
         """The code of each row and the meaning of each code, the last one for null (code -1)."""
-        column = encode(array)
+        column = _close(array) or encode(array)
         if column.values != self._values:
             self._values = column.values
             self._table = np.array([*map(self._meaning, self._values), self._meaning(None)], np.int32)
@@ -192,6 +193,17 @@ class _Rows:
                 row = int(np.argmax(contents == -problem))
                 cells = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
                 self.refused[problem] = file, start + row, cells
+
+
+def _close(array: Any) -> Coded | None:
+    """Whole numbers as codes without a look at each distinct one, where they lie close together."""
+    if not pa.types.is_integer(array.type):
+        return None
+    low, high = pc.min_max(array).as_py().values()
+    if low is None or not -(2**31) <= low <= high < min(low + len(array) // _ROWS_PER_NUMBER, 2**31):
+        return None
+    codes = pc.subtract(array.cast(pa.int32()), pa.scalar(low, pa.int32())).fill_null(-1)
+    return Coded(codes.to_numpy(), list(range(low, high + 1)), array.null_count)
 
 
 def _ids(array: Any) -> Any:
