@@ -26,7 +26,7 @@ import numpy as np
 from rankdp.checks import whole
 from rankdp.data.ballot_tables import Part, ballot_parts, distinct, refuse_repeated, whole_weights
 from rankdp.data.columns import listed_items
-from rankdp.data.engines import OnEngine, held_file, held_frame, is_held, open_table
+from rankdp.data.engines import OnEngine, Opened, held_file
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
@@ -44,7 +44,7 @@ MOST_BALLOTS = 10**12
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Ballots:
+class Ballots(Opened):
     """Distinct ballots with their numbers. Use `of`, `read`, `from_frame` or `from_orders`.
 
     Parameters
@@ -69,6 +69,7 @@ class Ballots:
     weights: Longs
     items_from_data: bool = False
     notes: tuple[str, ...] = ()
+    _called = "ballots"
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -78,22 +79,14 @@ class Ballots:
         ----------
         source
             Ballots (returned as they are), Rankings, a path (`read`), lists of names (`from_orders`), a frame
-            (`from_frame`), or an Ibis table, a Spark DataFrame or a connection
-            (`from_table`).
+            (`from_frame`), or an Ibis table, a Spark DataFrame or a connection (`from_table`).
         **options
             The options of the method that is called.
         """
-        if isinstance(source, (cls, Rankings)) and options:
-            raise InputError(f"these ballots are open already: {', '.join(options)} cannot be given again")
-        if isinstance(source, cls):
-            return source
-        if isinstance(source, Rankings):
-            return cls.from_rankings(source)
-        if isinstance(source, (str, os.PathLike)):
-            return cls.read(source, **options)
-        if is_held(source) or "table" in options:
-            return cls.from_table(source, **options)
-        return (cls.from_orders if isinstance(source, (list, tuple)) else cls.from_frame)(source, **options)
+        if isinstance(source, (list, tuple)):
+            return cls.from_orders(source, **options)
+        # a dataclass with slots is made twice, so that super() needs its name
+        return super(Ballots, cls).of(cls.from_rankings(source) if isinstance(source, Rankings) else source, **options)
 
     @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
@@ -192,34 +185,6 @@ class Ballots:
                 found = counted_orders(name, kind, listed)
         ballots = cls._counted(found.known.items, [(found.orders, found.tied, found.counts)])
         return replace(ballots, notes=found.notes)
-
-    @classmethod
-    def from_frame(cls, frame: Any, *, engine: Any = "auto", **reading: Any) -> Self:
-        """Ballots in a table in memory: pandas, Polars, PyArrow or a DuckDB relation.
-
-        Parameters
-        ----------
-        frame
-            The table, wide or long.
-        engine, **reading
-            As for `read`.
-        """
-        return cls._on(held_frame(frame, engine), **reading)
-
-    @classmethod
-    def from_table(cls, source: Any, table: str | None = None, **reading: Any) -> Self:
-        """Ballots in a table of a database, equal ones counted there.
-
-        Parameters
-        ----------
-        source
-            An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
-        table
-            The name of the table, where `source` is a connection.
-        **reading
-            As for `read`.
-        """
-        return cls._on(open_table(source, table), **reading)
 
     @classmethod
     def _on(

@@ -32,7 +32,7 @@ from rankdp.data.columns import check_names, listed_items, listed_names
 from rankdp.data.counting import InProcess
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import Covariate, VoteRows
-from rankdp.data.engines import OnEngine, held_file, held_frame, is_held, open_table
+from rankdp.data.engines import OnEngine, Opened, held_file
 from rankdp.data.sources import Table
 from rankdp.data.tables import check_item, check_items, folded, natural
 from rankdp.data.vote_columns import (
@@ -50,7 +50,7 @@ from rankdp.types import Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Comparisons(VoteRules):
+class Comparisons(VoteRules, Opened):
     """Votes between pairs of items, where they are and how to read them.
 
     Use `read`, `from_frame`, `from_table` or `of`; the constructor is for them.
@@ -79,6 +79,7 @@ class Comparisons(VoteRules):
 
     engine: InProcess | OnEngine
     items_from_data: bool
+    _called = "votes"
 
     @classmethod
     def read(
@@ -122,56 +123,6 @@ class Comparisons(VoteRules):
         """
         held = held_file(os.fspath(path), table, engine)
         return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
-
-    @classmethod
-    def from_frame(cls, frame: Any, *, engine: Any = "auto", **reading: Any) -> Self:
-        """Votes in a table in memory.
-
-        Parameters
-        ----------
-        frame
-            A pandas, Polars or PyArrow table, a DuckDB relation or any other Arrow-compatible frame.
-        engine, **reading
-            As for `read`.
-        """
-        return cls._on(held_frame(frame, engine), **reading)
-
-    @classmethod
-    def from_table(cls, source: Any, table: str | None = None, **reading: Any) -> Self:
-        """Votes in a table of a database, counted there.
-
-        Parameters
-        ----------
-        source
-            An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
-        table
-            The name of the table, where `source` is a connection.
-        **reading
-            As for `read`.
-        """
-        return cls._on(open_table(source, table), **reading)
-
-    @classmethod
-    def of(cls, source: Any, **options: Any) -> Self:
-        """Votes from whatever holds them.
-
-        Parameters
-        ----------
-        source
-            Comparisons (returned as they are), a path (`read`), an Ibis table, a Spark DataFrame or a connection
-            (`from_table`), or a frame (`from_frame`).
-        **options
-            The options of the method that is called.
-        """
-        if isinstance(source, cls):
-            if options:
-                raise InputError(f"these votes are open already: {', '.join(options)} cannot be given again")
-            return source
-        if isinstance(source, (str, os.PathLike)):
-            return cls.read(source, **options)
-        if is_held(source) or "table" in options:
-            return cls.from_table(source, **options)
-        return cls.from_frame(source, **options)
 
     @classmethod
     def _on(

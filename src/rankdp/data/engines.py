@@ -7,9 +7,10 @@ the same properties (see `comparisons`). What comes back is one row per pair and
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 from uuid import uuid4
 
 import numpy as np
@@ -72,9 +73,62 @@ def _backend(engine: Any) -> Any:
     return engine
 
 
-def is_held(source: Any) -> bool:
-    """Whether an engine holds this table already: an Ibis table or a Spark DataFrame."""
-    return type(source).__module__.partition(".")[0] == "ibis" or is_spark(source)
+class Opened:
+    """What is read from files, frames and tables of engines: a class with `read` and `_on`."""
+
+    __slots__ = ()
+    _called: ClassVar[str]
+    read: Callable[..., Self]
+    _on: Callable[..., Self]
+
+    @classmethod
+    def of(cls, source: Any, **options: Any) -> Self:
+        """Open whatever holds the rows.
+
+        Parameters
+        ----------
+        source
+            What is open already (returned as it is), a path (`read`), an Ibis table, a Spark DataFrame or a connection
+            (`from_table`), or a frame (`from_frame`).
+        **options
+            The options of the method that is called.
+        """
+        if isinstance(source, cls):
+            if options:
+                raise InputError(f"these {cls._called} are open already: {', '.join(options)} cannot be given again")
+            return source
+        if isinstance(source, (str, os.PathLike)):
+            return cls.read(source, **options)
+        held = type(source).__module__.partition(".")[0] == "ibis" or is_spark(source)
+        return (cls.from_table if held or "table" in options else cls.from_frame)(source, **options)
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, engine: Any = "auto", **reading: Any) -> Self:
+        """Open a table in memory.
+
+        Parameters
+        ----------
+        frame
+            A pandas, Polars or PyArrow table, a DuckDB relation or any other Arrow-compatible frame.
+        engine, **reading
+            As for `read`.
+        """
+        return cls._on(Frame(frame) if engine in ("auto", "process") else _frame_on(frame, engine), **reading)
+
+    @classmethod
+    def from_table(cls, source: Any, table: str | None = None, **reading: Any) -> Self:
+        """Open a table of a database, whose rows are counted there.
+
+        Parameters
+        ----------
+        source
+            An Ibis table expression, a Spark DataFrame, or an Ibis or DuckDB connection.
+        table
+            The name of the table, where `source` is a connection.
+        **reading
+            As for `read`.
+        """
+        return cls._on(open_table(source, table), **reading)
 
 
 def held_file(path: str, table: str | None, engine: Any) -> Table | OnEngine:
@@ -82,11 +136,6 @@ def held_file(path: str, table: str | None, engine: Any) -> Table | OnEngine:
     if path.endswith((".duckdb", ".ddb")) or table is not None:
         return _duckdb_file(path, table)
     return find_files(path) if engine in ("auto", "process") else _files_on(path, engine)
-
-
-def held_frame(frame: Any, engine: Any) -> Table | OnEngine:
-    """What holds a frame: this process, or the engine that is asked for."""
-    return Frame(frame) if engine in ("auto", "process") else _frame_on(frame, engine)
 
 
 def _files_on(pattern: str, engine: Any) -> OnEngine:
