@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import listed_names
+from rankdp.data.tables import numbers, row_number
 from rankdp.errors import InputError, Setting
 from rankdp.types import Floats, Longs
 
@@ -103,14 +104,9 @@ def read_covariates(batch: Any, covariates: Sequence[Covariate], what: str) -> F
 
 
 def _numbers(batch: Any, name: str, what: str) -> Floats:
-    import pyarrow as pa
-
-    column = batch.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     try:
-        values = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        values = numbers(batch.column(name), "covariate", row_number)
+    except InputError:
         values = np.full(1, np.nan)
     if not np.isfinite(values).all():
         raise InputError(f"{what}: the column {name!r} must hold a finite number in every row, to serve as a covariate")

@@ -22,7 +22,6 @@ from rankdp.data.columns import Columns, rank_of, recognise
 from rankdp.data.orders import (
     LARGE,
     ReadTies,
-    check_orders,
     first_broken,
     first_broken_compiled,
     gather,
@@ -151,11 +150,11 @@ def rankings_of(batch: Any, columns: Columns, known: Known, where: Where, ties: 
         orders, tied = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where), None
     else:
         entries = _ranked_entries(batch, columns, known, where)
-        found, again = orders_from_long(*entries, known.items, ties, lambda entry: where(int(entries[0][entry])))
-        orders = np.full((batch.num_rows, len(columns.ranks)), -1, np.int32)
-        orders[:, : found.shape[1]] = found
-        check_orders(orders, known.items)
-        tied = _kept(np.pad(again, ((0, 0), (0, orders.shape[1] - found.shape[1]))), ties)
+        orders, again = orders_from_long(
+            *(*entries, known.items, ties, lambda entry: where(int(entries[0][entry]))),
+            shape=(batch.num_rows, len(columns.ranks)),
+        )
+        tied = _kept(again, ties)
     return Rankings._of(orders, known.items, *_about_voters(batch, columns, where), tied)
 
 
@@ -280,7 +279,6 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     _refuse_silent(coded.codes, listed, coded.values, where)
     entries = coded.codes[listed].astype(np.int64), items[listed], ranks[listed].astype(np.int64)
     orders, tied = orders_from_long(*entries, known.items, ties, lambda entry: where(int(listed[entry])))
-    check_orders(orders, known.items)
     ids = pa.array(coded.values, type=voters.type)
     epsilons = None if epsilons is None else _one_each(epsilons, coded.codes, "epsilons", where)
     offsets = None if offsets is None else _one_each(offsets, coded.codes, "offsets", where)

@@ -287,17 +287,11 @@ def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tu
     names = tuple(str(item) for item in range(width)) if items is None else check_items(items)
     if len(names) != width:
         raise InputError(f"ranks must have one column for each of the {len(names)} items, got {width} columns")
-    last = np.where(table == 0, np.iinfo(np.int64).max, table)
-    orders = np.argsort(last, axis=1, kind="stable").astype(np.int32)
-    listed = np.take_along_axis(table, orders, axis=1)
-    strict = (listed == 0) | (listed == np.arange(1, width + 1))
-    orders[listed == 0] = -1
-    for row in np.flatnonzero(~strict.all(axis=1)).tolist():
-        length = int(np.count_nonzero(listed[row]))
-        order = break_ties(
-            listed[row, :length].tolist(), orders[row, :length].tolist(), names, ties, partial(row_number, row)
-        )
-        orders[row, :length] = order
+    voters, listed = np.nonzero(table)
+    orders, _ = orders_from_long(
+        *(voters, listed, table[voters, listed], names, ties, lambda entry: row_number(int(voters[entry]))),
+        shape=table.shape,
+    )
     return orders, names
 
 
@@ -326,22 +320,28 @@ def _rank_table(ranks: Any) -> Longs:
 
 
 def orders_from_long(
-    voters: Longs, items: Longs, ranks: Longs, names: Sequence[str], ties: ReadTies, where: Where
+    voters: Longs,
+    items: Longs,
+    ranks: Longs,
+    names: Sequence[str],
+    ties: ReadTies,
+    where: Where,
+    shape: tuple[int, int] | None = None,
 ) -> tuple[Ints, Flags]:
     """Orders from entries (voter, item, rank), and which places have the rank of the one before.
 
-    Voters and items count from 0, `where` tells an entry.
+    Voters and items count from 0, `where` tells an entry. Without a `shape` the last voter and longest order say it.
     """
     _refuse_repeats(voters, items, names, where)
     sorting = np.lexsort((ranks, voters))  # stable: tied items stay as listed
     voter, rank = voters[sorting], ranks[sorting]
-    lengths = np.bincount(voter)
+    lengths = np.bincount(voter, minlength=shape[0] if shape else 0)
     starts = np.cumsum(lengths) - lengths
     place = np.arange(len(voter)) - starts[voter]
-    orders = np.full((len(lengths), int(lengths.max())), -1, np.int32)
+    orders = np.full(shape or (len(lengths), int(lengths.max())), -1, np.int32)
     orders[voter, place] = items[sorting]
     tied = np.zeros(orders.shape, np.bool_)
-    tied[voter, place] = np.append(False, (voter[1:] == voter[:-1]) & (rank[1:] == rank[:-1]))
+    tied[voter[1:], place[1:]] = (voter[1:] == voter[:-1]) & (rank[1:] == rank[:-1])
     wrong = rank != place + 1
     for row in np.unique(voter[wrong]).tolist():
         start, length = int(starts[row]), int(lengths[row])

@@ -15,9 +15,8 @@ are passed over, and ballots that rank nobody are skipped: `BltFile.notes` says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from rankdp.data.formats.texts import not_utf8
+from rankdp.data.formats.texts import lines_of
 from rankdp.data.orders import Groups
 from rankdp.data.tables import check_item
 from rankdp.errors import InputError
@@ -32,7 +31,9 @@ class BltFile:
     def __init__(self, path: str, content: bytes) -> None:
         self.path = path
         self.notes: list[str] = []
-        self._tokens = self._read(content)
+        lines = lines_of(path, content)
+        tokens = ((number, token) for number, line in lines for token in _TOKEN.findall(line))
+        self._tokens = (token for token in tokens if not token[1].startswith("#"))
         count, _ = self._number("the number of candidates", 1, _MOST_CANDIDATES), self._number("the number of seats")
         withdrawn: set[int] = set()
         ballots: list[tuple[int, int, Groups]] = []
@@ -62,16 +63,6 @@ class BltFile:
         self.orders = [order for order in self.orders if order[1] and order[2]]
         if not self.orders:
             raise InputError(f"{path}: no ballot ranks a candidate")
-
-    def _read(self, content: bytes) -> Iterator[tuple[int, str]]:
-        for number, raw in enumerate(content.splitlines(), 1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise not_utf8(self.path, number, raw) from None
-            for token in _TOKEN.findall(line):
-                if not token.startswith("#"):
-                    yield number, token
 
     def problem(self, line: int, sentence: str) -> InputError:
         """A refusal that names the line."""

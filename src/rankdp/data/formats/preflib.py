@@ -23,7 +23,7 @@ import numpy as np
 
 from rankdp.data.columns import Columns
 from rankdp.data.formats.blt import BltFile
-from rankdp.data.formats.texts import not_utf8, whole
+from rankdp.data.formats.texts import lines_of, whole
 from rankdp.data.frames import OFFSET, RankingsReader, Reading
 from rankdp.data.orders import CountedOrders, Groups, ReadTies, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
@@ -57,12 +57,8 @@ class _File:
         self._places: dict[int, int] = {}
         self.notes: list[str] = []
         self._uncast = 0
-        for number, raw in enumerate(content.splitlines(), 1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-            except UnicodeDecodeError:
-                raise not_utf8(path, number, raw) from None
-            if line.startswith("#"):
+        for number, text in lines_of(path, content):
+            if (line := text.strip()).startswith("#"):
                 self._header(number, line)
             elif line:
                 self._order(number, line)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -69,6 +69,15 @@ def whole(path: str) -> bytes:
             return file.read()
         except OSError as error:
             raise broken(path, error) from None
+
+
+def lines_of(path: str, content: bytes) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers."""
+    for number, raw in enumerate(content.splitlines(), 1):
+        try:
+            yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise not_utf8(path, number, raw) from None
 
 
 def broken(path: str, error: OSError) -> OSError | InputError:
