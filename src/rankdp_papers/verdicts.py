@@ -5,7 +5,7 @@ contradicts, and is *undecided* when the errors are too large to tell. "Beyond i
 z chosen so that all the places of a claim together raise a false alarm in one of a hundred tables (Bonferroni).
 
 * above: value(first) - value(second) > margin wherever the other columns agree; supported when that is so by two
-  standard errors at the worst place;
+  standard errors at the worst place; not below: the same with >=, so that exact numbers may be equal;
 * trend: of any two values along a column the later one is higher (or lower); supported when the change from end to end
   is at least two standard errors on the worst line;
 * equals: abs(value - target) <= tolerance; supported when the errors are below the tolerance;
@@ -36,7 +36,7 @@ from rankdp_papers.specification import Claim
 Answer = Literal["holds", "does not hold", "undecided"]
 _FALSE_ALARM = 0.01
 _SUPPORT = 2.0  # standard errors, at the worst place, that count as support
-_ROUNDING = 1e-12  # differences of closed forms below it are none
+_ROUNDING = 1e-12  # exact numbers that differ by less are equal
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Verdict:
         spread = f" ± {self.error:.2g}" if self.error else ""
         where = f" at {self.place}" if self.place else ""
         mean = "" if self.mean is None else f" (mean {self.mean:.3g})"
-        return f"{self.what} {_show(self.number)}{spread}{where}{mean}"
+        number = _show(self.number) if self.error or abs(self.number) > _ROUNDING else "0"
+        return f"{self.what} {number}{spread}{where}{mean}"
 
 
 class _Measured(NamedTuple):
@@ -127,14 +128,16 @@ def select(rows: Sequence[Row], wanted: Mapping[str, Any]) -> list[Row]:
     return chosen
 
 
-def _above(rows: list[Row], column: str, first: Any, second: Any, margin: float = 0.0) -> _Checked:
+def _above(
+    rows: list[Row], column: str, first: Any, second: Any, margin: float = 0.0, *, strict: bool = True
+) -> _Checked:
     measured = []
     for place, group in _groups(rows, column):
         by_name = {row[column]: row for row in group}
         if first in by_name and second in by_name:
             difference, error = _difference(by_name[first], by_name[second])
             still = _saturated(by_name[first], by_name[second])
-            measured.append(_ahead(difference - margin, error, difference, place, still))
+            measured.append(_ahead(difference - margin, error, difference, place, still, strict))
     return _Checked("smallest difference", measured, mean=True)
 
 
@@ -192,6 +195,7 @@ def _slope(rows: list[Row], along: str, target: float | str, tolerance: float) -
 
 _CHECKS: dict[str, Callable[..., _Checked]] = {
     "above": _above,
+    "not below": partial(_above, strict=False),
     "trend": _trend,
     "equals": _equals,
     "at most": partial(_bounded, sign=1.0, what="largest value"),
@@ -214,9 +218,12 @@ def _contradiction(measured: Sequence[_Measured]) -> list[_Measured]:
     return [one for one in measured if one.ahead < -z * one.error - _ROUNDING]
 
 
-def _ahead(ahead: float, error: float, shown: float, place: str, saturated: bool) -> _Measured:
-    """A difference, sharp where it is above 0 beyond its error."""
-    return _Measured(ahead, error, shown, place, ahead > _SUPPORT * error + _ROUNDING, saturated)
+def _ahead(
+    ahead: float, error: float, shown: float, place: str, saturated: bool, strict: bool = True
+) -> _Measured:
+    """A difference, sharp where it is above 0 (at least 0 if not ``strict``) beyond its error."""
+    least = _ROUNDING if strict else -_ROUNDING
+    return _Measured(ahead, error, shown, place, ahead - _SUPPORT * error > least, saturated)
 
 
 def _saturated(one: Row, other: Row) -> bool:

@@ -47,6 +47,15 @@ def test_above(ours: list[float], error: float, answer: str, number: float):
     assert "difference" in verdict.explain()
 
 
+@pytest.mark.parametrize(("ours", "answer"), [(0.7 - 1e-16, "holds"), (0.7 - 1e-9, "does not hold")])
+def test_exact_numbers_that_rounding_separates_are_equal(ours: float, answer: str):
+    table = rows({"ours": [0.9, ours], "theirs": [0.7, 0.7]})
+    verdict = judge(claim("not below", **ABOVE), table)
+    assert verdict.answer == answer
+    assert verdict.explain().startswith("smallest difference " + ("0 " if answer == "holds" else "-1e-09 "))
+    assert judge(claim("not below", **ABOVE), rows({"ours": [0.7], "theirs": [0.7]}, 0.1)).answer == "undecided"
+
+
 def test_above_takes_a_margin_and_says_where():
     table = rows({"ours": [0.9, 0.8], "theirs": [0.7, 0.7]}, 0.001)
     verdict = judge(claim("above", **ABOVE, margin=0.15), table)

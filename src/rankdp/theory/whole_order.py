@@ -62,7 +62,7 @@ def order_probability_iid(
     tolerance
         The error to stay below, where the cells suffice.
     most_cells
-        The finest grid; where the noise is sharper than its cells, the expansion is taken however far off it is.
+        The finest grid; where it does not suffice, the expansion is taken if it is less far off.
     """
     whole("n", n, 2)
     positive("sigma", sigma)
@@ -80,7 +80,9 @@ def order_probability_iid(
     cells = max(128.0, 8 * math.sqrt(n), scores.length / (sigma * float(noise.quantile(0.75))) / 4)
     if cells > most_cells:
         return expanded
-    return _refined(n, noise, sigma, law, (scores, noisy), 1 << math.ceil(math.log2(cells)), most_cells, tolerance)
+    meshes, first = (scores, noisy), 1 << math.ceil(math.log2(cells))
+    integrated = _refined(n, noise, sigma, law, meshes, first, most_cells, tolerance)
+    return expanded if tolerance <= integrated.error > expanded.error else integrated
 
 
 def _expanded(flips: float, second: float, third: float) -> OrderProbability:
