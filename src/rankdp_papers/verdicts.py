@@ -218,9 +218,7 @@ def _contradiction(measured: Sequence[_Measured]) -> list[_Measured]:
     return [one for one in measured if one.ahead < -z * one.error - _ROUNDING]
 
 
-def _ahead(
-    ahead: float, error: float, shown: float, place: str, saturated: bool, strict: bool = True
-) -> _Measured:
+def _ahead(ahead: float, error: float, shown: float, place: str, saturated: bool, strict: bool = True) -> _Measured:
     """A difference, sharp where it is above 0 (at least 0 if not ``strict``) beyond its error."""
     least = _ROUNDING if strict else -_ROUNDING
     return _Measured(ahead, error, shown, place, ahead - _SUPPORT * error > least, saturated)
