@@ -29,6 +29,7 @@ from benchmarks import (
     report,
     solver,
     surveys,
+    tiers,
 )
 
 
@@ -40,6 +41,7 @@ def main() -> None:
         "laplace": laplace.table,
         "kendall": kendall.table,
         "reinsertion": reinsertion.table,
+        "tiers": tiers.table,
         "files": files.table,
         "counting": counting.table,
         "solver": solver.table,

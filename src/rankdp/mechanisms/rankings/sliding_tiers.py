@@ -174,7 +174,8 @@ class SlidingTiers(Tiers):
         steps = self._draw_kept(len(orders), bits)
         labels = np.full((len(steps), self.items), -1, dtype=np.int32)
         rows_from_halves(mix, labels, steps, labels, bits, self.items // 2 + 1)
-        self._deal(orders, out, which, steps[:, : len(self.sizes)], labels[labels >= 0], bits)
+        turns = np.argsort(np.argsort(labels % (len(self.sizes) + 1), axis=1, kind="stable"), axis=1)  # the -1 last
+        self._deal(orders, out, np.column_stack([which, steps[:, : len(self.sizes)], turns]), bits)
 
     def _kept_law(self, shape: int, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], Bounds]:
         """The product of the steps' probabilities over the number of ways of each, from the integers of the tables."""

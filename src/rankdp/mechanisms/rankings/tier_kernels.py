@@ -10,11 +10,10 @@ from rankdp.mechanisms.rankings.sampling_kernels import _uniform
 
 
 @kernel
-def draw_left(
-    which: NDArray[np.int64],
+def draw_kept(
     row: int,
     words: NDArray[np.uint64],
-    left: NDArray[np.int64],
+    kept: NDArray[np.int64],
     ids: NDArray[np.int64],
     starts: NDArray[np.int64],
     firsts: NDArray[np.int64],
@@ -22,62 +21,60 @@ def draw_left(
     shapes: NDArray[np.int64],
     accepted: NDArray[np.uint64],
 ) -> tuple[int, int, bool]:
-    """Write the r_b of the rows from ``row`` on, by a word for each tier and one to accept (``PackedTables``).
+    """Write the j_b of the rows (shape, j_1..j_B) from ``row`` on, by a word for each tier and one to accept.
 
-    Returns the next row, the words used, and whether they ended at an attempt that its words leave open.
+    The tables are those of ``PackedTables``. Returns the next row, the words used, and whether they ended at an attempt
+    that its words leave open.
     """
     tiers, cursor = ids.shape[1], 0
-    while row < len(which):
-        if cursor + tiers + 1 > len(words):
-            break
-        shape, kept = which[row], 0
+    while row < len(kept) and cursor + tiers < len(words):
+        shape, total = kept[row, 0], 0
         for tier in range(tiers):
             table, word = ids[shape, tier], words[cursor + tier]
-            low, high = starts[table], starts[table + 1] - 1
-            while low < high:  # the first cut that is not below the word
-                middle = (low + high) // 2
-                if cuts[middle] < word:
-                    low = middle + 1
-                else:
-                    high = middle
-            if cuts[low] == word:
+            cell, end = starts[table], starts[table + 1]
+            while end - cell > 16:
+                middle = (cell + end) // 2
+                cell, end = (middle, end) if cuts[middle - 1] < word else (cell, middle)
+            for at in range(cell, end):  # the first cut that is not below the word, without a branch
+                cell += np.int64(cuts[at] < word)
+            if cuts[cell] == word:
                 return row, cursor, True
-            left[row, tier] = firsts[table] + low - starts[table]
-            kept += shapes[shape, tier] - left[row, tier]
+            stay = shapes[shape, tier] - firsts[table] - (cell - starts[table])
+            kept[row, 1 + tier] = stay
+            total += stay
         word = words[cursor + tiers]
-        if word >= accepted[shape, 0, kept] and word <= accepted[shape, 1, kept]:
+        if word >= accepted[shape, 0, total] and word <= accepted[shape, 1, total]:
             return row, cursor, True
         cursor += tiers + 1
-        if word < accepted[shape, 0, kept]:
-            row += 1
+        row += int(word < accepted[shape, 0, total])
     return row, cursor, False
 
 
 @kernel
 def deal(
     orders: NDArray[np.int32],
-    spans: NDArray[np.int64],
+    kept: NDArray[np.int64],
     halves: NDArray[np.uint32],
     out: NDArray[np.int32],
-    labels: NDArray[np.int32],
     shapes: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Keep random items of row u, which take the tiers labels[spans[u, 0] : spans[u, 1]] in order; deal the others out.
+    """Keep random items of row u, so many in each tier as kept[u] = (shape, j_1..j_B) says, and deal the others out.
 
-    Its tiers have the sizes shapes[spans[u, 2]]. Without labels spans[u, 3:] says how many items each tier keeps, and
-    they take the tiers one after the other. The others leave in random order and begin the tiers; each kept one changes
-    places with a random one of its tier so far, or with none, so that every tier is in random order (``tiers``).
+    Its tiers have the sizes shapes[shape]. The kept items take the tiers one after the other; or, where kept[u] goes
+    on, each takes the turn that it says there. The others leave in random order and begin the tiers; each kept one
+    changes places with a random one of its tier so far, or with none, so that every tier is in random order.
     Returns rows done and halves used, as ``reinsert`` does.
     """
     rows, items = orders.shape
-    leaving = np.empty(items, dtype=np.int32)
-    gone = np.empty(items, dtype=np.int32)
-    begins, filled = np.empty(shapes.shape[1], dtype=np.int64), np.empty(shapes.shape[1], dtype=np.int64)
+    tiers = shapes.shape[1]
+    leaving, gone = np.empty(items, dtype=np.int32), np.empty(items, dtype=np.int32)
+    staying, turns = np.empty(items + 1, dtype=np.int32), np.empty(items, dtype=np.int32)
     cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
-        sizes = shapes[spans[u, 2]]
-        many = items - (spans[u, 1] - spans[u, 0])
+        many = items
+        for tier in range(tiers):
+            many -= kept[u, 1 + tier]
         for i in range(items):
             leaving[i] = i
             gone[i] = 0
@@ -89,31 +86,32 @@ def deal(
             leaving[i + drawn] = leaving[i]
             leaving[i] = item
             gone[item] = 1
-        used, start = 0, 0
-        for tier in range(len(sizes)):
-            begins[tier], filled[tier] = start, start + sizes[tier] - spans[u, 3 + tier]
-            for place in range(start, filled[tier]):
+        stay = 0
+        for i in range(items):  # by arithmetic and not by branches
+            staying[stay] = i
+            stay += 1 - gone[i]
+        if kept.shape[1] > 1 + tiers:
+            for at in range(stay):
+                turns[kept[u, 1 + tiers + at]] = staying[at]
+            staying[:stay] = turns[:stay]
+        place, used, at = 0, 0, 0
+        for tier in range(tiers):
+            start, end = place, place + shapes[kept[u, 0], tier]
+            filled = end - kept[u, 1 + tier]
+            while place < filled:
                 out[u, place] = orders[u, leaving[used]]
+                place += 1
                 used += 1
-            start += sizes[tier]
-        at, tier, end = spans[u, 0], -1, 0
-        for i in range(items):
-            if gone[i] == 0:
-                if len(labels):
-                    tier = labels[at]
-                else:
-                    while at == end:
-                        tier += 1
-                        end += spans[u, 3 + tier]
-                place, other = filled[tier], begins[tier]
-                if place > other:
-                    drawn, cursor = _uniform(halves, cursor, place - other + 1)
+            while place < end:
+                other = start
+                if place > start:
+                    drawn, cursor = _uniform(halves, cursor, place - start + 1)
                     if drawn < 0:
                         return u, begun
                     other += drawn
                 out[u, place] = out[u, other]
-                out[u, other] = orders[u, i]
-                filled[tier] += 1
+                out[u, other] = orders[u, staying[at]]
+                place += 1
                 at += 1
     return rows, cursor
 

@@ -106,24 +106,26 @@ class PackedTables:
         return math.ceil(1.1 * rows / self.acceptance + 4)
 
     def sample(self, which: Longs, bits: Bits) -> Longs:
-        """(r_1..r_B) for a division of each row."""
-        from rankdp.mechanisms.rankings.tier_kernels import draw_left
+        """(division, j_1..j_B) for the division of each row."""
+        from rankdp.mechanisms.rankings.tier_kernels import draw_kept
 
         rows, each = len(which), self.shapes.shape[1] + 1
-        left = np.empty((rows, each - 1), dtype=np.int64)
+        kept = np.empty((rows, each), dtype=np.int64)
+        kept[:, 0] = which
         row, words = 0, np.empty(0, dtype=np.uint64)
         tables = self.ids, self.starts, self.firsts, self.cuts, self.shapes, self.accepted
         while row < rows:
             if len(words) < each:
-                words = np.concatenate([words, bits.words(self.attempts(rows - row) * each)])
-            row, used, still_open = draw_left(which, row, words, left, *tables)
+                fresh = bits.words(self.attempts(rows - row) * each)
+                words = np.concatenate([words, fresh]) if len(words) else fresh
+            row, used, still_open = draw_kept(row, words, kept, *tables)
             if still_open:  # about once in 2^60 draws
-                drawn = self.tables[which[row]].attempt(words[used : used + each].tolist(), bits)
+                left = self.tables[which[row]].attempt(words[used : used + each].tolist(), bits)
                 used += each
-                if drawn is not None:
-                    left[row], row = drawn, row + 1
+                if left is not None:
+                    kept[row, 1:], row = self.shapes[which[row]] - left, row + 1
             words = words[used:]
-        return left
+        return kept
 
 
 def bounds(weights: Weights, value: int) -> tuple[int, int]:

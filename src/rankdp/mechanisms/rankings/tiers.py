@@ -46,7 +46,7 @@ from rankdp.mechanisms.rankings.tier_tables import KeptTables, PackedTables
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, upwards
 from rankdp.theory import tier_laws as theory
-from rankdp.types import Flags, Ints, Longs
+from rankdp.types import Flags, Longs
 
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
@@ -239,17 +239,13 @@ class Tiers(Tiered, TierSums):
 
     def _draw_shapes(self, orders: Orders, out: Orders, which: Longs, bits: Bits) -> None:
         """Write a synthetic order for each row, with tiers of its shape."""
-        staying = self._tables.shapes[which] - self._tables.sample(which, bits)
-        self._deal(orders, out, which, staying, np.empty(0, dtype=np.int32), bits)
+        self._deal(orders, out, self._tables.sample(which, bits), bits)
 
-    def _deal(self, orders: Orders, out: Orders, which: Longs, staying: Longs, labels: Ints, bits: Bits) -> None:
-        """Keep a random set of so many items of each tier, in the order of the labels if there are any."""
+    def _deal(self, orders: Orders, out: Orders, kept: Longs, bits: Bits) -> None:
+        """Keep random items as the rows of ``kept`` say, deal the others out."""
         from rankdp.mechanisms.rankings.tier_kernels import deal
 
-        kept = staying.sum(axis=1)
-        ends = np.cumsum(kept) if len(labels) else kept
-        spans = np.column_stack([ends - kept, ends, which, staying])
-        rows_from_halves(deal, orders, spans, out, bits, self.items // 2 + 1, labels, np.array(self.shapes))
+        rows_from_halves(deal, orders, kept, out, bits, self.items // 2 + 1, np.array(self.shapes))
 
     def _kept_law(self, shape: int, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], Bounds]:
         """Bounds of the weight of a draw, given the tiers of the kept items in order and the r_b."""
