@@ -1,8 +1,7 @@
 """Counting in process: Arrow batches to contents, contents to counts.
 
 A cell is looked at once per distinct value of a batch (Parquet and CSV readers hand texts on as dictionaries), and a
-row is looked up in a table of what every combination of cells means. A row's *content* is a whole number: `winner * m +
-loser`, or `m^2 + low * m + high` for a tie, with m items.
+row is looked up in a table of what every combination of cells means (`vote_columns.content`).
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from rankdp.data.tables import MISSING, SPACES, Batch, Coded, Kind, encode, in_a
 from rankdp.data.vote_columns import (
     ELSEWHERE,
     FIRST,
-    LEFT_OUT,
     MARKED,
     NO_OUTCOME,
     PROBLEMS,
@@ -36,6 +34,7 @@ from rankdp.data.vote_columns import (
     UNMARKED,
     Diagnostics,
     VoteRules,
+    content,
     is_blank,
     weight_of,
 )
@@ -237,17 +236,25 @@ def _unmarked(text: str | None) -> bool:
 
 
 def _judged(items: int, left: Ints, right: Ints, outcome: Ints) -> Longs:
-    """What rows with these items and outcomes say: their contents, or minus their first problems."""
+    """What rows with these items and outcomes say; an outcome may be the number of the item that it names."""
     named = outcome - _NAMED
     meant = np.where(named == left, FIRST, np.where(named == right, SECOND, STRANGE_OUTCOME))
-    verdict, i, j = np.where(named < 0, outcome, meant), left.astype(np.int64), right.astype(np.int64)
-    tie = items * items + np.minimum(i, j) * items + np.maximum(i, j)
-    problems = (verdict == STRANGE_OUTCOME, -1), ((i < 0) | (j < 0), -4), ((i >= items) | (j >= items), -5)
-    choices = (verdict == NO_OUTCOME, -6), (i == j, -7), (verdict == LEFT_OUT, -8)
-    wins = (verdict == FIRST, i * items + j), (verdict == SECOND, j * items + i)
-    conditions, meanings = zip(*problems, *choices, *wins, strict=True)
-    contents: Longs = np.select(conditions, meanings, tie)
+    verdict = np.where(named < 0, outcome, meant)
+    contents: Longs = content(items, left.astype(np.int64), right.astype(np.int64), verdict, _Arrays)
     return contents
+
+
+class _Arrays:
+    """Functions of Ibis, for arrays."""
+
+    least, greatest = np.minimum, np.maximum
+
+    @staticmethod
+    def cases(*cases: tuple[Any, Any], else_: Any) -> Any:
+        """The value of the first condition that holds; the last one is written first."""
+        for holds, value in reversed(cases):
+            else_ = np.where(holds, value, else_) if holds.any() else else_
+        return else_
 
 
 # -- counting ----------------------------------------------------------------------------------------------------
@@ -278,7 +285,9 @@ class InProcess:
         """The counts of all pairs."""
         if rules.per_voter is not None:
             voted, facts = self._voted(rules)
-            return _pairs(rules.items, *voted.kept(np.full(len(voted.ids), rules.per_voter))[:2]), facts
+            return PairCounts._of_contents(
+                rules.items, *voted.kept(np.full(len(voted.ids), rules.per_voter))[:2]
+            ), facts
         names, threads = _Names(rules.items), 1
         dense = 2 * len(rules.items) ** 2 <= _DENSE
         if dense and (self._table.rows or 0) >= _PARALLEL_ROWS:
@@ -313,7 +322,7 @@ class InProcess:
         voted, _ = self._voted(rules)
         names = voted.ids.cast(pa.string()).to_pylist()
         kept, amounts, used = voted.kept(np.minimum(left(names), rules.per_voter))
-        return _pairs(rules.items, kept, amounts), names, used
+        return PairCounts._of_contents(rules.items, kept, amounts), names, used
 
     def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
         """The comparisons grouped by their voters' loads (see `Comparisons.loads`)."""
@@ -375,15 +384,7 @@ def _sparse(items: tuple[str, ...], judged: Iterator[tuple[Said, Any, Any]]) -> 
 
 def _fold(items: tuple[str, ...], held: Sequence[Said]) -> PairCounts:
     parts = ([_NONE, *(getattr(said, name) for said in held)] for name in ("contents", "amounts"))
-    return _pairs(items, *(np.concatenate(part) for part in parts))
-
-
-def _pairs(items: tuple[str, ...], contents: Longs, amounts: Longs) -> PairCounts:
-    """Pair counts of contents, each with its number of comparisons."""
-    square = len(items) ** 2
-    ties = contents >= square
-    first, second = np.divmod(contents - square * ties, len(items))
-    return PairCounts.from_pairs(first, second, (2 - ties) * amounts, ties * amounts, items=items)
+    return PairCounts._of_contents(items, *(np.concatenate(part) for part in parts))
 
 
 def _sum_of(parts: Sequence[PairCounts]) -> PairCounts:

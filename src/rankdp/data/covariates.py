@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.columns import listed_names
+from rankdp.data.counts import pairs_of
 from rankdp.data.tables import numbers, row_number
 from rankdp.errors import InputError, Setting
 from rankdp.types import Floats, Longs
@@ -82,9 +83,8 @@ class VoteRows:
 
     @classmethod
     def of(cls, items: int, contents: Longs, weights: Longs, left: Longs, covariates: Floats) -> VoteRows:
-        """From contents as ``counting`` has them (winner * m + loser, or m^2 + low * m + high for a tie)."""
-        ties = contents >= items * items
-        winner, loser = np.divmod(contents - ties * items * items, items)
+        """From contents (see ``vote_columns.content``)."""
+        winner, loser, ties = pairs_of(contents, items)
         first, second = np.minimum(winner, loser), np.maximum(winner, loser)
         amounts = weights if len(weights) else np.ones(len(contents), np.int64)
         if int(amounts.sum(dtype=np.float64)) > MOST_COMPARISONS:

@@ -18,17 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rankdp.data.counts import PairCounts
+from rankdp.data.counts import PairCounts, pairs_of
 from rankdp.data.sources import Frame, ParquetFiles, Table, check_rows, find_files
 from rankdp.data.spark import is_spark
 from rankdp.data.tables import MISSING, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
-    BOTH_BAD,
     ELSEWHERE,
     FIRST,
-    LEFT_OUT,
     MARKED,
-    MISSING_OUTCOME,
     NO_OUTCOME,
     PROBLEMS,
     SECOND,
@@ -38,6 +35,7 @@ from rankdp.data.vote_columns import (
     WHOLE,
     Diagnostics,
     VoteRules,
+    content,
 )
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
@@ -283,9 +281,7 @@ class OnEngine:
         return set(self.run((first.union(*rest) if rest else first).distinct())["name"].to_pylist())
 
     def rows(self, rules: VoteRules) -> Any:
-        """Every row as two item numbers (the winner first; tied, the smaller one), tie, weight, voter and problem,
-        beside its own cells.
-        """
+        """Every row as what it says (`vote_columns.content`), weight, voter and problem, beside its own cells."""
         ibis, columns = _ibis(), rules.columns
         cells = {name: self.table[name] for name in rules.used}
         left, right = cell_text(self.table[columns.left]), cell_text(self.table[columns.right])
@@ -300,59 +296,61 @@ class OnEngine:
         for side in ("left", "right"):
             public = ibis.memtable(_items_table(rules.items, side))
             rows = rows.left_join(public, rows[f"rd_{side}_name"] == public[f"rd_{side}_item"])
-        rows = rows.mutate(rd_problem=_problem(rows, rules))
-        tie = rows.rd_outcome == TIE
-        swapped = (rows.rd_outcome == SECOND) | (tie & (rows.rd_left > rows.rd_right))
-        good = rows.rd_problem == 0  # rows with a problem fall into one group each
-        return rows.mutate(
-            rd_first=ibis.ifelse(good, ibis.ifelse(swapped, rows.rd_right, rows.rd_left), None),
-            rd_second=ibis.ifelse(good, ibis.ifelse(swapped, rows.rd_left, rows.rd_right), None),
-            rd_tie=ibis.ifelse(good & tie, 1, 0),
+        left, right = (
+            ibis.ifelse(
+                _blank(rows[f"rd_{side}_name"], rules.items), -1, rows[f"rd_{side}"].fill_null(len(rules.items))
+            )
+            for side in ("left", "right")
         )
+        rows = rows.mutate(rd_said=content(len(rules.items), left, right, rows.rd_outcome, ibis))
+        rows = rows.mutate(rd_problem=_problem(rows, rules))
+        return rows.mutate(rd_said=ibis.ifelse(rows.rd_problem == 0, rows.rd_said, None))
 
     def pairs(self, rules: VoteRules) -> Any:
-        """One row per pair, tie and problem: how many rows, and how many comparisons. An Ibis expression."""
+        """One row per content and problem: how many rows, and how many comparisons. An Ibis expression."""
         rows = self.rows(rules)
-        groups = {"problem": rows.rd_problem, "first": rows.rd_first, "second": rows.rd_second, "tie": rows.rd_tie}
-        return rows.group_by(**groups).aggregate(rows=rows.count(), amount=_total(rows, rules))
+        return rows.group_by(problem=rows.rd_problem, said=rows.rd_said).aggregate(
+            rows=rows.count(), amount=_total(rows, rules)
+        )
 
     def _said(self, rules: VoteRules) -> Any:
-        """One row per voter, pair and tie: how many comparisons."""
+        """One row per voter and content: how many comparisons."""
         rows = self.rows(rules).filter(lambda rows: rows.rd_problem == 0)
-        groups = {"voter": rows.rd_voter, "first": rows.rd_first, "second": rows.rd_second, "tie": rows.rd_tie}
-        said = rows.group_by(**groups).aggregate(times=_total(rows, rules))
+        said = rows.group_by(voter=rows.rd_voter, said=rows.rd_said).aggregate(times=_total(rows, rules))
         return said.filter(said.times > 0)
 
     def bounded(self, rules: VoteRules) -> Any:
-        """One row per pair and tie of the comparisons that are kept: how many. An Ibis expression."""
+        """One row per content of the comparisons that are kept: how many. An Ibis expression."""
         ibis, said = _ibis(), self._said(rules)
-        single = said.select("voter", "first", "second", "tie", occurrence=ibis.range(1, said.times + 1).unnest())
-        parts = [single[name].cast("string") for name in ("voter", "first", "second", "tie", "occurrence")]
+        single = said.select("voter", "said", occurrence=ibis.range(1, said.times + 1).unnest())
+        parts = [single[name].cast("string") for name in ("voter", "said", "occurrence")]
         hashed = single.mutate(hash=ibis.literal("|").join(parts).hexdigest("md5"))
         placed = hashed.mutate(place=ibis.row_number().over(group_by=hashed.voter, order_by=hashed.hash))
         kept = placed.filter(placed.place < rules.per_voter)
-        return kept.group_by("first", "second", "tie").aggregate(amount=kept.count())
+        return kept.group_by("said").aggregate(amount=kept.count())
 
     def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
         """The comparisons grouped by their voters' loads, as `InProcess.loads` does."""
         self._facts(rules, self.run(self.pairs(rules)))
-        said = self._said(rules)
+        said, m = self._said(rules), len(rules.items)
 
         def added(numbers: Any) -> Any:
             return numbers.cast("float64").sum().cast("int64")
 
         if spread:
-            ends = [said.select("voter", "times", item=said[side]) for side in ("first", "second")]
-            both = ends[0].union(ends[1])
+            ends = said.said % (m * m) // m, said.said % m
+            first, second = (said.select("voter", "times", item=end.cast("int64")) for end in ends)
+            both = first.union(second)
             each = both.group_by("voter", "item").aggregate(met=added(both.times))
             loads = each.group_by("voter").aggregate(load=added(each.met * each.met))
         else:
             loads = said.group_by("voter").aggregate(load=added(said.times))
         joined = said.join(loads, "voter")
-        grouped = joined.group_by("load", "first", "second", "tie").aggregate(amount=added(joined.times))
-        load, first, second, tie, amount = _columns(self.run(grouped), "load", "first", "second", "tie", "amount")
+        grouped = joined.group_by("load", "said").aggregate(amount=added(joined.times))
+        load, contents, amount = _columns(self.run(grouped), "load", "said", "amount")
+        winner, loser, tie = pairs_of(contents, m)
         levels, voters = _columns(self.run(loads.group_by("load").aggregate(voters=loads.count())), "load", "voters")
-        return VoterLoads(rules.items, load, first, second, (2 - tie) * amount, tie * amount, levels, voters, spread)
+        return VoterLoads(rules.items, load, winner, loser, (2 - tie) * amount, tie * amount, levels, voters, spread)
 
     def count(self, rules: VoteRules) -> tuple[PairCounts, Diagnostics]:
         """The counts of all pairs."""
@@ -362,8 +360,7 @@ class OnEngine:
             counted = counted.filter(pc.equal(counted["problem"].cast(pa.int64()), 0))
         else:
             counted = self.run(self.bounded(rules))
-        first, second, tie, amount = _columns(counted, "first", "second", "tie", "amount")
-        return PairCounts.from_pairs(first, second, (2 - tie) * amount, tie * amount, items=rules.items), facts
+        return PairCounts._of_contents(rules.items, *_columns(counted, "said", "amount")), facts
 
     def _facts(self, rules: VoteRules, counted: Any) -> Diagnostics:
         """Refuse if a row is to be refused, with its cells as an example, or if rows are missing; else the problems."""
@@ -439,17 +436,10 @@ def weight_cells(table: Any, column: str | None, most: int) -> Any:
 def _problem(rows: Any, rules: VoteRules) -> Any:
     """The number of the first problem of a row, in the order of `vote_columns.PROBLEMS`."""
     cases = [] if rules.category is None else [(~rows.rd_here, ELSEWHERE)]
-    cases += [(rows.rd_outcome == STRANGE_OUTCOME, 1), (rows.rd_weight < 0, 2)]
+    cases += [(rows.rd_said == -1, 1), (rows.rd_weight < 0, 2)]
     if rules.per_voter is not None:
         cases.append((rows.rd_voter.isnull(), 3))
-    cases += [
-        (_blank(rows.rd_left_name, rules.items) | _blank(rows.rd_right_name, rules.items), 4),
-        (rows.rd_left.isnull() | rows.rd_right.isnull(), 5),
-        (rows.rd_outcome == NO_OUTCOME, MISSING_OUTCOME),
-        (rows.rd_left == rows.rd_right, 7),
-        (rows.rd_outcome == LEFT_OUT, BOTH_BAD),
-    ]
-    return _ibis().cases(*cases, else_=0)
+    return _ibis().cases(*cases, (rows.rd_said < 0, -rows.rd_said), else_=0)
 
 
 def _columns(result: Any, *names: str) -> Iterator[NDArray[np.int64]]:

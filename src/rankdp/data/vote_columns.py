@@ -306,6 +306,36 @@ def _no_votes(names: list[str], what: str) -> InputError:
     )
 
 
+def content(items: int, left: Any, right: Any, outcome: Any, does: Any) -> Any:
+    """What rows say, by the rules that arrays in process and columns of engines share.
+
+    A content is `winner * m + loser`, or `m^2 + low * m + high` for a tie, with m items; or minus the first problem.
+    Weights, voters and categories have theirs (2, 3 and 9) beside these.
+
+    Parameters
+    ----------
+    items
+        m.
+    left, right
+        Numbers of items: -1 for a blank, m and more for names that are not listed.
+    outcome
+        What the outcomes mean: `FIRST`, `SECOND` and so on.
+    does
+        `ibis`, or its functions for arrays: `cases` takes the value of the first condition that holds, else `else_`.
+    """
+    return does.cases(
+        (outcome == STRANGE_OUTCOME, -1),
+        ((left < 0) | (right < 0), -4),
+        ((left >= items) | (right >= items), -5),
+        (outcome == NO_OUTCOME, -MISSING_OUTCOME),
+        (left == right, -7),
+        (outcome == LEFT_OUT, -BOTH_BAD),
+        (outcome == FIRST, left * items + right),
+        (outcome == SECOND, right * items + left),
+        else_=items * items + does.least(left, right) * items + does.greatest(left, right),
+    )
+
+
 def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
     """Whether a cell's text means that nothing is there; a name in `items` is an item however it is spelled."""
     return text is None or (text in MISSING and text not in items)

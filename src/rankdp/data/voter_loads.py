@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rankdp.data.counts import PairCounts
+from rankdp.data.counts import PairCounts, pairs_of
 from rankdp.types import Ints, Longs, Words
 
 STEPS = 1 << 16
@@ -94,8 +94,7 @@ class VoterLoads:
         here = times > 0
         who, said, times = voters[here].astype(np.int64), contents[here], times[here]
         count = len(items)
-        ties = said >= count * count
-        first, second = np.divmod(said - count * count * ties, count)
+        first, second, _ = pairs_of(said, count)
         if not spread:
             each = np.bincount(who, times).astype(np.int64)
         else:
@@ -107,8 +106,7 @@ class VoterLoads:
         groups, place = np.unique(rank * (2 * count * count) + said, return_inverse=True)
         amounts = np.bincount(place, times, len(groups)).astype(np.int64)
         rank, said = np.divmod(groups, 2 * count * count)
-        ties = said >= count * count
-        first, second = np.divmod(said - count * count * ties, count)
+        first, second, ties = pairs_of(said, count)
         many = np.array([np.count_nonzero(each == load) for load in loads.tolist()], np.int64)
         return cls(items, loads[rank], first, second, (2 - ties) * amounts, ties * amounts, loads, many, spread)
 
