@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, PATH, choice, items_option, standard_input
+from rankdp.cli.options import MECHANISM, PATH, choice, items_option, option, standard_input
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("synthetic", metavar="SYNTHETIC", callback=standard_input, type=PATH)
-@click.option("--mechanism", type=MECHANISM, help="Without a sidecar: the mechanism that made the rankings.")
-@click.option("--epsilon", "-e", metavar="NUMBER", help="Without a sidecar: the epsilon of every ranking.")
-@click.option("--epsilon-column", metavar="NAME", help="Without a sidecar: the column with each voter's own epsilon.")
+@option("--mechanism", "Without a sidecar: the mechanism that made the rankings.", type=MECHANISM)
+@option("--epsilon -e", "Without a sidecar: the epsilon of every ranking.", "NUMBER")
+@option("--epsilon-column", "Without a sidecar: the column with each voter's own epsilon.", "NAME")
 @choice("--method", ["borda", "copeland", "bradley-terry", "kemeny"], help="Rule that orders the items.")
-@click.option("--level", default=0.95, help="Confidence of the intervals.")
+@option("--level", "Confidence of the intervals.", default=0.95)
 @choice(
     "--estimator",
     ["auto", "unbiased"],
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Voters of different epsilons: weigh each by the precision of its noise, or all alike.",
 )
 @items_option
-@click.option("--title", default="Aggregate", help="Heading of the report.")
+@option("--title", "Heading of the report.", default="Aggregate")
 @reporting
 def aggregate(synthetic: Path, method: str, level: float, title: str, **options: Any) -> Report:
     """Estimate the collective order behind privatized rankings.

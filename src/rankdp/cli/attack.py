@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_option, standard_input
+from rankdp.cli.options import MECHANISM, MECHANISM_OR_AUTO, PATH, choice, items_option, option, standard_input
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -21,29 +21,22 @@ def attack() -> None:
 
 
 @attack.command("inference")
-@click.option("--items", type=click.IntRange(2, 6), default=4, help="Number of ranked items.")
-@click.option(
-    "--epsilon",
-    "-e",
+@option("--items", "Number of ranked items.", type=click.IntRange(2, 6), default=4)
+@option(
+    "--epsilon -e",
+    "Epsilon of each of the N releases; adaptive is (items-1)/sqrt(N), adaptive-log that times log(N).",
+    "NUMBER|adaptive|adaptive-log",
     default="1",
-    metavar="NUMBER|adaptive|adaptive-log",
-    help="Epsilon of each of the N releases; adaptive is (items-1)/sqrt(N), adaptive-log that times log(N).",
 )
-@click.option(
-    "--mechanism",
-    "mechanisms",
+@option(
+    "--mechanism mechanisms",
+    "Mechanism to attack; may be repeated. Without it: kendall and reinsertion.",
     multiple=True,
     type=MECHANISM,
-    help="Mechanism to attack; may be repeated. Without it: kendall and reinsertion.",
 )
-@click.option(
-    "--releases",
-    default="1,3,10,30,100",
-    metavar="N,N,…",
-    help="How many releases of the same ranking the attacker sees.",
-)
-@click.option("--repetitions", default=1000, help="Simulated attacks for each number of releases.")
-@click.option("--seed", default=0, help="Seed of the simulation.")
+@option("--releases", "How many releases of the same ranking the attacker sees.", "N,N,…", default="1,3,10,30,100")
+@option("--repetitions", "Simulated attacks for each number of releases.", default=1000)
+@option("--seed", "Seed of the simulation.", default=0)
 @reporting
 def attack_inference(
     items: int, epsilon: str, mechanisms: tuple[str, ...], releases: str, repetitions: int, seed: int
@@ -68,13 +61,11 @@ def attack_inference(
 
 
 @attack.command("position")
-@click.option("--items", default=6, help="Number of ranked items.")
-@click.option("--epsilon", "-e", default="1", metavar="NUMBER", help="Epsilon of the release.")
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, default="auto", help="Mechanism to attack.")
-@click.option("--landed", default=1, help="Position of the item in the release, from 1.")
-@click.option(
-    "--prior", metavar="P,P,…", help="Probability of each true position before the release; equal if not given."
-)
+@option("--items", "Number of ranked items.", default=6)
+@option("--epsilon -e", "Epsilon of the release.", "NUMBER", default="1")
+@option("--mechanism", "Mechanism to attack.", type=MECHANISM_OR_AUTO, default="auto")
+@option("--landed", "Position of the item in the release, from 1.", default=1)
+@option("--prior", "Probability of each true position before the release; equal if not given.", "P,P,…")
 @reporting
 def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior: str | None) -> Report:
     """Infer an item's true position from one release."""
@@ -92,10 +83,8 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
 
 @attack.command("signature")
 @click.argument("ballots", metavar="BALLOTS", callback=standard_input, type=PATH)
-@click.option(
-    "--demand", "demanded", multiple=True, metavar="NAME", help="Candidate whom a coercer demands in the next place."
-)
-@click.option("--limit", default=0.01, help="Share of unique ballots that a truncated table should stay below.")
+@option("--demand demanded", "Candidate whom a coercer demands in the next place.", "NAME", multiple=True)
+@option("--limit", "Share of unique ballots that a truncated table should stay below.", default=0.01)
 @choice(
     "--ties",
     ["refuse", "listed", "random"],
@@ -119,21 +108,16 @@ def attack_signature(
 
 
 @attack.command("votes")
-@click.option(
-    "--epsilon",
-    "-e",
-    metavar="NUMBER",
-    help="Epsilon of the leaderboard; without it, the fit without noise is attacked.",
-)
-@click.option("--items", default=8, help="Number of compared items.")
-@click.option("--comparisons", default=60, help="Number of simulated comparisons.")
+@option("--epsilon -e", "Epsilon of the leaderboard; without it, the fit without noise is attacked.", "NUMBER")
+@option("--items", "Number of compared items.", default=8)
+@option("--comparisons", "Number of simulated comparisons.", default=60)
 @choice(
     "--method",
     ["bradley-terry", "wins", "copeland"],
     help="How the leaderboard is made: log-strengths, wins, or majorities.",
 )
-@click.option("--repetitions", default=400, help="Simulated leaderboards.")
-@click.option("--seed", default=0, help="Seed of the simulation.")
+@option("--repetitions", "Simulated leaderboards.", default=400)
+@option("--seed", "Seed of the simulation.", default=0)
 @reporting
 def attack_votes(epsilon: str | None, **setting: Any) -> Report:
     """Tell from a leaderboard whether a vote was counted.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO, seeded
+from rankdp.cli.options import MECHANISM_OR_AUTO, option, seeded
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -17,19 +17,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("mechanism", metavar="[MECHANISM]", type=MECHANISM_OR_AUTO, required=False)
-@click.option("--items", type=int, required=True, help="Number of ranked items.")
-@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="The claimed epsilon, which is put to the test.")
-@click.option(
-    "--exact", is_flag=True, help="Only the exact audit, which enumerates all outputs and neighbours (up to 6 items)."
+@option("--items", "Number of ranked items.", type=int, required=True)
+@option("--epsilon -e", "The claimed epsilon, which is put to the test.", "NUMBER", required=True)
+@option("--exact", "Only the exact audit, which enumerates all outputs and neighbours (up to 6 items).", is_flag=True)
+@option("--draws", "Total draws of the statistical audit.", default=100000)
+@option("--level confidence", "Confidence of the lower bound on epsilon.", default=0.99)
+@option(
+    "--command", "Audit a program instead: its command line, with {in} and {out} where the file names go.", "COMMAND"
 )
-@click.option("--draws", default=100_000, help="Total draws of the statistical audit.")
-@click.option("--level", "confidence", default=0.99, help="Confidence of the lower bound on epsilon.")
-@click.option(
-    "--command",
-    metavar="COMMAND",
-    help="Audit a program instead: its command line, with {in} and {out} where the file names go.",
-)
-@click.option("--timeout", default=60.0, help="Seconds for each run of --command.")
+@option("--timeout", "Seconds for each run of --command.", default=60.0)
 @seeded("Draw with this seed, so that the audit can be repeated.")
 @reporting
 def audit(

@@ -7,25 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, choice, options
+from rankdp.cli.options import PATH, choice, option, options
 from rankdp.cli.terminal import many, reporting, say
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
 
 _file = click.argument("file", metavar="FILE", type=PATH)
-_dataset = click.option("--dataset", metavar="NAME", help="Name of the data set, if FILE has several.")
+_dataset = option("--dataset", "Name of the data set, if FILE has several.", "NAME")
 _protected = options(
-    click.option(
+    option(
         "--protects",
+        "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, ballot, "
+        "or the words of a guarantee's `protects`.",
+        "UNIT",
         required=True,
-        metavar="UNIT",
-        help="What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, "
-        "ballot, or the words of a guarantee's `protects`.",
     ),
-    click.option(
-        "--max-per-voter", type=int, metavar="C", help="With --protects voter: the most comparisons of one voter."
-    ),
+    option("--max-per-voter", "With --protects voter: the most comparisons of one voter.", "C", int),
 )
 
 
@@ -55,12 +53,10 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
 
 @budget.command("create")
 @_file
-@click.option(
-    "--dataset", required=True, metavar="NAME", help="Name of the data set; all data about the same people share one."
-)
+@option("--dataset", "Name of the data set; all data about the same people share one.", "NAME", required=True)
 @_protected
-@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Total epsilon that may ever be spent.")
-@click.option("--delta", default="0", metavar="NUMBER", help="Total delta that may ever be spent.")
+@option("--epsilon -e", "Total epsilon that may ever be spent.", "NUMBER", required=True)
+@option("--delta", "Total delta that may ever be spent.", "NUMBER", default="0")
 @choice(
     "--accounting",
     ["auto", "basic", "renyi"],
@@ -94,8 +90,8 @@ def budget_show(file: Path, dataset: str | None) -> Report:
 
 @budget.command("verify")
 @_file
-@click.option("--dataset", metavar="NAME", help="Accepted for symmetry: the whole file is always checked.")
-@click.option("--head", metavar="HASH", help="A head printed earlier: it must still be in the chain.")
+@option("--dataset", "Accepted for symmetry: the whole file is always checked.", "NAME")
+@option("--head", "A head printed earlier: it must still be in the chain.", "HASH")
 def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
     """Check every entry's hash and all totals.
 
@@ -128,18 +124,14 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 @_file
 @_dataset
 @_protected
-@click.option("--epsilon", "-e", required=True, metavar="NUMBER", help="Epsilon of the release.")
-@click.option("--delta", default="0", metavar="NUMBER", help="Delta of the release.")
-@click.option("--partition", metavar="NAME", help="Name of a division of the voters into disjoint parts (with --part).")
-@click.option(
-    "--part",
-    metavar="NAME",
-    help="The part that the release is about: a partition costs as much as its most expensive part.",
-)
-@click.option(
+@option("--epsilon -e", "Epsilon of the release.", "NUMBER", required=True)
+@option("--delta", "Delta of the release.", "NUMBER", default="0")
+@option("--partition", "Name of a division of the voters into disjoint parts (with --part).", "NAME")
+@option("--part", "The part that the release is about: a partition costs as much as its most expensive part.", "NAME")
+@option(
     "--convert",
+    "Accept a release that protects another unit, charged at its price in this budget's unit.",
     is_flag=True,
-    help="Accept a release that protects another unit, charged at its price in this budget's unit.",
 )
 @click.argument("what", metavar="WHAT")
 def budget_spend(

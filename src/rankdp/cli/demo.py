@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from rankdp.cli.options import PATH
+from rankdp.cli.options import PATH, option
 from rankdp.cli.terminal import deliver, say
 
 
 @click.command()
-@click.option(
+@option(
     "--plot",
+    "File for the picture (.png, .svg, .pdf), page (.html) or table (.csv, .json); rankdp-demo.png by default.",
     type=PATH,
-    help="File for the picture (.png, .svg, .pdf), page (.html) or table (.csv, .json); rankdp-demo.png by default.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@option("--json as_json", "Print the numbers as JSON.", is_flag=True)
 def demo(plot: Path | None, as_json: bool) -> None:
     """Privatize a built-in poll and show what survives."""
     from rankdp.demo import run_demo

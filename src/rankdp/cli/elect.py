@@ -14,6 +14,7 @@ from rankdp.cli.options import (
     choice,
     columns_option,
     items_option,
+    option,
     rehearse,
     standard_input,
     voter_column_option,
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("ballots", metavar="BALLOTS", callback=standard_input)
-@click.option(
-    "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of the result: smaller is more private."
-)
+@option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER", required=True)
 @choice(
     "--rule",
     ["auto", "borda", "pairs", "plurality", "irv", "stv"],
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     ["ballot", "voter"],
     help="What is protected: what stands on one ballot, their number being public; or also whether it was cast.",
 )
-@click.option("--seats", default=1, metavar="S", help="Number of winners.")
-@click.option("--first", default=1, metavar="K", help="With --rule plurality: a ballot votes for the first K on it.")
+@option("--seats", "Number of winners.", "S", default=1)
+@option("--first", "With --rule plurality: a ballot votes for the first K on it.", "K", default=1)
 @choice(
     "--pairs-by",
     ["kemeny", "copeland", "ranked-pairs", "schulze"],
@@ -54,23 +53,21 @@ if TYPE_CHECKING:
     ["everything", "winners"],
     help="Release scores and an order, or only the names of the winners (with borda and plurality).",
 )
-@click.option(
-    "--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise where smaller, (epsilon, delta)-DP."
-)
-@click.option("--level", default=0.95, help="Confidence of the intervals.")
+@option("--delta", "Above 0: Gaussian noise where smaller, (epsilon, delta)-DP.", "NUMBER", default="0")
+@option("--level", "Confidence of the intervals.", default=0.95)
 @items_option
 @voter_column_option
 @columns_option
-@click.option("--weight-column", metavar="NAME", help="Column with the number of equal ballots that a row stands for.")
-@click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
-@click.option("--contest", metavar="NAME", help="Contest to count, in cast vote records that hold several.")
-@click.option(
+@option("--weight-column", "Column with the number of equal ballots that a row stands for.", "NAME")
+@option("--table", "Table to read in a .duckdb file.", "NAME")
+@option("--contest", "Contest to count, in cast vote records that hold several.", "NAME")
+@option(
     "--synthetic",
-    type=PATH,
-    metavar="OUT",
-    help="Instead of a result, write a table of synthetic ballots (.csv, .parquet or .soi) under the same guarantee.",
+    "Instead of a result, write a table of synthetic ballots (.csv, .parquet or .soi) under the same guarantee.",
+    "OUT",
+    PATH,
 )
-@click.option("--title", default="Election result", help="Heading of the result.")
+@option("--title", "Heading of the result.", default="Election result")
 @charged
 @rehearse
 @output_options

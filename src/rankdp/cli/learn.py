@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO, PATH, choice
+from rankdp.cli.options import MECHANISM_OR_AUTO, PATH, choice, option
 from rankdp.cli.terminal import say
 
 
@@ -16,15 +16,7 @@ from rankdp.cli.terminal import say
 @click.argument("users", metavar="USERS", type=PATH)
 @click.argument("items", metavar="ITEMS", type=PATH)
 @click.argument("rankings", metavar="RANKINGS", type=PATH)
-@click.option(
-    "--output",
-    "-o",
-    "target",
-    type=PATH,
-    metavar="DIR",
-    required=True,
-    help="New directory for the model and its report.",
-)
+@option("--output -o target", "New directory for the model and its report.", "DIR", PATH, required=True)
 @choice(
     "--model",
     ["linear", "two-tower"],
@@ -35,39 +27,23 @@ from rankdp.cli.terminal import say
     ["logistic", "exponential", "psi"],
     help="Loss of a pair of items; psi is the bounded one, min(1, (1 - d)+) (Xu, Section 5.1).",
 )
-@click.option("--mechanism", type=MECHANISM_OR_AUTO, help="Without a sidecar: the mechanism that made RANKINGS.")
-@click.option("--epsilon", "-e", metavar="NUMBER", help="With --mechanism: the epsilon of every ranking.")
-@click.option("--epsilon-column", metavar="NAME", help="With --mechanism: the column with each user's own epsilon.")
-@click.option(
-    "--debias/--naive", default=True, help="Undo the mechanism's bias in the labels, or train on them as they are."
+@option("--mechanism", "Without a sidecar: the mechanism that made RANKINGS.", type=MECHANISM_OR_AUTO)
+@option("--epsilon -e", "With --mechanism: the epsilon of every ranking.", "NUMBER")
+@option("--epsilon-column", "With --mechanism: the column with each user's own epsilon.", "NAME")
+@option("--debias/--naive", "Undo the mechanism's bias in the labels, or train on them as they are.", default=True)
+@option("--interaction/--common", "Linear model: a ranking for each user (default), or one for all.", default=None)
+@option("--l2", "Strength of the L2 regularisation.", type=float)
+@option("--early-stopping/--no-early-stopping", "Stop when the loss of held-out users no longer falls.", default=None)
+@option("--user-column", "Column of USERS with the ids, if not recognised.", "NAME")
+@option("--item-column", "Column of ITEMS with the names, if not recognised.", "NAME")
+@option(
+    "--user-feature user_features", "Column of USERS to use; may be repeated. Without it: all.", "NAME", multiple=True
 )
-@click.option(
-    "--interaction/--common", default=None, help="Linear model: a ranking for each user (default), or one for all."
+@option(
+    "--item-feature item_features", "Column of ITEMS to use; may be repeated. Without it: all.", "NAME", multiple=True
 )
-@click.option("--l2", type=float, help="Strength of the L2 regularisation.")
-@click.option(
-    "--early-stopping/--no-early-stopping", default=None, help="Stop when the loss of held-out users no longer falls."
-)
-@click.option("--user-column", metavar="NAME", help="Column of USERS with the ids, if not recognised.")
-@click.option("--item-column", metavar="NAME", help="Column of ITEMS with the names, if not recognised.")
-@click.option(
-    "--user-feature",
-    "user_features",
-    multiple=True,
-    metavar="NAME",
-    help="Column of USERS to use; may be repeated. Without it: all.",
-)
-@click.option(
-    "--item-feature",
-    "item_features",
-    multiple=True,
-    metavar="NAME",
-    help="Column of ITEMS to use; may be repeated. Without it: all.",
-)
-@click.option(
-    "--seed", "random_state", default=0, help="Seed of the split into training and validation and of the start."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the curves and settings as JSON.")
+@option("--seed random_state", "Seed of the split into training and validation and of the start.", default=0)
+@option("--json as_json", "Print the curves and settings as JSON.", is_flag=True)
 def learn(
     users: Path,
     items: Path,
@@ -109,11 +85,9 @@ def learn(
 @click.argument("model", metavar="MODEL", type=PATH)
 @click.argument("users", metavar="USERS", type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
-@click.option(
-    "--items", type=PATH, metavar="FILE", help="Table of other items, with the features that the model was trained on."
-)
-@click.option("--user-column", metavar="NAME", help="Column of USERS with the ids, if not recognised.")
-@click.option("--item-column", metavar="NAME", help="Column of the items' table with the names, if not recognised.")
+@option("--items", "Table of other items, with the features that the model was trained on.", "FILE", PATH)
+@option("--user-column", "Column of USERS with the ids, if not recognised.", "NAME")
+@option("--item-column", "Column of the items' table with the names, if not recognised.", "NAME")
 def predict(
     model: Path, users: Path, target: Path, items: Path | None, user_column: str | None, item_column: str | None
 ) -> None:

@@ -100,6 +100,11 @@ PATH = click.Path(path_type=Path)
 Decorator = Callable[[Any], Any]
 
 
+def option(names: str, help: str, metavar: str | None = None, type: Any = None, **more: Any) -> Decorator:
+    """An option: what it is called, spaces between its names, what it is for, and what it takes."""
+    return click.option(*names.split(), help=help, metavar=metavar, type=type, **more)
+
+
 def choice(name: str, words: list[str], help: str, required: bool = False) -> Decorator:
     """An option that takes one of some words, the first of them by default."""
     otherwise: dict[str, Any] = {"required": True} if required else {"default": words[0]}
@@ -119,7 +124,7 @@ def seeded(help: str) -> Decorator:
 
         return None if seed is None else SeededBits(seed)
 
-    return click.option("--rehearse", "bits", type=int, metavar="SEED", callback=bits, help=help)
+    return option("--rehearse bits", help, "SEED", int, callback=bits)
 
 
 def names_in(_: click.Context, __: click.Parameter, path: Path | None) -> list[Any] | None:
@@ -129,9 +134,7 @@ def names_in(_: click.Context, __: click.Parameter, path: Path | None) -> list[A
     return None if path is None else list(listed_items(path))
 
 
-items_option = click.option(
-    "--items", type=PATH, callback=names_in, metavar="FILE", help="Text file with the public item names, one a line."
-)
+items_option = option("--items", "Text file with the public item names, one a line.", "FILE", PATH, callback=names_in)
 
 
 def mapped(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
@@ -147,30 +150,24 @@ def mapped(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     return found or None
 
 
-columns_option = click.option(
+columns_option = option(
     "--columns",
+    "Call a column by a name that is recognised, such as rank_1=Q7 or left=home; may be repeated.",
+    "NAME=COLUMN",
     multiple=True,
     callback=mapped,
-    metavar="NAME=COLUMN",
-    help="Call a column by a name that is recognised, such as rank_1=Q7 or left=home; may be repeated.",
 )
-voter_column_option = click.option("--voter-column", metavar="NAME", help="Column with the voters, if not recognised.")
+voter_column_option = option("--voter-column", "Column with the voters, if not recognised.", "NAME")
 rehearse = seeded("Repeatable draw for tests: NOT private.")
 
 
 _ledger_options = options(
-    click.option(
-        "--ledger",
-        "ledger_file",
-        type=PATH,
-        metavar="FILE",
-        help="Charge the release to the budget in FILE (see rankdp budget).",
-    ),
-    click.option("--dataset", metavar="NAME", help="Name of the data set, if the ledger has several."),
-    click.option(
+    option("--ledger ledger_file", "Charge the release to the budget in FILE (see rankdp budget).", "FILE", PATH),
+    option("--dataset", "Name of the data set, if the ledger has several.", "NAME"),
+    option(
         "--convert",
+        "With --ledger: charge a budget that protects another unit, at the release's price in that unit.",
         is_flag=True,
-        help="With --ledger: charge a budget that protects another unit, at the release's price in that unit.",
     ),
 )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import choice, options
+from rankdp.cli.options import choice, option, options
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -22,42 +22,26 @@ def plan() -> None:
 
 
 _questions = options(
-    click.option("--epsilon", "-e", metavar="NUMBER", help="Find the accuracy of this epsilon."),
-    click.option(
-        "--pairs", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of all pairs in order."
-    ),
-    click.option(
-        "--exact",
-        type=float,
-        metavar="SHARE",
-        help="Find the epsilon that keeps the exact order with this probability.",
-    ),
-    click.option(
-        "--overlap", type=float, metavar="SHARE", help="Find the epsilon that keeps this share of the true top K."
-    ),
-    click.option(
-        "--top", type=int, metavar="K", help="Length of the top list, which is what matters then.  [default: 3]"
-    ),
+    option("--epsilon -e", "Find the accuracy of this epsilon.", "NUMBER"),
+    option("--pairs", "Find the epsilon that keeps this share of all pairs in order.", "SHARE", float),
+    option("--exact", "Find the epsilon that keeps the exact order with this probability.", "SHARE", float),
+    option("--overlap", "Find the epsilon that keeps this share of the true top K.", "SHARE", float),
+    option("--top", "Length of the top list, which is what matters then.  [default: 3]", "K", int),
 )
-_level = click.option("--level", default=0.95, help="Confidence of the interval.")
+_level = option("--level", "Confidence of the interval.", default=0.95)
 _intervals = options(
-    click.option(
-        "--half-width",
-        type=float,
-        metavar="NUMBER",
-        help="Find the epsilon for intervals of scores this wide to either side.",
-    ),
+    option("--half-width", "Find the epsilon for intervals of scores this wide to either side.", "NUMBER", float),
 )
 
 
 @plan.command("ranking")
-@click.option("--items", type=int, required=True, help="Number of ranked items.")
-@click.option("--voters", type=int, help="Expected number of rankings, for --win-rate.")
-@click.option(
+@option("--items", "Number of ranked items.", type=int, required=True)
+@option("--voters", "Expected number of rankings, for --win-rate.", type=int)
+@option(
     "--win-rate",
-    type=float,
-    metavar="SHARE",
-    help="Find the epsilon for intervals of win rates this wide to either side, from all rankings together.",
+    "Find the epsilon for intervals of win rates this wide to either side, from all rankings together.",
+    "SHARE",
+    float,
 )
 @_level
 @_questions
@@ -68,17 +52,17 @@ def plan_ranking(**options: Any) -> Report:
 
 
 @plan.command("comparisons")
-@click.option("--items", type=int, required=True, help="Number of compared items.")
-@click.option("--comparisons", type=int, required=True, help="Expected number of comparisons.")
+@option("--items", "Number of compared items.", type=int, required=True)
+@option("--comparisons", "Expected number of comparisons.", type=int, required=True)
 @choice(
     "--protect",
     ["comparison", "outcome", "voter"],
     required=True,
     help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
-@click.option("--max-per-voter", type=int, metavar="C", help="With --protect voter: the most comparisons of one voter.")
-@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise is considered for win counts.")
-@click.option("--spread", default=1.0, help="Log-strengths are assumed to lie within plus or minus this number.")
+@option("--max-per-voter", "With --protect voter: the most comparisons of one voter.", "C", int)
+@option("--delta", "Above 0: Gaussian noise is considered for win counts.", "NUMBER", default="0")
+@option("--spread", "Log-strengths are assumed to lie within plus or minus this number.", default=1.0)
 @_intervals
 @_level
 @_questions
@@ -89,17 +73,10 @@ def plan_comparisons(**options: Any) -> Report:
 
 
 @plan.command("scores")
-@click.option("--items", type=int, required=True, help="Number of released scores.")
-@click.option(
-    "--bounds",
-    type=float,
-    nargs=2,
-    default=(0.0, 1.0),
-    metavar="LOW HIGH",
-    help="Two public numbers that every score lies between.",
-)
+@option("--items", "Number of released scores.", type=int, required=True)
+@option("--bounds", "Two public numbers that every score lies between.", "LOW HIGH", float, nargs=2, default=(0.0, 1.0))
 @choice("--law", ["uniform", "normal", "exponential", "beta"], help="Distribution of the true scores that is assumed.")
-@click.option("--delta", default=0.0, metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
+@option("--delta", "Above 0: Gaussian noise is considered too.", "NUMBER", default=0.0)
 @_intervals
 @_level
 @_questions
@@ -110,19 +87,19 @@ def plan_scores(**options: Any) -> Report:
 
 
 @plan.command("election")
-@click.option("--items", type=int, required=True, help="Number of candidates.")
-@click.option("--voters", type=int, help="Expected number of ballots; without it, found for --epsilon.")
-@click.option(
+@option("--items", "Number of candidates.", type=int, required=True)
+@option("--voters", "Expected number of ballots; without it, found for --epsilon.", type=int)
+@option(
     "--right-winner",
-    type=float,
-    metavar="SHARE",
-    help="Find the epsilon, or the number of voters, for the right winner with this probability.",
+    "Find the epsilon, or the number of voters, for the right winner with this probability.",
+    "SHARE",
+    float,
 )
-@click.option(
+@option(
     "--tally",
-    type=float,
-    metavar="VOTES",
-    help="Find the epsilon for intervals of tallies this wide to either side (with plurality and irv).",
+    "Find the epsilon for intervals of tallies this wide to either side (with plurality and irv).",
+    "VOTES",
+    float,
 )
 @_level
 @choice(
@@ -130,7 +107,7 @@ def plan_scores(**options: Any) -> Report:
     ["ballot", "voter"],
     help="What is protected: what stands on one ballot; or also whether it was cast.",
 )
-@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise is considered too.")
+@option("--delta", "Above 0: Gaussian noise is considered too.", "NUMBER", default="0")
 @_questions
 @reporting
 def plan_election(**options: Any) -> Report:
@@ -147,17 +124,17 @@ def plan_election(**options: Any) -> Report:
 
 
 @plan.command("respondents")
-@click.option("--items", type=int, required=True, help="Number of ranked items.")
-@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Epsilon of every ranking.")
-@click.option(
+@option("--items", "Number of ranked items.", type=int, required=True)
+@option("--epsilon -e", "Epsilon of every ranking.", "NUMBER", required=True)
+@option(
     "--half-width",
-    type=float,
+    "Width of a win rate's interval to either side; 0.03 is 3 percentage points.",
+    "SHARE",
+    float,
     required=True,
-    metavar="SHARE",
-    help="Width of a win rate's interval to either side; 0.03 is 3 percentage points.",
 )
-@click.option("--level", default=0.95, help="Confidence of each interval.")
-@click.option("--every", is_flag=True, help="Confidence that all intervals hold at once, not each alone.")
+@option("--level", "Confidence of each interval.", default=0.95)
+@option("--every", "Confidence that all intervals hold at once, not each alone.", is_flag=True)
 @reporting
 def plan_respondents(items: int, epsilon: str, half_width: float, level: float, every: bool) -> Report:
     """Plan `rankdp aggregate`: how many rankings are needed."""
@@ -178,17 +155,17 @@ def _votes_per_voter(_: click.Context, __: click.Parameter, value: str) -> dict[
 
 
 @plan.command("voters")
-@click.option("--items", type=int, required=True, help="Number of compared items.")
-@click.option(
+@option("--items", "Number of compared items.", type=int, required=True)
+@option(
     "--votes-per-voter",
+    "A public guess of how many voters N give V comparisons each, such as 1:500,20:40.",
+    "V:N,…",
     required=True,
     callback=_votes_per_voter,
-    metavar="V:N,…",
-    help="A public guess of how many voters N give V comparisons each, such as 1:500,20:40.",
 )
-@click.option("--epsilon", "-e", metavar="NUMBER", required=True, help="Epsilon for all comparisons of a voter.")
-@click.option("--level", default=0.95, help="Confidence of the intervals.")
-@click.option("--spread", default=1.0, help="Log-strengths are assumed to lie within plus or minus this number.")
+@option("--epsilon -e", "Epsilon for all comparisons of a voter.", "NUMBER", required=True)
+@option("--level", "Confidence of the intervals.", default=0.95)
+@option("--spread", "Log-strengths are assumed to lie within plus or minus this number.", default=1.0)
 @reporting
 def plan_voters(items: int, votes_per_voter: dict[int, int], epsilon: str, level: float, spread: float) -> Report:
     """Plan --max-per-voter of `rankdp rank`: how many comparisons of each voter to use."""

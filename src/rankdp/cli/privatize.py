@@ -18,6 +18,7 @@ from rankdp.cli.options import (
     columns_option,
     items_option,
     noted,
+    option,
     rehearse,
     sizes_of_tiers,
     standard_input,
@@ -33,15 +34,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("source", metavar="IN", type=PATH, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
-@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every ranking: smaller is more private.")
-@click.option(
-    "--epsilon-column", metavar="NAME", help="Instead of --epsilon: the column with each voter's own epsilon."
-)
-@click.option(
+@option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER")
+@option("--epsilon-column", "Instead of --epsilon: the column with each voter's own epsilon.", "NAME")
+@option(
     "--mechanism",
+    "How the noise is drawn; auto takes the best one at --objective for the number of items and epsilon.",
     type=MECHANISM_OR_AUTO,
     default="auto",
-    help="How the noise is drawn; auto takes the best one at --objective for the number of items and epsilon.",
 )
 @choice(
     "--objective",
@@ -49,55 +48,54 @@ if TYPE_CHECKING:
     help="What auto maximises: pairs of items kept in order, the precision of `rankdp aggregate`, a balance of both, "
     "or the share of the first --top items that stay among the first.",
 )
-@click.option("--top", type=int, metavar="K", help="With --objective top: the length of the top list.")
-@click.option(
+@option("--top", "With --objective top: the length of the top list.", "K", int)
+@option(
     "--tiers",
+    "Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
+    "SIZES",
     callback=sizes_of_tiers,
-    metavar="SIZES",
-    help="Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
 )
-@click.option(
+@option(
     "--as-tiers",
+    "Write tier lists, item and tier: the order inside a tier is noise. For a --mechanism with tiers.",
     is_flag=True,
-    help="Write tier lists, item and tier: the order inside a tier is noise. For a --mechanism with tiers.",
 )
-@click.option(
+@option(
     "--listed-items-public",
+    "Accept partial rankings; the set of items that a voter lists is published as it is.",
     is_flag=True,
-    help="Accept partial rankings; the set of items that a voter lists is published as it is.",
 )
-@click.option(
+@option(
     "--repeated-voters",
+    "Accept voters with several rows; the guarantee and the charge are for all rows of a voter together.",
     is_flag=True,
-    help="Accept voters with several rows; the guarantee and the charge are for all rows of a voter together.",
 )
 @choice(
     "--ties",
     ["refuse", "listed", "random"],
     help="Tied items: refuse the file, keep the order of the file, or break ties at random.",
 )
-@click.option("--drop-voters", is_flag=True, help="Leave the voters' ids out of OUT; they are published otherwise.")
-@click.option("--shuffle", is_flag=True, help="Write the rows of OUT in random order, not in that of IN.")
+@option("--drop-voters", "Leave the voters' ids out of OUT; they are published otherwise.", is_flag=True)
+@option("--shuffle", "Write the rows of OUT in random order, not in that of IN.", is_flag=True)
 @voter_column_option
 @columns_option
 @items_option
-@click.option(
-    "--answers",
-    "answers_file",
-    type=PATH,
-    metavar="FILE",
-    help="Store every private ranking in FILE: a voter in a later run gets the same one again, at no further cost.",
+@option(
+    "--answers answers_file",
+    "Store every private ranking in FILE: a voter in a later run gets the same one again, at no further cost.",
+    "FILE",
+    PATH,
 )
-@click.option(
+@option(
     "--wave",
+    "With --answers: label of a new collection, for which rankings are drawn and charged again.",
+    "NAME",
     default="",
     show_default=False,
-    metavar="NAME",
-    help="With --answers: label of a new collection, for which rankings are drawn and charged again.",
 )
 @charged
 @rehearse
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@option("--json as_json", "Print a summary as JSON.", is_flag=True)
 def privatize(
     source: Path,
     target: Path,

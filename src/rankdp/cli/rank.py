@@ -14,6 +14,7 @@ from rankdp.cli.options import (
     choice,
     columns_option,
     items_option,
+    option,
     rehearse,
     standard_input,
     voter_column_option,
@@ -47,17 +48,17 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 
 @click.command()
 @click.argument("votes", metavar="VOTES", callback=standard_input, required=False)
-@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of the leaderboard: smaller is more private.")
-@click.option(
+@option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER")
+@option(
     "--protect",
+    "What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
     type=click.Choice(["comparison", "outcome", "voter"]),
-    help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
 )
-@click.option(
+@option(
     "--max-per-voter",
+    "With --protect voter: use at most C comparisons of each voter; auto chooses C for 5% of epsilon and weighs.",
+    "C|auto",
     callback=_bound,
-    metavar="C|auto",
-    help="With --protect voter: use at most C comparisons of each voter; auto chooses C for 5% of epsilon and weighs.",
 )
 @choice(
     "--method",
@@ -66,80 +67,67 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
     "more often than not.",
 )
 @items_option
-@click.option("--items-from-data", is_flag=True, help="Take the item names from the votes, which publishes that list.")
-@click.option("--top", type=int, metavar="K", help="Also list the top K items, and how certain each one is.")
+@option("--items-from-data", "Take the item names from the votes, which publishes that list.", is_flag=True)
+@option("--top", "Also list the top K items, and how certain each one is.", "K", int)
 @choice(
     "--scale",
     ["log-strength", "elo"],
     help="Scale of Bradley-Terry scores; elo is 1000 + 400/ln 10 times the log-strength.",
 )
-@click.option("--delta", default="0", metavar="NUMBER", help="Above 0: Gaussian noise on wins, (epsilon, delta)-DP.")
-@click.option(
-    "--ridge",
-    type=float,
-    metavar="NUMBER",
-    help="Strength of the pull of scores towards 0; chosen from public numbers if not given.",
+@option("--delta", "Above 0: Gaussian noise on wins, (epsilon, delta)-DP.", "NUMBER", default="0")
+@option(
+    "--ridge", "Strength of the pull of scores towards 0; chosen from public numbers if not given.", "NUMBER", float
 )
-@click.option(
+@option(
     "--link",
+    "How a difference of scores becomes a chance of winning: logistic, secant or best-of-three.",
     default="logistic",
-    help="How a difference of scores becomes a chance of winning: logistic, secant or best-of-three.",
 )
 @choice("--calibration", ["tight", "paper"], help="Constants of the noise: tight ones, or those of the paper (Cai).")
-@click.option(
+@option(
     "--covariates",
-    metavar="LIST",
-    help="Covariates with their public bounds, such as length_a-length_b:500,position, whose effect is taken out of "
-    "the scores: public with --protect outcome, secret with comparison.",
+    "Covariates with their public bounds, such as length_a-length_b:500,position, whose effect is taken out of the "
+    "scores: public with --protect outcome, secret with comparison.",
+    "LIST",
 )
 @choice(
     "--design",
     ["chance", "even", "any"],
     help="Who met whom, where that is secret: pairs drawn by chance; every pair equally likely; or nothing is known.",
 )
-@click.option(
+@option(
     "--live",
-    type=PATH,
-    metavar="STATE",
-    help="Add VOTES to the live board in the file STATE, begun if it is not there, and publish it; epsilon is for all "
-    "its boards together.",
+    "Add VOTES to the live board in the file STATE, begun if it is not there, and publish it; epsilon is for all its "
+    "boards together.",
+    "STATE",
+    PATH,
 )
-@click.option(
-    "--boards",
-    type=int,
-    metavar="N",
-    help="With --live: how many boards there will be at most; any number if not given.",
-)
-@click.option(
+@option("--boards", "With --live: how many boards there will be at most; any number if not given.", "N", int)
+@option(
     "--by",
-    metavar="COLUMN",
-    help="One board for each category in this column, all from one epsilon; name the categories, or take them from "
-    "the votes.",
+    "One board for each category in this column, all from one epsilon; name the categories, or take them from the "
+    "votes.",
+    "COLUMN",
 )
-@click.option(
-    "--category",
-    "categories",
+@option(
+    "--category categories",
+    "With --by: a public category, and how much of epsilon its board gets beside the others (1 if not given); may be "
+    "repeated.",
+    "NAME[=WEIGHT]",
     multiple=True,
-    metavar="NAME[=WEIGHT]",
     callback=_weighed,
-    help="With --by: a public category, and how much of epsilon its board gets beside the others (1 if not given); "
-    "may be repeated.",
 )
-@click.option(
-    "--categories-from-data",
-    is_flag=True,
-    help="With --by: take the categories from the votes, which publishes that list.",
+@option(
+    "--categories-from-data", "With --by: take the categories from the votes, which publishes that list.", is_flag=True
 )
-@click.option("--level", default=0.95, help="Confidence of the intervals.")
+@option("--level", "Confidence of the intervals.", default=0.95)
 @voter_column_option
 @columns_option
-@click.option(
-    "--weight-column", metavar="NAME", help="Column with the number of equal comparisons that a row stands for."
-)
+@option("--weight-column", "Column with the number of equal comparisons that a row stands for.", "NAME")
 @choice("--both-bad", ["tie", "drop"], help="Votes that call both bad: count them as ties, or leave them out.")
 @choice("--on-problem", ["refuse", "drop"], help="Rows that break a rule: refuse the votes, or leave these rows out.")
-@click.option("--table", metavar="NAME", help="Table to read in a .duckdb file.")
-@click.option("--title", default="Leaderboard", help="Heading of the leaderboard.")
+@option("--table", "Table to read in a .duckdb file.", "NAME")
+@option("--title", "Heading of the leaderboard.", default="Leaderboard")
 @charged
 @rehearse
 @output_options

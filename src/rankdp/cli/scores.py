@@ -8,40 +8,30 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import NOISE, PATH, charged, choice, rehearse, standard_input, standard_output
+from rankdp.cli.options import NOISE, PATH, charged, choice, option, rehearse, standard_input, standard_output
 from rankdp.cli.terminal import many, say
 
 
 @click.command()
 @click.argument("source", metavar="IN", callback=standard_input, type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
-@click.option("--epsilon", "-e", metavar="NUMBER", help="Privacy of every score: smaller is more private.")
-@click.option(
-    "--bounds",
-    nargs=2,
-    metavar="LO HI",
-    help="Two public numbers that every score lies between, not taken from the data.",
-)
-@click.option("--noise", type=NOISE, default="laplace", help="Kind of noise to add.")
-@click.option(
-    "--delta",
-    default="0",
-    metavar="NUMBER",
-    help="Above 0 for gaussian, generalized-normal with p above 1, and ball noise.",
-)
-@click.option("--p", "-p", metavar="NUMBER", help="Shape of generalized-normal or ball noise (inf: a cube).")
-@click.option("--gamma", metavar="NUMBER", help="Width of the first stair of staircase noise, as a share of the range.")
+@option("--epsilon -e", "Privacy of every score: smaller is more private.", "NUMBER")
+@option("--bounds", "Two public numbers that every score lies between, not taken from the data.", "LO HI", nargs=2)
+@option("--noise", "Kind of noise to add.", type=NOISE, default="laplace")
+@option("--delta", "Above 0 for gaussian, generalized-normal with p above 1, and ball noise.", "NUMBER", default="0")
+@option("--p -p", "Shape of generalized-normal or ball noise (inf: a cube).", "NUMBER")
+@option("--gamma", "Width of the first stair of staircase noise, as a share of the range.", "NUMBER")
 @choice(
     "--outside",
     ["refuse", "clip"],
     help="Scores outside the bounds: refuse the file, or move them to the nearest bound.",
 )
-@click.option("--clamp-output", is_flag=True, help="Move noisy scores back into the bounds (costs no privacy).")
-@click.option("--item-column", metavar="NAME", help="Column with the item names, if not called item, name or id.")
-@click.option("--score-column", metavar="NAME", help="Column with the scores, if not called score or value.")
+@option("--clamp-output", "Move noisy scores back into the bounds (costs no privacy).", is_flag=True)
+@option("--item-column", "Column with the item names, if not called item, name or id.", "NAME")
+@option("--score-column", "Column with the scores, if not called score or value.", "NAME")
 @charged
 @rehearse
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@option("--json as_json", "Print a summary as JSON.", is_flag=True)
 def scores(source: Path, target: Path, as_json: bool, **options: Any) -> None:
     """Add noise to scores, so that every score is protected.
 

@@ -10,27 +10,26 @@ from pathlib import Path
 
 import click
 
-from rankdp.cli.options import PATH
+from rankdp.cli.options import PATH, option
 from rankdp.cli.terminal import say
 from rankdp.errors import InputError, Unsupported
 
 
 @click.command()
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
-@click.option(
+@option("--port", "Port to listen on; 0 takes a free one.", default=0, type=click.IntRange(0, 65535))
+@option(
     "--directory",
+    "Where files are looked for first, and where results go, into a folder rankdp-studio.",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=".",
-    help="Where files are looked for first, and where results go, into a folder rankdp-studio.",
 )
-@click.option(
-    "--ledger",
-    "ledger_file",
-    type=PATH,
-    metavar="FILE",
-    help="Budgets that releases are charged to; DIRECTORY/budget.db if not given. It need not exist.",
+@option(
+    "--ledger ledger_file",
+    "Budgets that releases are charged to; DIRECTORY/budget.db if not given. It need not exist.",
+    "FILE",
+    PATH,
 )
-@click.option("--no-browser", is_flag=True, help="Only print the address; do not open it.")
+@option("--no-browser", "Only print the address; do not open it.", is_flag=True)
 def studio(port: int, directory: Path, ledger_file: Path | None, no_browser: bool) -> None:
     """Plan, rehearse and release in a browser, on this machine only.
 

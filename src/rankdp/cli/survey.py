@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, charged, names_in, options, sizes_of_tiers
+from rankdp.cli.options import PATH, charged, names_in, option, options, sizes_of_tiers
 from rankdp.cli.terminal import reporting, say
 from rankdp.errors import InputError, Unsupported
 
@@ -24,13 +24,10 @@ _ADDRESS = "http://127.0.0.1:8000"
 
 one_survey = options(
     click.argument("database", metavar="DATABASE"),
-    click.option("--id", "survey_id", metavar="ID", help="Which survey, if the database has several."),
+    option("--id survey_id", "Which survey, if the database has several.", "ID"),
 )
-address_option = click.option(
-    "--address",
-    default=_ADDRESS,
-    metavar="URL",
-    help="Where respondents reach the server, for the links that are shown.",
+address_option = option(
+    "--address", "Where respondents reach the server, for the links that are shown.", "URL", default=_ADDRESS
 )
 
 
@@ -66,31 +63,20 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 
 @survey.command()
 @click.argument("database", metavar="DATABASE")
-@click.option("--title", required=True, help="What respondents read first.")
-@click.option(
-    "--items",
-    type=PATH,
-    callback=names_in,
-    required=True,
-    metavar="FILE",
-    help="Text file with 2 to 100 items, one a line.",
-)
-@click.option(
-    "--epsilon", "-e", metavar="NUMBER", required=True, help="Privacy of every ranking: smaller is more private."
-)
-@click.option("--question", default="", show_default=False, help="A sentence or two below the title.")
-@click.option(
+@option("--title", "What respondents read first.", required=True)
+@option("--items", "Text file with 2 to 100 items, one a line.", "FILE", PATH, callback=names_in, required=True)
+@option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER", required=True)
+@option("--question", "A sentence or two below the title.", default="", show_default=False)
+@option(
     "--mechanism",
+    "How browsers draw the noise: optimal (up to 5 items), reinsertion, tiers or offset-tiers; auto takes what gives "
+    "the most precise results.",
+    "NAME",
     default="auto",
-    metavar="NAME",
-    help="How browsers draw the noise: optimal (up to 5 items), reinsertion, tiers or offset-tiers; auto takes what "
-    "gives the most precise results.",
 )
-@click.option(
-    "--tiers", callback=sizes_of_tiers, metavar="SIZES", help="With tiers: items in each tier, such as 10,90."
-)
-@click.option("--invited", is_flag=True, help="Take answers with an invitation only (see rankdp survey invite).")
-@click.option("--private-results", is_flag=True, help="Show results only to those who have the link that is printed.")
+@option("--tiers", "With tiers: items in each tier, such as 10,90.", "SIZES", callback=sizes_of_tiers)
+@option("--invited", "Take answers with an invitation only (see rankdp survey invite).", is_flag=True)
+@option("--private-results", "Show results only to those who have the link that is printed.", is_flag=True)
 @address_option
 @charged
 def create(
@@ -118,11 +104,9 @@ def create(
 
 @survey.command()
 @click.argument("database", metavar="DATABASE")
-@click.option("--host", default="127.0.0.1", help="Address to listen on; only this machine by default.")
-@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="Port to listen on.")
-@click.option(
-    "--access-log", is_flag=True, help="Log every request with its address and time, which can link answers to people."
-)
+@option("--host", "Address to listen on; only this machine by default.", default="127.0.0.1")
+@option("--port", "Port to listen on.", default=8000, type=click.IntRange(0, 65535))
+@option("--access-log", "Log every request with its address and time, which can link answers to people.", is_flag=True)
 def serve(database: str, host: str, port: int, access_log: bool) -> None:
     """Serve the surveys in DATABASE until interrupted."""
     with _opened(database) as opened:
@@ -170,8 +154,8 @@ def export(database: str, survey_id: str | None, target: Path) -> None:
 
 @survey.command()
 @one_survey
-@click.option("--number", type=int, required=True, help="How many invitations.")
-@click.option("--output", "-o", type=PATH, metavar="FILE", help="Write the links to FILE instead of the terminal.")
+@option("--number", "How many invitations.", type=int, required=True)
+@option("--output -o", "Write the links to FILE instead of the terminal.", "FILE", PATH)
 @address_option
 def invite(database: str, survey_id: str | None, number: int, output: Path | None, address: str) -> None:
     """Make one-time links for a survey that was created with --invited.
@@ -204,7 +188,7 @@ def close(database: str, survey_id: str | None) -> None:
 
 @survey.command()
 @one_survey
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--yes", "Do not ask.", is_flag=True)
 def delete(database: str, survey_id: str | None, yes: bool) -> None:
     """Delete a survey with all its answers. What was charged to a ledger stays charged."""
     with _chosen(database, survey_id) as (opened, made):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from rankdp.cli.options import PATH, options
+from rankdp.cli.options import PATH, option, options
 from rankdp.progress import heard_by, tell
 
 if TYPE_CHECKING:
@@ -29,16 +29,14 @@ PATIENCE = 2.0
 """Seconds of work before a bar is shown."""
 
 output_options = options(
-    click.option(
-        "--output",
-        "-o",
-        "outputs",
-        metavar="FILE",
+    option(
+        "--output -o outputs",
+        "Write a .csv, .json, .html, .png, .svg or .pdf file; may be repeated.",
+        "FILE",
+        PATH,
         multiple=True,
-        type=PATH,
-        help="Write a .csv, .json, .html, .png, .svg or .pdf file; may be repeated.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    option("--json as_json", "Print the result as JSON.", is_flag=True),
 )
 
 
