@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,20 +262,12 @@ def _ending(path: Path) -> str:
         return ".parquet"
     for magic, packed in ((b"\x1f\x8b", ".gz"), (b"\x28\xb5\x2f\xfd", ".zst"), (b"BZh", ".bz2")):
         if head.startswith(magic):
-            return f"{_unpacked_ending(path, packed)}{packed}"
+            from rankdp.data.formats.texts import opened
+
+            with suppress(OSError), opened(str(path), packed) as file:  # whoever reads it says that it is damaged
+                head = file.read(1 << 12)
+            return f"{_text_ending(head)}{packed}"
     return _text_ending(head)
-
-
-def _unpacked_ending(path: Path, packed: str) -> str:
-    from rankdp.data.formats.texts import opened
-
-    linked = path.with_name(f"packed{packed}")
-    linked.symlink_to(path)
-    try:
-        with opened(str(linked)) as file:
-            return _text_ending(file.read(1 << 12))
-    except OSError:
-        return ".csv"  # whoever reads it says that it is damaged
 
 
 def _text_ending(head: bytes) -> str:

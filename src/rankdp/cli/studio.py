@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +10,7 @@ import click
 
 from rankdp.cli.options import PATH, option
 from rankdp.cli.terminal import say
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import Unsupported
 
 
 @click.command()
@@ -38,14 +36,12 @@ def studio(port: int, directory: Path, ledger_file: Path | None, no_browser: boo
     try:
         import uvicorn
 
+        from rankdp.web.pages import listen
         from rankdp.web.studio_app import studio_config
         from rankdp.web.studio_guard import new_key
     except ModuleNotFoundError as missing:
         raise Unsupported(f"the studio needs the package {missing.name}: pip install 'rankdp[web]'") from None
-    try:
-        listening = socket.create_server(("127.0.0.1", port))
-    except OSError as problem:
-        raise InputError(f"127.0.0.1:{port} cannot be listened on ({os.strerror(problem.errno or 0)})") from None
+    listening = listen("127.0.0.1", port)
     port, key, directory = listening.getsockname()[1], new_key(), directory.resolve()
     address = f"http://127.0.0.1:{port}/?key={key}"
     click.echo(address)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +12,7 @@ import click
 
 from rankdp.cli.options import PATH, charged, names_in, option, options, sizes_of_tiers
 from rankdp.cli.terminal import reporting, say
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import Unsupported
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
@@ -112,13 +110,10 @@ def serve(database: str, host: str, port: int, access_log: bool) -> None:
     with _opened(database) as opened:
         import uvicorn
 
+        from rankdp.web.pages import listen
         from rankdp.web.survey_app import server_config
 
-        try:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            listening = socket.create_server((host, port), family=family)
-        except OSError as problem:
-            raise InputError(f"{host}:{port} cannot be listened on ({os.strerror(problem.errno or 0)})") from None
+        listening = listen(host, port)
         shown, port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
         for made in opened.surveys():
             say(f"{made.title}: {_link(f'http://{shown}:{port}', made)}{'' if made.open else ' (closed)'}")

@@ -80,14 +80,9 @@ def publish(
     as_json: bool,
 ) -> None:
     """Charge for what was counted, draw it and deliver its report; the charge stands once anything of it leaves."""
-    from rankdp.privacy.bits import SecureBits
-    from rankdp.privacy.ledger import spending
+    from rankdp.privacy.ledger import paid
 
-    bits = bits or SecureBits()
-    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
-        drawn = counted.draw(bits)
-        deliver(report(drawn), outputs, as_json, charge.leaves)
-        charge.commit(drawn.provenance)
+    paid(counted, ledger, bits, lambda drawn, leaves: deliver(report(drawn), outputs, as_json, leaves))
 
 
 def _show(report: Report, name: str = "") -> None:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankdp.checks import one_of
+from rankdp.checks import is_whole, one_of
 from rankdp.errors import InputError, RankdpError, Setting
 from rankdp.types import Flags, Floats, Ints, Longs
 
@@ -141,7 +141,7 @@ def check_item(name: str, what: Callable[[], str]) -> None:
 
 
 def _number_name(item: Any) -> str:
-    if isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_)):
+    if is_whole(item):
         return str(int(item))
     raise InputError(f"an item must be a text or a whole number, got {item!r}")
 
@@ -193,8 +193,7 @@ def check_voters(voters: Any, rows: int) -> Any:
         for row, voter in enumerate(values):
             if voter is None or (isinstance(voter, float) and voter != voter) or voter == "":
                 raise _blank_id(row_number(row))
-        whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
-        fits = whole and all(-(2**63) <= int(v) < 2**63 for v in values)
+        fits = all(is_whole(voter) and -(2**63) <= int(voter) < 2**63 for voter in values)
         ids = np.fromiter(values, np.int64 if fits and count else object, count)
         ids.flags.writeable = False
     if count != rows:

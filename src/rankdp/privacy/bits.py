@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from rankdp.checks import is_whole
 from rankdp.errors import InputError
 from rankdp.types import Words
 
@@ -103,7 +104,7 @@ class SeededBits(Bits):
     """
 
     def __init__(self, seed: int, _path: str = "") -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        if not is_whole(seed):
             raise InputError(f"seed must be an integer, got {seed!r}")
         self.seed = int(seed)
         self._path, self._children = _path, 0

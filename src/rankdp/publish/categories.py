@@ -34,10 +34,10 @@ from rankdp.data.tables import check_items, natural
 from rankdp.data.vote_columns import is_blank
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.release import Release, released
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
@@ -137,11 +137,7 @@ def rank_by(
     request = BoardRequest.of(epsilon, protect, **asked)
     opened = Comparisons.of(votes, **options)
     counted = CountedBoards.of(request, opened, by, categories, categories_from_data, covariates)
-    bits = bits or SecureBits()
-    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
-        release = counted.draw(bits)
-        charge.commit(release.provenance)
-    return release
+    return paid(counted, ledger, bits)
 
 
 @dataclass(frozen=True, slots=True)

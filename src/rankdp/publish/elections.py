@@ -35,10 +35,10 @@ from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
-from rankdp.privacy.bits import Bits, SecureBits, SeededBits
+from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.exact import Real, positive, rational, upwards
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.privacy.release import Release, released
 from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
@@ -124,13 +124,7 @@ def elect(
     """
     request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, pairs_by, announce, level)
     counted = request.count(Ballots.of(ballots, **reading))
-    bits = bits or SecureBits()
-    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
-        release = counted.draw(bits)
-        if deliver is not None:
-            deliver(release, charge.leaves)
-        charge.commit(release.provenance)
-    return release
+    return paid(counted, ledger, bits, deliver)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ from rankdp.mechanisms.votes.differences import NoisyLeads
 from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.wins import NoisyWins
-from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.privacy.ledger import Ledger, spending
+from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.covariate_scores import CovariateVotes
@@ -133,13 +133,7 @@ def rank(
         epsilon, protect, method, max_per_voter, top, scale, delta, ridge, link, calibration, design, level
     )
     counted = request.counted(Comparisons.of(votes, **reading), covariates)
-    bits = bits or SecureBits()
-    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
-        release = counted.draw(bits)
-        if deliver is not None:
-            deliver(release, charge.leaves)
-        charge.commit(release.provenance)
-    return release
+    return paid(counted, ledger, bits, deliver)
 
 
 @dataclass(frozen=True, slots=True)

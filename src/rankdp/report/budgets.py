@@ -26,13 +26,7 @@ COLUMNS = (
 
 
 def budget_report(ledger: Ledger) -> Report:
-    """The report of one data set's budgets and charges.
-
-    Parameters
-    ----------
-    ledger
-        The open ledger; nothing is charged.
-    """
+    """The report of one data set's budgets and charges."""
     return Report(
         title=f"Budget of {ledger.dataset}",
         records=list(_records(ledger)),

@@ -19,11 +19,10 @@ from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdp.theory.concordance import _log_factorials, log_choose
+from rankdp.types import Floats, Longs
 
-Floats = NDArray[np.float64]
 Law: TypeAlias = tuple[int, Floats]  # of a whole number: the first value and the probabilities from there on
 _NEGLIGIBLE = 1e-18
 _FINALISTS = 4  # divisions whose concordance is computed exactly, of all that were estimated
@@ -151,7 +150,7 @@ class TierLaw:
             d, q = m - j, np.arange(j)
             whole = log_factorial[m] - log_factorial[j] - log_factorial[d]
 
-            def alone(before: int, j: int = j, q: NDArray[np.int64] = q, whole: float = whole) -> Floats:
+            def alone(before: int, j: int = j, q: Longs = q, whole: float = whole) -> Floats:
                 log = log_choose(before, q)
                 return np.asarray(np.exp(log + log_choose(m - 2 - before, j - 1 - q) - whole))
 
@@ -240,7 +239,7 @@ def top_overlap(sizes: Sequence[int], tiers: Floats, k: int) -> float:
     return float((tiers[:k] @ (inside / np.array(sizes))).sum() / k)
 
 
-def _values(law: Law) -> NDArray[np.int64]:
+def _values(law: Law) -> Longs:
     return np.arange(law[0], law[0] + len(law[1]))
 
 

@@ -29,13 +29,7 @@ class _Arrival:
 
 
 class AnswerWriter:
-    """Stores answers in the order of their arrival; ``stop`` stores what waits and ends the thread.
-
-    Parameters
-    ----------
-    database
-        Where they go.
-    """
+    """Stores answers in the order of their arrival; ``stop`` stores what waits and ends the thread."""
 
     def __init__(self, database: SurveyDatabase) -> None:
         self._database = database

@@ -7,12 +7,15 @@ forbids anything else; respondents get no cookies, and nothing is cached but wha
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import uvicorn
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -20,6 +23,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rankdp.errors import InputError
 from rankdp.report.document import PAGE_FILES
 
 _HERE = Path(__file__).parent
@@ -100,6 +104,37 @@ def static_files() -> BaseRoute:
     """The modules and the icon, and what these pages share with reports."""
     shared, own = (StaticFiles(directory=directory) for directory in (PAGE_FILES, _HERE / "static"))
     return Mount("/static", routes=[Mount("/page", shared), Mount("/", own)], name="static")
+
+
+async def body(request: Request, most: int) -> bytes | None:
+    """The content of a request, None where it is longer than so many bytes."""
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > most:
+            return None
+    return content
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there, on any free port if it is 0."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as problem:
+        raise InputError(f"{host}:{port} cannot be listened on ({os.strerror(problem.errno or 0)})") from None
+
+
+def serving(app: ASGIApp, host: str, port: int, access_log: bool = False) -> uvicorn.Config:
+    """How an application is served: it says nothing about itself and believes no proxy."""
+    level = "info" if access_log else "warning"
+    return uvicorn.Config(
+        *(app, host, port),
+        log_level=level,
+        access_log=access_log,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,
+    )
 
 
 class Guarded:

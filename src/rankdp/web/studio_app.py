@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rankdp.errors import RankdpError
-from rankdp.web.pages import Guarded, show, static_files
+from rankdp.web.pages import Guarded, body, serving, show, static_files
 from rankdp.web.studio_guard import Locked
 from rankdp.web.studio_pages import STEPS, Form, Pages, Studio, sentence
 
@@ -35,24 +35,14 @@ MOST_BYTES = 8 << 20
 
 
 async def _form(request: Request) -> Form:
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MOST_BYTES:
-            raise HTTPException(413)
+    content = await body(request, MOST_BYTES)
+    if content is None:
+        raise HTTPException(413)
     return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200))
 
 
 def studio_app(studio: Studio, key: str, port: int) -> Starlette:
-    """The application.
-
-    Parameters
-    ----------
-    studio
-        What it works on.
-    key, port
-        As for ``Locked``.
-    """
+    """The application."""
     pages = Pages(studio)
 
     def shown(view: Callable[..., Response]) -> Any:
@@ -111,22 +101,6 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
 
 
 def studio_config(directory: Path, ledger: Path, key: str, port: int) -> uvicorn.Config:
-    """How the studio is served: to this machine only.
-
-    Parameters
-    ----------
-    directory, ledger
-        As for ``Studio``.
-    key, port
-        As for ``Locked``.
-    """
+    """How the studio is served: to this machine only."""
     app = studio_app(Studio(directory, ledger), key, port)
-    return uvicorn.Config(
-        app,
-        host="127.0.0.1",
-        port=port,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-    )
+    return serving(app, "127.0.0.1", port)

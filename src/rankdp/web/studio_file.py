@@ -62,15 +62,7 @@ class Found:
 
 
 def look(path: str, columns: Mapping[str, str] | None = None) -> Found:
-    """Open a file and say what it is.
-
-    Parameters
-    ----------
-    path
-        The file.
-    columns
-        Names to give to columns before they are recognised, as everywhere.
-    """
+    """Open a file and say what it is."""
     found = Found(path)
     asked = dict(columns or {}) or None
     readers: dict[str, Callable[[Found, dict[str, str] | None], None]] = {

@@ -25,7 +25,6 @@ from rankdp.privacy.ledger import Ledger
 from rankdp.report.document import Report
 from rankdp.web import studio_inside, studio_plan
 from rankdp.web.pages import show
-from rankdp.web.studio_budget import bars, chosen_ledger
 from rankdp.web.studio_file import NOT_PRIVATE, Found, choices, look
 from rankdp.web.studio_kinds import KINDS
 from rankdp.web.studio_rehearsal import rehearse
@@ -236,7 +235,7 @@ class Pages:
                 problem = sentence(refusal)
         option, epsilon = studio_plan.proposed(work, drawn) if drawn else ("", "1")
         epsilon = work.epsilon or epsilon
-        budgets = bars(self.studio.releases, work)
+        budgets = self.studio.releases.bars(work)
         values = {"drawn": drawn, "epsilon": epsilon, "option": option, "budgets": budgets, "public": public}
         said = studio_plan.meaning(float(positive(epsilon)))
         ledger = str(self.studio.releases.ledger_file)
@@ -262,7 +261,9 @@ class Pages:
         known = {curve.name for curve in studio_plan.drawn(work).curves} | {work.what.own_choice}
         if form.get("option") not in known:
             raise InputError(f"choose one of {', '.join(sorted(filter(None, known)))}")
-        dataset = chosen_ledger(self.studio.releases, form.get("dataset", ""))
+        dataset = form.get("dataset", "")
+        if dataset and dataset not in {ledger.dataset for ledger in self.studio.releases.ledgers()}:
+            raise InputError(f"there is no budget for {dataset!r}")
         changes = {"epsilon": epsilon, "option": form["option"], "dataset": dataset, "convert": "convert" in form}
         return _to(self.studio.change(work, **changes, title=form.get("title", "").strip()[:200]), "rehearse")
 
@@ -298,7 +299,7 @@ class Pages:
             return _to(work, "goal")
         releases = self.studio.releases
         made = releases.find(work.id)
-        values: dict[str, Any] = {"making": work.id in releases.making, "budgets": bars(releases, work)}
+        values: dict[str, Any] = {"making": work.id in releases.making, "budgets": releases.bars(work)}
         values["spent"] = interrupted(made, releases) if made and made.state == "begun" else []
         values["promise"] = work.promise.explain()
         values["meaning"] = studio_plan.meaning(float(positive(work.epsilon)))

@@ -31,6 +31,7 @@ from rankdp.aggregation.estimates import aggregate_file
 from rankdp.data.atomic import NewFile, make_directory, sync, write_whole
 from rankdp.data.score_files import read_scores
 from rankdp.errors import InputError, RankdpError
+from rankdp.privacy.exact import positive, shown
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.release import Release
 from rankdp.publish.board_report import board_report
@@ -44,6 +45,20 @@ from rankdp.web.studio_work import Work
 FOLDER = "rankdp-studio"
 _STATE = "work.json"
 _REPORTS: dict[str, Callable[..., Report]] = {"rank": board_report, "elect": election_report}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A budget as a bar: what is spent, what this release would take, what is left."""
+
+    dataset: str
+    protects: str
+    same_unit: bool
+    """Whether it is for what the work protects; else a charge must be converted."""
+    total: float
+    spent: float
+    this: float
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +79,7 @@ class Made:
 
 
 class Releases:
-    """The releases below a directory.
-
-    Parameters
-    ----------
-    directory
-        Where their folder is made.
-    ledger
-        The file of budgets; it need not be there.
-    """
+    """The releases below a directory, and the file of budgets, which need not be there."""
 
     def __init__(self, directory: Path, ledger: Path) -> None:
         self.folder, self.ledger_file = directory / FOLDER, ledger
@@ -93,6 +100,19 @@ class Releases:
         finally:
             store.close()
         return [Ledger.open(self.ledger_file, name) for name in names]
+
+    def bars(self, work: Work) -> list[Bar]:
+        """Every budget of the ledger, which is read and not changed, beside what a work would be charged."""
+        asked = float(positive(work.epsilon)) if work.epsilon else 0.0
+        found = []
+        for ledger in self.ledgers():
+            with ledger:
+                for budget in ledger.budgets:
+                    total, spent = budget.terms.epsilon, budget.standing.epsilon
+                    words = f"spent {shown(spent)} of {shown(total)}, left {shown(budget.remaining, up=False)}"
+                    same = budget.protects == work.protects
+                    found.append(Bar(ledger.dataset, budget.protects, same, float(total), float(spent), asked, words))
+        return sorted(found, key=lambda bar: not bar.same_unit)
 
     def find(self, name: str) -> Made | None:
         """The release of a work, None where it was not begun."""
@@ -122,13 +142,7 @@ class Releases:
             return [entry.told for entry in ledger.history() if entry.what.endswith(_note(work))]
 
     def make(self, work: Work) -> Made:
-        """The release of a work: made now, or found.
-
-        Parameters
-        ----------
-        work
-            Everything that was said; what cannot be released is refused, and nothing is charged then.
-        """
+        """The release of a work: made now, or found; what cannot be released is refused and not charged."""
         place = self.folder / work.id
         with self._lock:  # a second press waits for the first
             if (made := self.find(work.id)) is not None:

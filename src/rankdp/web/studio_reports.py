@@ -15,15 +15,7 @@ LEVEL = 0.95
 
 
 def scores_report(release: Release[Any], work: Work) -> Report:
-    """The report of noisy scores, the highest first.
-
-    Parameters
-    ----------
-    release
-        The noisy scores by name.
-    work
-        What was asked for; its bounds, noise and epsilon are public.
-    """
+    """The report of noisy scores, the highest first."""
     width = work.vector.accuracy(work.option, HALF_WIDTH, float(positive(work.epsilon)), Request(1, LEVEL))
     ordered = sorted(((str(name), score) for name, score in release.value.items()), key=lambda pair: -pair[1])
     names, scores = [name for name, _ in ordered], [score for _, score in ordered]

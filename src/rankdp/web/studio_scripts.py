@@ -66,24 +66,12 @@ def statements(work: Work, place: Path, ledger: str | None) -> list[str]:
 
 
 def script(work: Work, place: Path, ledger: str | None) -> str:
-    """The release as a Python script.
-
-    Parameters
-    ----------
-    work, place, ledger
-        As in ``statements``.
-    """
+    """The release as a Python script."""
     return "\n\n".join([f'"""{_SAID.format(form="script")}"""', *statements(work, place, ledger)]) + "\n"
 
 
 def notebook(work: Work, place: Path, ledger: str | None) -> str:
-    """The release as a Jupyter notebook.
-
-    Parameters
-    ----------
-    work, place, ledger
-        As in ``statements``.
-    """
+    """The release as a Jupyter notebook."""
     code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     said = _SAID.format(form="notebook").strip()
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "said", "metadata": {}, "source": said}]
@@ -96,13 +84,7 @@ def notebook(work: Work, place: Path, ledger: str | None) -> str:
 
 
 def command(work: Work, place: Path, ledger: str | None) -> str:
-    """The release as a command line for a shell.
-
-    Parameters
-    ----------
-    work, place, ledger
-        As in ``statements``.
-    """
+    """The release as a command line for a shell."""
     verb, settings = work.call
     result = result_name(work)
     words = ["rankdp", COMMANDS[verb], work.path]

@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from rankdp.errors import InputError, SystemProblem
 from rankdp.web.answer_writer import AnswerWriter, Busy
-from rankdp.web.pages import Guarded, show, static_files
+from rankdp.web.pages import Guarded, body, serving, show, static_files
 from rankdp.web.survey_database import Survey, SurveyDatabase, token_hash
 from rankdp.web.survey_results import LiveResults
 from rankdp.web.surveys import good_ticket, new_ticket, promised, read_answer, tables_of
@@ -101,7 +101,7 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         survey, secret = await surveys.find_quickly(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _said(415, "malformed", "An answer must be application/json.")
-        content = await _body(request)
+        content = await body(request, MOST_BYTES)
         if content is None:
             return _said(413, "malformed", f"An answer must have at most {MOST_BYTES} bytes.")
         try:
@@ -186,16 +186,6 @@ async def _gone(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-async def _body(request: Request) -> bytes | None:
-    """The content of a request, None where it is too long."""
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MOST_BYTES:
-            return None
-    return content
-
-
 def server_config(
     database: SurveyDatabase, host: str = "127.0.0.1", port: int = 0, *, access_log: bool = False
 ) -> uvicorn.Config:
@@ -210,13 +200,4 @@ def server_config(
     access_log
         Whether every request is logged with its address and time, which links answers to people.
     """
-    return uvicorn.Config(
-        survey_app(database),
-        host=host,
-        port=port,
-        log_level="info" if access_log else "warning",
-        access_log=access_log,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=10,
-    )
+    return serving(survey_app(database), host, port, access_log)

@@ -24,15 +24,7 @@ _PATIENCE = 10  # results are made again after so many times as long as they too
 
 
 def results_report(survey: Survey, release: Release[Rankings]) -> Report:
-    """The report of an aggregate, with a rank that items share as long as their intervals overlap.
-
-    Parameters
-    ----------
-    survey
-        What was asked.
-    release
-        The answers (``rankdp.web.surveys.collected``).
-    """
+    """The report of an aggregate, with a rank that items share as long as their intervals overlap."""
     count = len(release.value)
     words = [f"{3 * count:,} more answers would make the intervals half as long."]
     report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
@@ -68,13 +60,7 @@ class _Made:
 
 
 class LiveResults:
-    """The newest report of every survey that is being looked at.
-
-    Parameters
-    ----------
-    database
-        Where the answers are.
-    """
+    """The newest report of every survey that is being looked at."""
 
     def __init__(self, database: SurveyDatabase) -> None:
         self._database = database

@@ -109,15 +109,7 @@ def create_survey(
 
 
 def the_survey(database: SurveyDatabase, survey_id: str | None) -> Survey:
-    """The survey of this id, or the only one.
-
-    Parameters
-    ----------
-    database
-        Where it is kept.
-    survey_id
-        Its id; None where there is only one.
-    """
+    """The survey of this id, or the only one."""
     known = {survey.id: survey for survey in database.surveys()}
     if survey_id is None and len(known) == 1:
         return next(iter(known.values()))
@@ -128,17 +120,7 @@ def the_survey(database: SurveyDatabase, survey_id: str | None) -> Survey:
 
 
 def invite(database: SurveyDatabase, survey: Survey, number: int) -> list[str]:
-    """New one-time tokens; only their hashes are stored.
-
-    Parameters
-    ----------
-    database
-        Where the survey is kept.
-    survey
-        One that needs invitations.
-    number
-        How many.
-    """
+    """So many new one-time tokens for a survey that needs them; only their hashes are stored."""
     if not survey.invited:
         raise InputError(f"survey {survey.id} needs no invitations: everybody may answer (create one with --invited)")
     tokens = [_encoded(secrets.token_bytes(16)) for _ in range(whole("number", number, 1, _MOST_INVITATIONS))]
@@ -232,15 +214,7 @@ def parameters(survey: Survey) -> dict[str, Any]:
 
 
 def collected(database: SurveyDatabase, survey: Survey) -> Release[Rankings]:
-    """The synthetic rankings of all respondents, in random order, with what is promised about them.
-
-    Parameters
-    ----------
-    database
-        Where they are kept.
-    survey
-        Which they answer.
-    """
+    """The synthetic rankings of all respondents, in random order, with what is promised about them."""
     made, items = mechanism_of(survey), len(survey.items)
     answers = np.frombuffer(b"".join(database.answers(survey.id)), dtype=np.uint8)
     rows = answers.reshape(-1, items + made.has_offsets).astype(np.int32)
@@ -251,17 +225,7 @@ def collected(database: SurveyDatabase, survey: Survey) -> Release[Rankings]:
 
 
 def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike[str]) -> int:
-    """Write the synthetic rankings and, beside them, their release file; how many there are.
-
-    Parameters
-    ----------
-    database
-        Where they are kept.
-    survey
-        Which they answer.
-    path
-        A CSV, Parquet or PrefLib file, by its ending.
-    """
+    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, their release file beside it; their number."""
     release = collected(database, survey)
     with open_writer(path, like=release.value) as writer:
         writer.write(release.value)

@@ -53,13 +53,13 @@ def codec(path: str) -> str | None:
     return _ARROW_NAMES.get(Path(path).suffix.lower())
 
 
-def opened(path: str) -> IO[bytes]:
-    """A file's bytes, decompressed."""
-    if codec(path) is None:
+def opened(path: str, ending: str = "") -> IO[bytes]:
+    """A file's bytes, decompressed; another ``ending`` than its own may say how it is compressed."""
+    if (packed := codec(path + ending)) is None:
         return Path(path).open("rb")
     import pyarrow as pa
 
-    return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), codec(path)))
+    return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), packed))
 
 
 def whole(path: str) -> bytes:

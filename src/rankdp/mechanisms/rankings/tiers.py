@@ -40,6 +40,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.checks import is_whole
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import EnclosedLaw, Orders, RankingMechanism, rows_from_halves
 from rankdp.mechanisms.rankings.tier_tables import KeptTables, PackedTables
@@ -313,7 +314,7 @@ def tied_places(divisions: Sequence[Sequence[int]]) -> Flags:
 
 def whole_sizes(sizes: Sequence[Any]) -> bool:
     """Whether all are whole numbers above 0."""
-    return all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0 for size in sizes)
+    return all(is_whole(size) and size > 0 for size in sizes)
 
 
 def spelled(sizes: Sequence[int]) -> str:

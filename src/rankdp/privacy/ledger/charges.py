@@ -30,14 +30,14 @@ from __future__ import annotations
 import os
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from rankdp.errors import BudgetExceeded as BudgetExceeded
 from rankdp.errors import InputError, RankdpError, Setting, SystemProblem
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.composition import Account, Accounting, Terms, to_text
 from rankdp.privacy.exact import Real, positive, rational, shown
 from rankdp.privacy.guarantee import Guarantee
@@ -55,7 +55,7 @@ from rankdp.privacy.ledger.entries import (
     verify,
 )
 from rankdp.privacy.ledger.units import converted as in_unit
-from rankdp.privacy.release import Provenance
+from rankdp.privacy.release import Provenance, Release
 from rankdp.privacy.store import LedgerBroken as LedgerBroken
 from rankdp.privacy.store import Store, Writing, canonical
 
@@ -425,6 +425,49 @@ def verify_file(path: str | os.PathLike[str], head: str | None = None) -> Verifi
         return store.read(lambda writing: verify(writing, head))
     finally:
         store.close()
+
+
+T = TypeVar("T")
+Deliver = Callable[[Release[T], Callable[[], None]], None]
+"""Takes a release out of the process; the function beside it is to be called before the first byte leaves."""
+
+
+class Counted(Protocol[T]):
+    """Secret data, counted and ready to be released."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release will promise."""
+
+    @property
+    def what(self) -> str:
+        """What it is, for the ledger."""
+
+    def draw(self, bits: Bits) -> Release[T]:
+        """The release."""
+
+
+def paid(
+    counted: Counted[T], ledger: Ledger | None, bits: Bits | None = None, deliver: Deliver[T] | None = None
+) -> Release[T]:
+    """Charge for what was counted, draw it, and deliver it while the charge is held.
+
+    Parameters
+    ----------
+    counted
+        What is released.
+    ledger, bits
+        As for ``spending``; bits of the operating system if not given.
+    deliver
+        Takes the release out of the process, if the caller does not.
+    """
+    bits = bits or SecureBits()
+    with spending(ledger, counted.guarantee, counted.what, bits) as charge:
+        release = counted.draw(bits)
+        if deliver is not None:
+            deliver(release, charge.leaves)
+        charge.commit(release.provenance)
+    return release
 
 
 @contextmanager
