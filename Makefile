@@ -48,7 +48,7 @@ bench: $(DEV)  ## ours and the peers side by side, as ratios
 	@$(RUN) benchmarks
 
 papers: $(DEV)  ## every figure of the papers, into reproduction/ and docs/papers
-	@$(VENV)/bin/rankdp reproduce --markdown docs/papers
+	@$(VENV)/bin/rankdp reproduce --full --markdown docs/papers
 
 dist: $(DEV)  ## the wheel and the sdist, into dist/; the command is run from the wheel
 	@$(RUN) build --no-isolation --outdir dist . >/dev/null

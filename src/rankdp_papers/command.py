@@ -30,7 +30,7 @@ _SHOWN = 30  # claims up to which all are printed; above, the report has them
     "--markdown",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Also write the report as Markdown, in this directory.",
+    help="Also write the report as Markdown in this directory; sections of other runs stay.",
 )
 @click.option("--list", "listing", is_flag=True, help="List what can be reproduced, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
@@ -72,7 +72,7 @@ def reproduce(
     if markdown is not None:
         from rankdp_papers.documents import write_markdown
 
-        write_markdown(done, "full" if full else "quick", markdown)
+        write_markdown(done, markdown)
     clear()
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in done], indent=2))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from rankdp.data.atomic import make_directory, write_whole
 from rankdp.report.document import Table, page, paragraph
 from rankdp.version import __version__
 from rankdp_papers.results import Reproduced
-from rankdp_papers.specification import PAPERS, Claim, Size, TablePlan
+from rankdp_papers.specification import PAPERS, Claim, TablePlan, names
 from rankdp_papers.verdicts import Verdict, select
 
 _TITLE = "The papers, reproduced"
 _MARKS = {"holds": "✔ holds", "does not hold": "✘ does not hold", "undecided": "? undecided"}
 _AUTHORS = {"paper": "the paper", "rankdp": "rankdp"}
+_ALL = "All claims"
 _HEADS = ["figure", "claim", "by", "verdict", "number"]
 _VERDICTS = (
     "A claim does not hold when the numbers contradict it beyond their errors, holds when they support it by two "
@@ -28,12 +30,13 @@ _VERDICTS = (
     "statements are regression tests; they stand beside the figures and are not counted."
 )
 _LISTS = (
-    ("Claims of the papers that do not hold", "claim", ("does not hold",)),
-    ("Misprints: formulas that fail as they are printed", "misprint", ("does not hold",)),
-    ("Qualitative words that fail by our yardsticks", "yardstick", ("does not hold",)),
-    ("Undecided", None, ("undecided",)),
+    ("Claims of the papers that do not hold", "the paper", "does not hold"),
+    ("Misprints: formulas that fail as they are printed", "the paper, as printed", "does not hold"),
+    ("Qualitative words that fail by our yardsticks", "the paper, our yardstick", "does not hold"),
+    ("Undecided", "the paper", "undecided"),
+    ("Qualitative words that are undecided", "the paper, our yardstick", "undecided"),
 )
-"""Title, kind of claim (any for None) and verdicts of the lists in the summary."""
+"""Title, author and verdict of the lists in the summary."""
 
 
 Block = tuple[str, Any]
@@ -41,45 +44,69 @@ Block = tuple[str, Any]
 ("picture", result)."""
 
 
-def to_html(done: Sequence[Reproduced], size: Size) -> str:
+def to_html(done: Sequence[Reproduced]) -> str:
     """All figures, the table of claims and a paragraph for each."""
-    blocks = [*_summary(done, size)]
-    for paper, members in _by_paper(done):
-        blocks += [("title", PAPERS[paper]), *(block for result in members for block in _section(result, size))]
-    blocks += [("title", "All claims"), ("table", (_HEADS, _claims(done)))]
+    claims = _claims(done)
+    blocks = [*_summary(claims, len({result.specification.name for result in done}))]
+    for paper, title in PAPERS.items():
+        sections = [block for result in done if result.specification.paper == paper for block in _section(result)]
+        blocks += [("title", title), *sections] if sections else []
+    blocks += [("title", _ALL), ("table", (_HEADS, claims))]
     footer = [f"rankdp {__version__}: rankdp reproduce"]
     return page(_TITLE, *(_html(*block) for block in blocks), footer=footer)
 
 
-def write_markdown(done: Sequence[Reproduced], size: Size, directory: Path) -> None:
-    """An index with the table of claims and a page a paper, for the documentation."""
+def write_markdown(done: Sequence[Reproduced], directory: Path) -> None:
+    """Put the sections of these results into a report for the documentation: an index of claims, and a page a paper.
+
+    Sections of other runs stay as they are, so that a report can be of several sizes; each says which.
+    """
     make_directory(directory)
-    toctree = "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(paper for paper, _ in _by_paper(done)) + "\n```"
-    summary, verdicts, *failing = _summary(done, size)
-    claims = [("title", "All claims"), ("table", (_HEADS, _claims(done)))]
-    index = [summary, verdicts, ("text", _INDEX), ("text", toctree), *failing, *claims]
-    _write_page(directory / "index.md", _TITLE, index)
-    for paper, members in _by_paper(done):
-        _write_page(
-            directory / f"{paper}.md", PAPERS[paper], (block for one in members for block in _section(one, size))
-        )
-        for result in members:
-            if "png" in result.pictures:
-                write_whole(directory / _picture_name(result), result.pictures["png"])
+    written = {result.specification.name: result for result in done}
+    order = [*dict.fromkeys([*names(), *written])]
+    sections = {name: "\n\n".join(_markdown(*block) for block in _section(one)) for name, one in written.items()}
+    found: list[str] = []
+    for paper, title in PAPERS.items():
+        page_of = directory / f"{paper}.md"
+        all_of = {**_sections(page_of), **{name: text for name, text in sections.items() if name.startswith(paper)}}
+        texts = [all_of[name] for name in order if name in all_of]
+        if texts:
+            found.append(paper)
+            write_whole(page_of, "\n\n".join([f"# {title}", *texts, ""]).rstrip().encode() + b"\n")
+    kept = [row for row in _rows_of(directory / "index.md") if row[0] in order and row[0] not in written]
+    claims = sorted([*kept, *_claims(done)], key=lambda row: order.index(row[0]))
+    summary, verdicts, *failing = _summary(claims, len({row[0] for row in claims}))
+    toctree = "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(found) + "\n```"
+    blocks = [summary, verdicts, ("text", _INDEX), ("text", toctree), *failing, ("title", _ALL)]
+    blocks.append(("table", (_HEADS, claims)))
+    index = [f"# {_TITLE}", *(_markdown(*block) for block in blocks)]
+    write_whole(directory / "index.md", ("\n\n".join(index) + "\n").encode())
+    for result in done:
+        if "png" in result.pictures:
+            write_whole(directory / _picture_name(result), result.pictures["png"])
 
 
-def _write_page(path: Path, title: str, blocks: Iterable[Block]) -> None:
-    text = [f"# {title}", *(_markdown(*block) for block in blocks)]
-    write_whole(path, ("\n\n".join(text) + "\n").encode())
+def _sections(path: Path) -> dict[str, str]:
+    """The sections of a page that is there already, by name."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = [part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]]
+    return {part.split("`", 2)[1]: part for part in parts}
 
 
-def _section(result: Reproduced, size: Size) -> Iterable[Block]:
+def _rows_of(index: Path) -> list[list[str]]:
+    """The claims of a report that is there already: the table at the end of its index."""
+    text = index.read_text(encoding="utf-8") if index.exists() else ""
+    lines = text.partition(f"## {_ALL}\n\n")[2].splitlines()[2:]
+    return [[cell.replace("\\|", "|") for cell in line[2:-2].split(" | ")] for line in lines]
+
+
+def _section(result: Reproduced) -> Iterable[Block]:
     """One figure, table or erratum."""
     specification = result.specification
     yield "heading", specification.title
     yield "text", f"`{specification.name}`: {specification.source}."
     yield "text", " ".join(specification.setting.split())
-    yield "text", _sizes(result, size)
+    yield "text", _sizes(result)
     if result.missing:
         yield "warning", f"Left out: {result.missing}."
         return
@@ -90,12 +117,12 @@ def _section(result: Reproduced, size: Size) -> Iterable[Block]:
     yield "text", result.seen
 
 
-def _sizes(result: Reproduced, size: Size) -> str:
+def _sizes(result: Reproduced) -> str:
     """The grid and the repetitions of this very run, and how numbers were found where there are several ways."""
-    run = getattr(result.specification, size)
+    run = getattr(result.specification, result.size)
     points = [f"{name} {', '.join(map(_point, values))}" for name, values in run.grid.items()]
     often = f"{run.repetitions:,} repetitions" if run.repetitions > 1 else "nothing is repeated"
-    words = "; ".join([f"Run here: {often}", *points])
+    words = "; ".join([f"Run here, at the {result.size} size: {often}", *points])
     ways = Counter(row["by"] for row in result.rows if row["method"] == "integrated") if _named(result) else {}
     if ways:
         words += ". Integrated by " + ", ".join(f"{way} ({count} numbers)" for way, count in sorted(ways.items()))
@@ -139,42 +166,24 @@ def _picture_name(result: Reproduced) -> str:
     return f"{result.specification.name.replace('/', '-')}.png"
 
 
-def _summary(done: Sequence[Reproduced], size: Size) -> list[Block]:
+def _summary(claims: Sequence[Sequence[str]], figures: int) -> list[Block]:
     """How much was run, what became of the papers' claims, and what does not hold."""
-    shown = [result for result in done if not result.missing]
-    seconds = sum(result.seconds for result in done)
-    grid = "at the papers' own sizes" if size == "full" else "on the quick grid"
-    sentences = [f"Figures, tables and errata {grid}: {len(shown)}, in {seconds / 60:.1f} minutes of one core."]
-    found = Counter((verdict.claim.kind, verdict.answer) for _, verdict in _papers_claims(done))
-    kinds = (("claim", "The papers' claims"), ("yardstick", "Qualitative words, by our yardsticks"))
-    for kind, what in kinds:
-        holds, fails, open_ = (found[kind, answer] for answer in ("holds", "does not hold", "undecided"))
+    found = Counter((by, verdict) for _, _, by, verdict, _ in claims)
+    sentences = [f"Figures, tables and errata: {figures}; each says the sizes and repetitions that it was run with."]
+    for by, what in (
+        ("the paper", "The papers' claims"),
+        ("the paper, our yardstick", "Qualitative words, by our yardsticks"),
+    ):
+        holds, fails, open_ = (found[by, mark] for mark in _MARKS.values())
         if holds + fails + open_:
             sentences.append(f"{what}: {holds} hold, {fails} do not, {open_} are undecided.")
-    if misprints := found["misprint", "does not hold"]:
+    if misprints := found["the paper, as printed", _MARKS["does not hold"]]:
         sentences.append(f"Misprints shown: {misprints}.")
-    if len(shown) < len(done):
-        sentences.append(f"Left out: {len(done) - len(shown)}; each says why.")
     blocks: list[Block] = [("text", " ".join(sentences)), ("text", _VERDICTS)]
-    for title, wanted, answers in _LISTS:
-        listed = [
-            _claim_row(name, verdict)
-            for name, verdict in _papers_claims(done)
-            if verdict.answer in answers and wanted in (verdict.claim.kind, None)
-        ]
-        if listed:
+    for title, by, answer in _LISTS:
+        if listed := [row for row in claims if (row[2], row[3]) == (by, _MARKS[answer])]:
             blocks += [("title", title), ("table", (_HEADS, listed))]
     return blocks
-
-
-def _papers_claims(done: Iterable[Reproduced]) -> Iterator[tuple[str, Verdict]]:
-    """The name of a figure and a verdict, for every statement that a paper makes."""
-    return (
-        (result.specification.name, verdict)
-        for result in done
-        for verdict in result.verdicts
-        if verdict.claim.by == "paper"
-    )
 
 
 def _claims(done: Iterable[Reproduced]) -> list[list[str]]:
@@ -217,14 +226,10 @@ def _cell(value: object) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def _by_paper(done: Sequence[Reproduced]) -> list[tuple[str, list[Reproduced]]]:
-    groups = [(paper, [one for one in done if one.specification.paper == paper]) for paper in PAPERS]
-    return [(paper, members) for paper, members in groups if members]
-
-
-_INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reproduce --full` (the papers' own sizes),
-`rankdp reproduce xu/figure2` (one of them). Tables come as Parquet and CSV, figures as PNG and SVG, and everything on
-one page, `report.html`. Finished parts are kept: an interrupted run continues where it stopped.
+_INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reproduce --full` (the papers' own sizes, or
+ours where a paper does not state them; each takes less than an hour of one core), `rankdp reproduce xu/figure2` (one of
+them). Tables come as Parquet and CSV, figures as PNG and SVG, and everything on one page, `report.html`. Finished parts
+are kept: an interrupted run continues where it stopped.
 
 The data sets of Xu's Figure 8 and Cai's Figures 4 to 7 are looked for in the directory that `RANKDP_DATA` names
 ([formats](../formats.md) says where to get them), and Xu's Figure 7 needs `rankdp[learn]`; without them these figures

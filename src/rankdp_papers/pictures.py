@@ -51,6 +51,8 @@ _FIXED = {
     "the least noise, the paper's best c0": (_TIGHT, 1),
     "the least noise, our ridge": (_TIGHT, 0),
     "only outcomes secret": (_OUTCOME, 0),
+    "for privacy alone": (_PAPER, 1),
+    "for all of (2.4)": (_PAPER, 4),
     "first order": ("#E69F00", 1),
     "second order": ("#56B4E9", 2),
     "third order": ("#7F3C8D", 3),
@@ -89,6 +91,7 @@ _MATHEMATICS = (
     (r"\bl2\b", r"$\\ell_2$"),
     (r"l∞|\blinf\b", r"$\\ell_\\infty$"),
     (r"\bc0\b", r"$c_0$"),
+    (r"\btop-k\b", r"top-$k$"),
     (r"\b(items|releases) ([nN])\b", r"\1 $\2$"),
     (r"\b([pn]) = ", r"$\1$ = "),
 )

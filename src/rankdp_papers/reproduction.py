@@ -57,7 +57,7 @@ def reproduce(
         finished(result)
     claims = [{"figure": result.specification.name, **claim} for result in done for claim in result.to_dict()["claims"]]
     _write_table(claims, home / "claims.csv")
-    write_whole(home / "report.html", to_html(done, size).encode())
+    write_whole(home / "report.html", to_html(done).encode())
     return done
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from rankdp.errors import InputError
 from rankdp_papers.experiment import NUMBERS, Row
 from rankdp_papers.pictures import draw, image
-from rankdp_papers.specification import Specification
+from rankdp_papers.specification import Size, Specification
 from rankdp_papers.verdicts import Verdict, judge, select
 
 NUMBER = re.compile(r"\{[^{}]*\}")
@@ -26,9 +26,10 @@ _COMPARISONS: Mapping[str, Callable[[float, float], float]] = {"minus": operator
 
 @dataclass(frozen=True)
 class Reproduced:
-    """The table of one specification and the core-seconds it took (whenever that was); or why there is none."""
+    """The table of one specification and the core-seconds that it took, whenever that was; or why there is none."""
 
     specification: Specification
+    size: Size
     rows: Sequence[Row]
     seconds: float
     missing: str | None = None

@@ -70,7 +70,7 @@ def run(
                 point = {name: cell[name] for name in getattr(specification, size).grid}
                 rows += [{**point, **row} for row in outcome[0]]
                 seconds += outcome[1]
-            yield Reproduced(specification, [] if missing else rows, seconds, missing)
+            yield Reproduced(specification, size, [] if missing else rows, seconds, missing)
 
 
 def _missing(specification: Specification) -> str | None:
