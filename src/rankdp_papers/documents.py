@@ -120,7 +120,8 @@ def _section(result: Reproduced) -> Iterable[Block]:
 def _sizes(result: Reproduced) -> str:
     """The grid and the repetitions of this very run, and how numbers were found where there are several ways."""
     run = getattr(result.specification, result.size)
-    points = [f"{name} {', '.join(map(_point, values))}" for name, values in run.grid.items()]
+    sizes = {**{name.replace("_", " "): [value] for name, value in run.settings.items()}, **run.grid}
+    points = [f"{name} {', '.join(map(_point, values))}" for name, values in sizes.items()]
     often = f"{run.repetitions:,} repetitions" if run.repetitions > 1 else "nothing is repeated"
     words = "; ".join([f"Run here, at the {result.size} size: {often}", *points])
     ways = Counter(row["by"] for row in result.rows if row["method"] == "integrated") if _named(result) else {}

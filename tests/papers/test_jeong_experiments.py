@@ -160,14 +160,7 @@ def test_staircase_noise_beats_the_best_generalised_normal():
 
 
 def test_constants():
-    rows = run(misprints.constants, 1000, powers=[0.5, 2.0], items=10, sigma=1e-3)
-    assert misprints.printed_scale(0.5) is None
-    assert misprints.printed_scale(1.0) is None
-    assert misprints.printed_scale(2.0) == pytest.approx(math.sqrt(1 / 24))
-    for p in (0.5, 2.0):
-        assert value(rows, p=p, method="superscripts restored", measure="variance of the noise") == pytest.approx(1)
-    printed = value(rows, p=2.0, method="as printed", measure="variance of the noise")
-    assert printed == pytest.approx(math.sqrt(math.pi) / 48)  # mass sqrt(pi) times h^2/2
+    rows = run(misprints.constants, 1000, items=10, sigma=1e-3)
     assert value(rows, method="closed form", measure="E[V1+ V2+]") == pytest.approx(0.108998, abs=5e-7)
     assert value(rows, method="N of variance one") == pytest.approx(1, abs=0.01)
     assert value(rows, method="N of variance sigma^2") < 0.01

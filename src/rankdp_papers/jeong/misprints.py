@@ -11,8 +11,7 @@ import numpy as np
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
 from rankdp.theory.decoders import Simulated, error_probability
-from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, noise, rdp_inverse
-from rankdp.theory.quadrature import log_trapezoid
+from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
 from rankdp.theory.recovery import first_order, order_constants, taylor_coefficients
 from rankdp_papers.experiment import Cell, Row, exact_row
 from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
@@ -21,58 +20,21 @@ EVERYDAY = 5.0  # an epsilon that people publish with
 
 
 def constants(cell: Cell) -> list[Row]:
-    """h(p) and K of Proposition 4.11 for each p; the constant of Corollary 3.7, and which noise it means."""
-    rows = []
-    for p in cell["powers"]:
-        readings = {
-            "superscripts restored": (GeneralizedNormal(p).scale, 1 / p),
-            "as printed": (printed_scale(p), p - 1),
-        }
-        for method, (scale, argument) in readings.items():
-            rows.append({"p": p, **exact_row(method, "h(p) is a positive number", float(scale is not None))})
-            if scale is not None:
-                mass, variance = _moments(p, scale, argument)
-                rows.append({"p": p, **exact_row(method, "variance of the noise", variance)})
-                rows.append({"p": p, **exact_row(method, "total probability", mass)})
+    """The constant of Corollary 3.7, and which noise it means.
+
+    P_e of X + sigma N over c1 sigma + c2 sigma^2, for N of variance one and for N ~ N(0, sigma^2 I), as it says.
+    """
+    n, sigma, law = cell["items"], cell["sigma"], LAWS["uniform"]
     gaps = np.maximum(np.diff(cell.generator("pair").standard_normal((cell.repetitions, 3)), axis=1), 0)
-    simulated = Simulated.of(gaps[:, 0] * gaps[:, 1])
-    pairs = [
-        exact_row("as printed", "E[V1+ V2+]", 0.108998),
-        exact_row("closed form", "E[V1+ V2+]", (math.sqrt(3) / 2 - math.pi / 6) / math.pi),
-        exact_row("integrated", "E[V1+ V2+]", order_constants(Gaussian()).pair),
-        exact_row("simulated", "E[V1+ V2+]", *simulated),
-    ]
-    return rows + [{"p": 2.0, **row} for row in [*pairs, *_readings(cell["items"], cell["sigma"])]]
-
-
-def printed_scale(p: float) -> float | None:
-    """h(p) with its superscripts lost: sqrt(Gamma(p - 1)/Gamma(3p - 1)); None where that is no positive number."""
-    try:
-        ratio = math.gamma(p - 1) / math.gamma(3 * p - 1)
-    except ValueError:  # a pole
-        return None
-    return math.sqrt(ratio) if ratio > 0 else None
-
-
-def _moments(p: float, scale: float, argument: float) -> tuple[float, float]:
-    """Integral and second moment of K exp(-abs(x/h)^p), K = p/(2 h Gamma(argument)), with x = e^z on either side."""
-    top = p / (2 * scale * math.gamma(argument))
-
-    def moment(power: int) -> float:
-        log = log_trapezoid(lambda z: (power + 1) * z - np.exp(np.minimum(p * (z - math.log(scale)), 700.0)), -80, 80)
-        return 2 * top * math.exp(log)
-
-    return moment(0), moment(2)
-
-
-def _readings(n: int, sigma: float) -> list[Row]:
-    """P_e over c1 sigma + c2 sigma^2 of X + sigma N, for N of variance one and N ~ N(0, sigma^2 I) as Cor. 3.7 says."""
-    law = LAWS["uniform"]
     first, second = taylor_coefficients(n, Gaussian(), law, 2)
     claimed = first * sigma + second * sigma**2
+    meant, printed = (integrated_error(n, Gaussian(), one, law) / claimed for one in (sigma, sigma**2))
     return [
-        exact_row(method, "P_e over Corollary 3.7", integrated_error(n, Gaussian(), deviation, law) / claimed)
-        for method, deviation in (("N of variance one", sigma), ("N of variance sigma^2", sigma**2))
+        exact_row("closed form", "E[V1+ V2+]", (math.sqrt(3) / 2 - math.pi / 6) / math.pi),
+        exact_row("integrated", "E[V1+ V2+]", order_constants(Gaussian()).pair),
+        exact_row("simulated", "E[V1+ V2+]", *Simulated.of(gaps[:, 0] * gaps[:, 1])),
+        exact_row("N of variance one", "P_e over Corollary 3.7", meant),
+        exact_row("N of variance sigma^2", "P_e over Corollary 3.7", printed),
     ]
 
 
