@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import Table, digits, times, verdict
-from rankdp.rankers.kemeny import Kemeny, Method, kemeny
+from rankdp.rankers.kemeny import Kemeny, kemeny
 
 _VOTERS, _CAP, _TURNS = 50, 60.0, 3
 _RACES = {10: 1.0, 20: 1.0, 30: 10.0, 40: 1.0}  # items, and how many times faster ours has to be
-_ALONE: tuple[tuple[str, int, Method], ...] = (
-    ("uniform", 24, "programme"),
-    ("uniform", 60, "programme"),
-    ("Mallows 0.9", 80, "programme"),
-    ("Mallows 0.97", 200, "heuristic"),
-    ("uniform", 200, "heuristic"),
-    ("Mallows 0.99", 1000, "heuristic"),
+_ALONE = (
+    ("uniform", 24),
+    ("uniform", 60),
+    ("Mallows 0.9", 80),
+    ("Mallows 0.97", 200),
+    ("uniform", 200),
+    ("Mallows 0.99", 1000),
 )
 _PEER = """
 import json, sys, time
@@ -84,28 +84,28 @@ def _race(kind: str, items: int, target: float) -> tuple[str, ...]:
     orders = rankings(kind, items)
     ours, theirs = [], []
     for _ in range(_TURNS if items < 30 else 1):
-        seconds, found = _ours(orders, "auto")
+        seconds, found = _ours(orders)
         ours.append(seconds)
         answer = _theirs(orders)
         theirs.append(_CAP if answer is None else answer[0])
         assert found.exact
         assert answer is None or abs(answer[1] - found.cost) < 0.5, f"{items} items: not the same cost"
-        ours.append(_ours(orders, "auto")[0])
+        ours.append(_ours(orders)[0])
     ratio, capped = min(theirs) / min(ours), min(theirs) >= _CAP
     sign = "> " if capped else ""
     cells = (_time(min(ours)), sign + _time(min(theirs)), "0", sign + times(ratio), times(target))
     return (f"{kind}, {items} items", *cells, verdict(ratio >= target))
 
 
-def _alone(kind: str, items: int, method: Method) -> tuple[str, ...]:
-    seconds, found = min((_ours(rankings(kind, items), method) for _ in range(2)), key=lambda run: run[0])
+def _alone(kind: str, items: int) -> tuple[str, ...]:
+    seconds, found = min((_ours(rankings(kind, items)) for _ in range(2)), key=lambda run: run[0])
     gap = "0" if found.exact else f"{100 * found.gap_share:.3f} %"
-    return (f"{kind}, {items} items, {method}", _time(seconds), "", gap, "", "", "")
+    return (f"{kind}, {items} items, {found.method}", _time(seconds), "", gap, "", "", "")
 
 
-def _ours(orders: NDArray[np.int64], method: Method) -> tuple[float, Kemeny]:
+def _ours(orders: NDArray[np.int64]) -> tuple[float, Kemeny]:
     start = time.perf_counter()
-    found = kemeny(weights(orders), method=method)
+    found = kemeny(weights(orders))
     return time.perf_counter() - start, found
 
 

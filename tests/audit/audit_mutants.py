@@ -45,11 +45,10 @@ from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.rankings.ulam import UlamTiers
-from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences
+from rankdp.mechanisms.votes.noisy_counts import NoisyDegrees, NoisyDifferences, NoisyWins
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.running_totals import RunningTotals
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.cube_noise import CubeNoise

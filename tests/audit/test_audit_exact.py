@@ -17,8 +17,8 @@ from rankdp.audit.noise_laws import chi_squared
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.mechanisms.scores.catalogue import score_mechanism
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.theory.permutations import all_permutations, places
 
 pytestmark = pytest.mark.slow

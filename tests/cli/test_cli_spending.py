@@ -15,7 +15,7 @@ from rankdp.data import atomic
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.scores.grid import ScoreMechanism
-from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.privacy.ledger import Ledger
 
 UNITS = {

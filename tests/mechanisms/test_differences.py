@@ -12,7 +12,7 @@ from test_units import flipped, replaced, voters
 from rankdp.audit import audit_exact
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyLeads, NoisyPairs
+from rankdp.mechanisms.votes.noisy_counts import NoisyDegrees, NoisyDifferences, NoisyLeads, NoisyPairs
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish.secret_designs import SecretDesign
 from rankdp.rankers.bradley_terry import fit_wins

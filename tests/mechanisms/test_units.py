@@ -10,6 +10,7 @@ from support import generator
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import PROTECT, Protection
 
 
@@ -61,14 +62,14 @@ def test_one_comparison_and_one_outcome_by_brute_force(items, size):
     for unit, neighbours in (("comparison", replaced(items, size)), ("outcome", flipped(items, size))):
         protection = Protection.of(unit, None)
         assert farthest(neighbours, items) == (4, 8)
-        assert (protection.half_win_l1, protection.half_win_l2_squared) == (4, 8)
+        assert (NoisyWins(protection, 1).l1, NoisyWins(protection, 1).l2_squared) == (4, 8)
 
 
 @pytest.mark.parametrize(("items", "most"), [(2, 1), (2, 4), (3, 1), (3, 2), (4, 2), (3, 3)])
 def test_a_voter_by_brute_force(items, most):
     protection = Protection.of("voter", most)
     assert farthest(voters(items, most), items) == (4 * most, 8 * most**2)
-    assert (protection.half_win_l1, protection.half_win_l2_squared) == (4 * most, 8 * most**2)
+    assert (NoisyWins(protection, 1).l1, NoisyWins(protection, 1).l2_squared) == (4 * most, 8 * most**2)
 
 
 def voter_distance(generator, most, bound):
@@ -100,12 +101,12 @@ def voter_distance(generator, most, bound):
 @pytest.mark.parametrize("most", [1, 3])
 def test_bounding_keeps_a_voter_within_the_sensitivity(most, request):
     found = voter_distance(generator(request), most, bound=True)
-    assert 0 < found <= Protection.of("voter", most).half_win_l1
+    assert 0 < found <= NoisyWins(Protection.of("voter", most), 1).l1
 
 
 def test_without_bounding_a_voter_exceeds_the_sensitivity(request):
     """The audit above can fail: skipping the bounding is caught."""
-    assert voter_distance(generator(request), 1, bound=False) > Protection.of("voter", 1).half_win_l1
+    assert voter_distance(generator(request), 1, bound=False) > NoisyWins(Protection.of("voter", 1), 1).l1
 
 
 @pytest.mark.parametrize("unit", PROTECT)

@@ -10,8 +10,8 @@ from support import LEVEL, assert_law, seeded
 from test_units import flipped, half_wins, replaced, voters
 
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 
 EPSILONS = [Fraction(1, 3), Fraction(1), Fraction(5, 2)]
 UNITS = {
@@ -34,7 +34,7 @@ class SmallSensitivity(NoisyWins):
 
     @property
     def scale(self):
-        return self.protection.half_win_l1 / 2 / self.epsilon
+        return self.l1 / 2 / self.epsilon
 
 
 class HalfSigma(NoisyWins):
@@ -165,8 +165,8 @@ def true_delta(sigma, shift, epsilon, coordinates):
 def test_gaussian_noise_keeps_its_promise(protection, epsilon):
     delta = Fraction(1, 10**5)
     mechanism = NoisyWins(protection, epsilon, delta)
-    assert protection.half_win_l2_squared / (2 * mechanism.sigma**2) <= mechanism.rho  # in rationals
-    assert protection.half_win_l2_squared / (2 * mechanism.sigma**2) > mechanism.rho * Fraction(99999, 100000)
+    assert mechanism.l2_squared / (2 * mechanism.sigma**2) <= mechanism.rho  # in rationals
+    assert mechanism.l2_squared / (2 * mechanism.sigma**2) > mechanism.rho * Fraction(99999, 100000)
     sigma, shift = float(mechanism.sigma), 2 * protection.moved
     for order in (1.01, 1.5, 2, 5, 30):
         divergence = 2 * renyi(sigma, shift, order)  # two coordinates

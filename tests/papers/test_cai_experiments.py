@@ -11,8 +11,8 @@ import pytest
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC

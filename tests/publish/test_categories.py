@@ -16,6 +16,7 @@ from rankdp.audit.statistical import audit_samples
 from rankdp.cli import cli
 from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish import categories
 from rankdp.publish.board_report import boards_report
@@ -49,7 +50,7 @@ def loss(one, other):
         protection, epsilon = left.request.protection, left.request.epsilon
         cost = count_cost(protection, epsilon)
         moved = int(abs(left.half_wins - right.half_wins).sum())
-        total += (epsilon - cost) * moved / protection.half_win_l1
+        total += (epsilon - cost) * moved / NoisyWins(protection, 1).l1
         compared = abs(int(left.half_wins.sum()) - int(right.half_wins.sum())) // 2
         assert compared == 0 or cost, "the number of comparisons is taken as public, and neighbours differ in it"
         total += cost * compared / protection.moved_in_all

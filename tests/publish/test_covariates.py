@@ -14,7 +14,7 @@ from rankdp.audit import audit_samples
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.covariates import covariates_of
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.votes.differences import NoisyDifferences
+from rankdp.mechanisms.votes.noisy_counts import NoisyDifferences
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SecureBits, SeededBits

@@ -15,6 +15,7 @@ import pytest
 
 from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish import rank as module
 from rankdp.publish import vote_scores
@@ -97,8 +98,8 @@ def check(one, other):
     if one.comparisons is None:
         assert abs(one.total - other.total) <= one.protection.moved
     change = np.subtract(one.half_wins, other.half_wins)
-    assert np.abs(change).sum() <= one.protection.half_win_l1
-    assert np.square(change).sum() <= one.protection.half_win_l2_squared
+    assert np.abs(change).sum() <= NoisyWins(one.protection, 1).l1
+    assert np.square(change).sum() <= NoisyWins(one.protection, 1).l2_squared
 
 
 def check_all(seen, neighbours):

@@ -12,10 +12,9 @@ from support import generator
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, RankdpError, Unsupported
-from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger

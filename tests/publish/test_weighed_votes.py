@@ -13,10 +13,16 @@ from rankdp.audit import audit_samples
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.voter_loads import STEPS, VoterLoads, weight_of
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyLeads, NoisyPairs, NoisyTotal
-from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
+from rankdp.mechanisms.votes.noisy_counts import (
+    NoisyCounts,
+    NoisyDegrees,
+    NoisyDifferences,
+    NoisyLeads,
+    NoisyPairs,
+    NoisyTotal,
+    NoisyWins,
+)
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.ledger import Ledger
 from rankdp.publish import vote_scores, weighed_votes

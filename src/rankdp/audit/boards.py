@@ -23,10 +23,8 @@ from rankdp.audit.findings import StatisticalAudit
 from rankdp.audit.statistical import Sampler, audit_samples
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
-from rankdp.mechanisms.votes.differences import NoisyLeads
-from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyLeads, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.noise import discrete_laplace

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from rankdp.checks import positive, whole
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, rational

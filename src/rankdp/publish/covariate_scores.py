@@ -25,7 +25,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.covariate_objective import CovariateObjective
-from rankdp.mechanisms.votes.differences import NoisyDifferences
+from rankdp.mechanisms.votes.noisy_counts import NoisyDifferences
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits

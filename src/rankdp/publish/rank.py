@@ -2,8 +2,8 @@
 
 | method | protect | what is released under the guarantee | what follows from it, for free |
 |---|---|---|---|
-| wins | any | noisy half-wins (``mechanisms.votes.wins``) | ranks by wins |
-| copeland | any | noisy leads of all pairs (``mechanisms.votes.differences``) | ranks by majorities won |
+| wins | any | noisy half-wins (``mechanisms.votes.noisy_counts``) | ranks by wins |
+| copeland | any | noisy leads of all pairs (``mechanisms.votes.noisy_counts``) | ranks by majorities won |
 | bradley-terry | outcome | noisy half-wins; the design is public | scores by maximum likelihood with a ridge |
 | bradley-terry | comparison, voter | differences, or scores, and facts of the design (``secret_designs``) | scores |
 
@@ -26,10 +26,9 @@ from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.votes.differences import NoisyLeads
+from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
 from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee

@@ -6,7 +6,7 @@
 | even | every pair was equally likely | degrees with more noise, then one of the two below |
 | any | nothing: strong items may have met strong ones | degrees, objective perturbation, comparisons by gap |
 
-*Differences* (``mechanisms.votes.differences``) have less noise; *objective perturbation* suits every design. Where
+*Differences* (``mechanisms.votes.noisy_counts``) have less noise; *objective perturbation* suits every design. Where
 pairs were drawn by chance the one of less expected error is taken, by public and released numbers: with h = d/4 the
 Fisher information of an item that was compared d times, v the variance of the privacy noise on its wins and g the
 ridge, that is the sum over items of
@@ -61,8 +61,7 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.votes.differences import NoisyDegrees, NoisyDifferences, NoisyPairs, NoisyTotal
-from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyDegrees, NoisyDifferences, NoisyPairs, NoisyTotal
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits

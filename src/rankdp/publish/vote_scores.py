@@ -22,10 +22,9 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.differences import NoisyLeads, NoisyPairs
+from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyPairs, NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.noise import discrete_laplace
 from rankdp.publish import leaderboard

@@ -20,8 +20,7 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts
 from rankdp.data.voter_loads import STEPS, VoterLoads
-from rankdp.mechanisms.votes.differences import NoisyDifferences
-from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
+from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyDifferences
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.types import Floats, Longs
@@ -38,15 +37,7 @@ _CLEAR = 2.5
 class NoisyVoters(NoisyCounts):
     """Releases how many voters have a load in each cell."""
 
-    @property
-    def l1(self) -> int:
-        """A voter leaves one cell and comes to another."""
-        return 2
-
-    @property
-    def l2_squared(self) -> int:
-        """In squared l2 the same."""
-        return 2
+    l1 = l2_squared = 2  # a voter leaves one cell and comes to another
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import read_name
 from rankdp.mechanisms.registry import mechanism
 from rankdp.mechanisms.scores.catalogue import score_mechanism
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.privacy.exact import positive
 from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
 from rankdp.report.document import Report, Table

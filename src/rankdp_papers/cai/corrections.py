@@ -34,8 +34,8 @@ import math
 import numpy as np
 
 from rankdp.errors import Unsupported
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.rankers.links import LINKS, LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 from rankdp.types import Floats

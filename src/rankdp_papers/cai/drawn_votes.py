@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats, Longs
 from rankdp_papers.cai import algorithms

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.wins import NoisyWins
 from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.counts import PairCounts
-from rankdp.mechanisms.votes.wins import NoisyWins
+from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats
 from rankdp_papers.cai import algorithms

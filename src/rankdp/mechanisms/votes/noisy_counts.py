@@ -1,4 +1,30 @@
-"""Whole numbers counted from comparisons, with exact integer noise: what wins, differences and designs share.
+"""Whole numbers counted from comparisons, with exact integer noise: wins, differences, and facts of the design.
+
+Wins (Cai, Algorithm 2) rank items by themselves and are sufficient for the Bradley-Terry model once the design is
+public. A comparison that i wins over j adds e_i - e_j to the vector D of *differences*, wins less losses, a tie adds 0.
+Who was compared with whom moves D only through who won, so D can be fitted with the *expected* number of comparisons of
+each pair (``rankers.expected_design``), and an error of that number is of second order. Objective perturbation, which
+needs no idea of the design, pays for that with more noise.
+
+Sensitivities, when k comparisons leave and k come (k = 1, or c for voters):
+
+| counts | l1 | squared l2 |
+|---|---|---|
+| half-wins: a win is 2, a tie 1 for each side | 4k | 8 k^2 |
+| differences | 4k | 8 k^2 |
+| degrees: comparisons of each item | 4k | 4 k^2 |
+| comparisons of each pair, or of each set of pairs | 2k | 2 k^2 |
+| leads: of each pair the wins of the first less those of the second | 2k | 4 k^2 |
+
+Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
+By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Half-wins: a
+comparison carries 2, so that those that leave and come move at most 4k, and at most 2k in each of two places where they
+are reversed. Those that leave add a non-negative vector of l1 norm 2k and entries of at most k to the degrees, so of
+squared l2 norm at most 2 k^2; so do those that come, and the inner product of two non-negative vectors only brings them
+closer: 4k and 4 k^2. In the same way comparisons of pairs, or of disjoint sets of them, add non-negative vectors of l1
+norm k, of squared l2 norm at most k^2: 2k and 2 k^2. Leads have the same l1 norms with a sign, so that what leaves and
+what comes can add up, as k equal votes that are reversed do: 2k and (2k)^2. Where some rows are not counted, or a voter
+has fewer than c, fewer leave or come and all of this holds.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
 the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
@@ -25,6 +51,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,6 +77,9 @@ class NoisyCounts(CentralNoise[Protection]):
         As for ``CentralNoise``; noise is Laplace noise where delta is 0.
     """
 
+    each: ClassVar[tuple[int, int]]
+    """The l1 and the squared l2 sensitivity where one comparison leaves and one comes, k = 1."""
+
     @staticmethod
     def counted(counts: PairCounts) -> Longs:
         """The secret vector."""
@@ -58,12 +88,12 @@ class NoisyCounts(CentralNoise[Protection]):
     @property
     def l1(self) -> int:
         """How far neighbours' counts can be apart in l1."""
-        raise NotImplementedError
+        return self.each[0] * self.protection.moved
 
     @property
     def l2_squared(self) -> int:
         """How far in squared l2."""
-        raise NotImplementedError
+        return self.each[1] * self.protection.moved**2
 
     @property
     def scale(self) -> Fraction:
@@ -135,3 +165,89 @@ class NoisyCounts(CentralNoise[Protection]):
     def likely_noise(self, count: int, bits: Bits) -> Floats:
         """``count`` draws of the noise in comparisons, for intervals."""
         return self.noise(count, bits) / self.protection.steps
+
+
+class NoisyWins(NoisyCounts):
+    """Releases the half-wins of every item."""
+
+    each = 4, 8
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """Each item's half-wins."""
+        return counts.half_wins
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise on one item's *wins* (half-wins / 2)."""
+        return self.count_variance / 4
+
+
+class NoisyDifferences(NoisyCounts):
+    """Releases wins less losses of every item, a tie counting for nothing."""
+
+    each = 4, 8
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """Wins less losses of each item: half of its half-wins less half-losses, which differ by an even number."""
+        won, lost = counts.records()
+        return (won - lost) // 2
+
+
+class NoisyDegrees(NoisyCounts):
+    """Releases how many comparisons every item had."""
+
+    each = 4, 4
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """How many comparisons each item had."""
+        won, lost = counts.records()
+        return (won + lost) // 2
+
+
+class NoisyPairs(NoisyCounts):
+    """Releases how often every pair was compared, also if never, in the order of ``numpy.triu_indices``.
+
+    The same noise is right for how many comparisons fall into each of several disjoint sets of pairs.
+    """
+
+    each = 2, 2
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """The number of each pair of items, 0 for pairs that never met."""
+        return _by_pair(counts, counts.halves // 2)
+
+
+class NoisyLeads(NoisyCounts):
+    """Releases the lead of the first over the second of every pair, a tie counting for nothing; for Copeland's rule."""
+
+    each = 2, 4
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """The lead of each pair of items, 0 for pairs that never met."""
+        return _by_pair(counts, (counts.half_wins_first - counts.half_wins_second) // 2)
+
+
+def _by_pair(counts: PairCounts, values: Longs) -> Longs:
+    items = len(counts.items)
+    table = np.zeros((items, items), np.int64)
+    table[counts.first, counts.second] = values
+    return table[np.triu_indices(items, 1)]
+
+
+class NoisyTotal(NoisyCounts):
+    """Releases one number: how many comparisons were of pairs in some public set. At most k come or go: k and k^2."""
+
+    @property
+    def l1(self) -> int:
+        """How far neighbours' numbers can be apart."""
+        return self.protection.moved_in_all
+
+    @property
+    def l2_squared(self) -> int:
+        """The square of that."""
+        return self.l1**2

@@ -11,10 +11,7 @@ caller chose to leave out. Then a comparison may also be replaced by such a row,
 one comparison leaves and at most one comes, as before, but their number is no longer the same for all neighbours: it is
 secret, and only a noisy count of sensitivity 1 is used. Where outcomes are protected, whether a row is left out may
 depend on its items (the design is public) and must not depend on its outcome.
-
-In half-wins (a win is 2, a tie 1 for each side) a comparison carries 2. So when k comparisons can leave and k can come,
-or one outcome flips, the vector of half-wins changes by at most 4k in l1, and by at most 2k in each of two places, 8
-k^2 in squared l2.
+How far that moves what is counted, ``noisy_counts`` says.
 """
 
 from __future__ import annotations
@@ -89,13 +86,3 @@ class Protection:
             "outcome": "one comparison's outcome",
             "voter": f"one voter with at most {self.moved} comparisons",
         }[self.unit]
-
-    @property
-    def half_win_l1(self) -> int:
-        """How far neighbours' half-wins can be apart in l1."""
-        return 4 * self.moved
-
-    @property
-    def half_win_l2_squared(self) -> int:
-        """How far in squared l2."""
-        return 8 * self.moved**2
