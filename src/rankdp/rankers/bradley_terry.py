@@ -71,7 +71,7 @@ def fit(
         The weight of ``|t|^2 / 2``. With 0 the strengths are centred, and they exist only if every item can be reached
         from every other by a chain of wins and ties.
     link
-        The name of a link, or a `Link` of one's own.
+        The name of a link, or a `Link` of one's own (strictly convex, or the strengths may not settle).
     linear
         One number per item, the linear term (for objective perturbation). It needs a ridge.
     start
@@ -85,7 +85,7 @@ def fit(
     Fit
         The strengths, and the size of the gradient there.
     """
-    chosen = find_link(link)
+    chosen = link if isinstance(link, Link) else find_link(link)
     ridge, shift, begin = _checked(len(counts.items), ridge, linear, start, tolerance)
     if ridge == 0:
         if linear is not None:
