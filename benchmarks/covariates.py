@@ -15,7 +15,7 @@ import pyarrow as pa
 import rankdp
 from benchmarks.report import Table, verdict
 from rankdp.privacy.bits import SeededBits
-from rankdp.rankers.covariate_fit import PublicRows, fit_covariates
+from rankdp.rankers.covariate_fit import CovariateRows, fit_covariates
 
 SIZE, COVARIATES, TABLES = 10_000, 20, 20
 BARS = {"0.1": 0.91, "1": 0.975}
@@ -55,6 +55,6 @@ def _flipped(values: Any, outcomes: Any, epsilon: float, random: np.random.Gener
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     seen = np.where(random.random(len(outcomes)) < keep, outcomes, -outcomes) / (2 * keep - 1)
     nobody = np.zeros(len(seen), np.int64)
-    rows = PublicRows(1, nobody, nobody, np.ones(len(seen)), values, values)
+    rows = CovariateRows(1, nobody, nobody, np.ones(len(seen)), values, values)
     ridges = np.full(1 + COVARIATES, 1 + 1 / (2 * keep - 1) ** 2)  # about the one of least expected error
     return fit_covariates(rows, np.concatenate([[0.0], values.T @ seen]), ridges)[1]

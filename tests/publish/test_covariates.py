@@ -19,7 +19,7 @@ from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.publish.covariate_scores import CovariateVotes
-from rankdp.rankers.covariate_fit import PublicRows, fit_covariates
+from rankdp.rankers.covariate_fit import CovariateRows, fit_covariates
 
 OUTCOME = Protection.of("outcome", None)
 
@@ -156,7 +156,7 @@ def test_fits_solve_their_equations_whatever_the_sums_and_instruments():
         n, m, d = 60, 4, 3
         first = random.integers(m, size=n)
         values = random.normal(size=(n, d)).clip(-1, 1)
-        rows = PublicRows(m, first, (first + 1) % m, random.integers(1, 4, n), values, np.sign(values))
+        rows = CovariateRows(m, first, (first + 1) % m, random.integers(1, 4, n), values, np.sign(values))
         target, ridges = random.normal(size=m + d) * 10 ** random.uniform(0, 3), 10 ** random.uniform(-1, 2, m + d)
         ridges[:m] = ridges[0]
         theta, effects, _ = fit_covariates(rows, target, ridges)

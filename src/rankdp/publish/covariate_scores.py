@@ -35,7 +35,7 @@ from rankdp.publish import leaderboard
 from rankdp.publish.leaderboard import Effect, Leaderboard
 from rankdp.publish.score_errors import DRAWS, SPREAD, design_count, information_of, largest_part, plausible_strengths
 from rankdp.publish.vote_scores import choose_ridge
-from rankdp.rankers.covariate_fit import PublicRows, fit_covariates
+from rankdp.rankers.covariate_fit import CovariateRows, fit_covariates
 from rankdp.rankers.links import LOGISTIC
 from rankdp.rankers.proven_rows import GRID_BITS, SecretRows
 from rankdp.types import Floats
@@ -123,7 +123,7 @@ class CovariateVotes:
         target = np.concatenate(
             [noisy.sample(differences.astype(np.int64), bits), effects.sample(instruments, rows.outcomes, bits)]
         )
-        public = PublicRows(n, rows.first, rows.second, rows.weights, rows.covariates, instruments / STEPS)
+        public = CovariateRows(n, rows.first, rows.second, rows.weights, rows.covariates, instruments / STEPS)
         ridges = self._ridges(public, noisy, effects)
         theta, found, slopes = fit_covariates(public, target, ridges)
         point = np.concatenate([theta, found])
@@ -191,7 +191,7 @@ class CovariateVotes:
         ratio = (d * effects / (n * scores)) ** (1 / 3)
         return Fraction(min(max(round(64 * ratio / (1 + ratio)), 4), 60), 64)
 
-    def _ridges(self, public: PublicRows, noisy: NoisyDifferences, effects: NoisyCovariates) -> Floats:
+    def _ridges(self, public: CovariateRows, noisy: NoisyDifferences, effects: NoisyCovariates) -> Floats:
         """Those of least expected error, as ``vote_scores.choose_ridge`` has them."""
         degree = 2 * float(public.weights.sum()) / public.items
         scores = self.ridge if self.ridge is not None else choose_ridge(degree, noisy.count_variance / 4)
@@ -211,10 +211,10 @@ class CovariateVotes:
 
 
 def _errors(
-    public: PublicRows, point: Floats, slopes: Floats, ridges: Floats, privacy: Floats, random: np.random.Generator
+    public: CovariateRows, point: Floats, slopes: Floats, ridges: Floats, privacy: Floats, random: np.random.Generator
 ) -> Floats:
     """Draws of released - true, in columns."""
-    bent = np.tanh(public.gaps(point[: public.items], point[public.items :]) / 2)
+    bent = np.tanh(public.gaps(point) / 2)
     chance = replace(public, covariates=public.instruments).slopes(public.weights * (1 - bent * bent))
     values, vectors = np.linalg.eigh((chance + chance.T) / 2)
     sampling = vectors @ (np.sqrt(np.maximum(values, 0))[:, None] * random.standard_normal(privacy.shape))

@@ -23,8 +23,8 @@ _STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class PublicRows:
-    """What is public of the comparisons: items ``first`` and ``second``, weights, covariates z and instruments g."""
+class CovariateRows:
+    """Comparisons of items ``first`` and ``second`` with their weights, covariates z and instruments g."""
 
     items: int
     first: Longs
@@ -33,9 +33,9 @@ class PublicRows:
     covariates: Floats
     instruments: Floats
 
-    def gaps(self, theta: Floats, effects: Floats) -> Floats:
-        """h of every row."""
-        return np.asarray(theta[self.first] - theta[self.second] + self.covariates @ effects)
+    def gaps(self, point: Floats) -> Floats:
+        """h of every row, for strengths and effects one after the other."""
+        return np.asarray(point[self.first] - point[self.second] + self.covariates @ point[self.items :])
 
     def sums(self, values: Floats) -> Floats:
         """sum_r values_r (e_i - e_j, g_r)."""
@@ -57,7 +57,7 @@ class PublicRows:
         return table
 
 
-def fit_covariates(rows: PublicRows, target: Floats, ridges: Floats) -> tuple[Floats, Floats, Floats]:
+def fit_covariates(rows: CovariateRows, target: Floats, ridges: Floats) -> tuple[Floats, Floats, Floats]:
     """Strengths with mean 0, effects, and the slopes of the equations there.
 
     Parameters
@@ -76,17 +76,17 @@ def fit_covariates(rows: PublicRows, target: Floats, ridges: Floats) -> tuple[Fl
         found = _newton(rows, goal, more * ridges, point)
         if found is not None and more == 1:
             theta = found[: rows.items]
-            bent = np.tanh(rows.gaps(theta, found[rows.items :]) / 2)
+            bent = np.tanh(rows.gaps(found) / 2)
             return theta - theta.mean(), found[rows.items :], rows.slopes(rows.weights * (1 - bent * bent) / 2)
         point, more = (point, more * 16) if found is None else (found, more / 4)
     raise Unsupported("the strengths and effects did not settle: choose larger ridges")
 
 
-def _newton(rows: PublicRows, goal: Floats, ridges: Floats, start: Floats) -> Floats | None:
+def _newton(rows: CovariateRows, goal: Floats, ridges: Floats, start: Floats) -> Floats | None:
     """The root near ``start``, None where the steps lead to none."""
 
     def equations(point: Floats) -> tuple[Floats, Floats]:
-        bent = np.tanh(rows.gaps(point[: rows.items], point[rows.items :]) / 2)
+        bent = np.tanh(rows.gaps(point) / 2)
         return rows.sums(np.asarray(rows.weights * bent)) + 2 * ridges * point - goal, bent
 
     point = start

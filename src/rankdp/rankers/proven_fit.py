@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -75,12 +76,73 @@ def fit_within(counts: PairCounts, gradient_norm: float, *, ridge: float, link: 
     if rough.gradient_bound <= gradient_norm:
         return [Fraction(strength) for strength in rough.theta.tolist()]
     start = np.where(np.isfinite(rough.theta), rough.theta, 0.0)
-    refined = _FixedPoint(counts, ridge, link, linear).solve(start, gradient_norm)
+    refined = descend(_FixedPoint(counts, ridge, link, linear), start, gradient_norm)
     return [Fraction(strength, fixed_point.ONE) for strength in refined]
 
 
+class FixedPoint(Protocol):
+    """An objective in fixed point, exact except for the slopes of its link; its Hessian proposes steps, in doubles."""
+
+    error: float
+    """How far `gradient` can be off in l1, hence in l2."""
+
+    def gradient(self, point: list[int]) -> list[int]:
+        """In units of 2^-192."""
+
+    def bend(self, point: list[int]) -> None:
+        """Take the Hessian at this point."""
+
+    def ways(self, gradient: Floats, target: float) -> tuple[Floats, Floats]:
+        """Newton's direction, and the careful one that a proof knows."""
+
+    def along(self, way: Floats) -> tuple[float, float]:
+        """The curvature q in this direction, and r, the largest change of what a link is taken of."""
+
+
+def descend(objective: FixedPoint, start: Floats, target: float) -> list[int]:
+    """A point at which the exact gradient's norm is at most ``target``, in units of 2^-192 (see the module)."""
+
+    def doubles(point: list[int]) -> Floats:
+        return np.array([fixed_point.to_float(value) for value in objective.gradient(point)])
+
+    def promise(way: Floats) -> tuple[float, float]:
+        """a s and the length a of a step; 0 if it does not lead down for certain."""
+        slope = _downhill(gradient, way)
+        if not 0 < slope < math.inf:
+            return 0.0, 0.0
+        curved, reach = objective.along(way)
+        length = min(1.0, slope / max(curved, 1e-300), 1 / (8 * max(reach, 1e-300))) if curved < math.inf else 0.0
+        return length * slope, length
+
+    def moved(by: Floats) -> list[int]:
+        return [value + fixed_point.from_float(change) for value, change in zip(point, by.tolist(), strict=True)]
+
+    point = [fixed_point.from_float(value) for value in start.tolist()]
+    gradient = doubles(point)
+    while norm(gradient) * (1 + 1e-12 * len(gradient)) + objective.error > target:
+        objective.bend(point)
+        with np.errstate(all="ignore"):
+            way = max(objective.ways(gradient, target), key=promise)
+            length, longer = promise(way)[1], 1.0
+        while longer > length:  # as long as the slope at the end is downwards, f falls all the way
+            gradient = doubles(reached := moved(longer * way))
+            if _downhill(gradient, way) > 0:
+                break
+            longer /= 2
+        else:
+            gradient = doubles(reached := moved(length * way))
+        point = reached
+    return point
+
+
+def _downhill(gradient: Floats, way: Floats) -> float:
+    """How steeply the objective falls in this direction, at least: rounding is taken off."""
+    terms = gradient * way
+    return float(-terms.sum() - 1e-12 * np.abs(terms).sum())
+
+
 class _FixedPoint:
-    """The objective in fixed point: exact except for the slopes; its Hessian, which only proposes steps, in doubles."""
+    """The objective of comparisons."""
 
     def __init__(self, counts: PairCounts, ridge: float, link: Link, linear: Floats) -> None:
         self.ridge, self.link, self.items = ridge, link, len(counts.items)
@@ -93,6 +155,7 @@ class _FixedPoint:
         self.error = 4 * fixed_point.ERROR * float(counts.halves.sum() + self.items)
         self.weights: Floats = np.empty(len(counts))
         self.diagonal: Floats = np.empty(self.items)
+        self.solver = Solver(self)
 
     def gradient(self, theta: list[int]) -> list[int]:
         """Within `error` in l1, hence in l2; in units of 2^-192."""
@@ -109,33 +172,7 @@ class _FixedPoint:
             for pull, strength, shift in zip(doubled, theta, self.linear, strict=True)
         ]
 
-    def solve(self, start: Floats, target: float) -> list[int]:
-        """A point at which the exact gradient's norm is at most ``target``."""
-        theta = [fixed_point.from_float(strength) for strength in start.tolist()]
-        exact, solver = self.gradient(theta), Solver(self)
-        while True:
-            gradient = _doubles(exact)
-            if norm(gradient) * (1 + 1e-12 * self.items) + self.error <= target:
-                return theta
-            self._bend(theta)
-            with np.errstate(all="ignore"):
-                newton_step = -solver.solve(gradient, target / math.sqrt(self.items))
-            steepest = -gradient / (2 * self.diagonal)
-            progress, length, step = self._progress(gradient, newton_step)
-            if not progress >= (careful := self._progress(gradient, steepest))[0]:
-                _, length, step = careful
-            longer = 1.0
-            while longer > length:
-                exact = self.gradient(reached := moved(theta, longer * step))
-                if downhill(_doubles(exact), step) > 0:
-                    theta = reached
-                    break
-                longer /= 2
-            else:
-                theta = moved(theta, length * step)
-                exact = self.gradient(theta)
-
-    def _bend(self, theta: list[int]) -> None:
+    def bend(self, theta: list[int]) -> None:
         """The Hessian at this point."""
         gap = np.array([fixed_point.to_float(theta[i] - theta[j]) for i, j, _, _ in self.rows])
         curvature = self.link.curvature
@@ -144,27 +181,12 @@ class _FixedPoint:
         for side in (self.first, self.second):
             self.diagonal += np.bincount(side, self.weights, self.items)
 
-    def _progress(self, gradient: Floats, direction: Floats) -> tuple[float, float, Floats]:
-        """a s, the length a of a step, and its direction; 0 if it does not lead down for certain."""
-        slope = downhill(gradient, direction)
-        if not 0 < slope < math.inf:
-            return 0.0, 0.0, direction
-        apart = direction[self.first] - direction[self.second]
-        curved = float((self.weights * apart**2).sum() + self.ridge * (direction**2).sum())
-        length = min(1.0, slope / curved, 1 / (8 * max(np.abs(apart).max(initial=0.0), 1e-300)))
-        return length * slope, length, direction
+    def ways(self, gradient: Floats, target: float) -> tuple[Floats, Floats]:
+        """Newton's, and -g/(2 diag H)."""
+        return -self.solver.solve(gradient, target / math.sqrt(self.items)), -gradient / (2 * self.diagonal)
 
-
-def downhill(gradient: Floats, direction: Floats) -> float:
-    """How steeply the objective falls in this direction, at least: rounding is taken off."""
-    terms = gradient * direction
-    return float(-terms.sum() - 1e-12 * np.abs(terms).sum())
-
-
-def _doubles(values: list[int]) -> Floats:
-    return np.array([fixed_point.to_float(value) for value in values])
-
-
-def moved(theta: list[int], step: Floats) -> list[int]:
-    """A fixed-point vector plus a step."""
-    return [strength + fixed_point.from_float(change) for strength, change in zip(theta, step.tolist(), strict=True)]
+    def along(self, way: Floats) -> tuple[float, float]:
+        """q and r."""
+        apart = way[self.first] - way[self.second]
+        curved = float((self.weights * apart**2).sum() + self.ridge * (way**2).sum())
+        return curved, float(np.abs(apart).max(initial=0.0))

@@ -23,12 +23,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from rankdp.rankers import fixed_point
+from rankdp.rankers.covariate_fit import CovariateRows
 from rankdp.rankers.links import LOGISTIC
-from rankdp.rankers.proven_fit import downhill, moved
+from rankdp.rankers.proven_fit import descend
 from rankdp.types import Floats, Longs
 
 GRID_BITS = 20
@@ -37,7 +39,7 @@ _ROUNDOFF = 2.0**-53
 _STEPS = 60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SecretRows:
     """Comparisons with covariates: the items of each, its half-wins, and its covariates in units of 2^-20."""
 
@@ -48,40 +50,25 @@ class SecretRows:
     behind: Longs
     steps: Longs
 
-    @property
-    def covariates(self) -> Floats:
-        """z, exactly."""
-        return self.steps / float(1 << GRID_BITS)
+    @cached_property
+    def rows(self) -> CovariateRows:
+        """x and how many comparisons each row stands for."""
+        z = self.steps / float(1 << GRID_BITS)  # exactly
+        return CovariateRows(self.items, self.first, self.second, (self.ahead + self.behind) / 2, z, z)
 
-    def spread(self, values: Floats) -> Floats:
-        """x_r . c for every row."""
-        return np.asarray(
-            values[self.first] - values[self.second] + self.covariates @ values[self.items :], dtype=np.float64
-        )
+    def gradient(self, point: Floats) -> Floats:
+        """Without ridges and linear term."""
+        return self.rows.sums(self.pulls(self.rows.gaps(point)))
 
     def pulls(self, gaps: Floats) -> Floats:
         """The derivative of each row's term in h."""
         down = 1 / (1 + np.exp(np.clip(gaps, -700, 700)))
         return (self.behind * (1 - down) - self.ahead * down) / 2
 
-    def gathered(self, values: Floats) -> Floats:
-        """sum_r values_r x_r."""
-        both = np.bincount(self.first, values, self.items) - np.bincount(self.second, values, self.items)
-        return np.concatenate([both, self.covariates.T @ values])
-
-    def hessian(self, gaps: Floats, ridges: Floats) -> Floats:
+    def hessian(self, point: Floats, ridges: Floats) -> Floats:
         """The second derivatives."""
-        down = 1 / (1 + np.exp(np.clip(gaps, -700, 700)))
-        weights = (self.ahead + self.behind) / 2 * down * (1 - down)
-        n, d = self.items, self.steps.shape[1]
-        table = np.zeros((n + d, n + d))
-        pairs = np.bincount(self.first * n + self.second, weights, n * n).reshape(n, n)
-        table[:n, :n] = -pairs - pairs.T
-        np.fill_diagonal(table[:n, :n], pairs.sum(axis=0) + pairs.sum(axis=1))
-        for k, column in enumerate(self.covariates.T):
-            table[:, n + k] = self.gathered(weights * column)
-        table[n:, :n] = table[:n, n:].T
-        return table + np.diag(ridges)
+        down = 1 / (1 + np.exp(np.clip(self.rows.gaps(point), -700, 700)))
+        return self.rows.slopes(self.rows.weights * down * (1 - down)) + np.diag(ridges)
 
 
 def fit_rows_within(rows: SecretRows, gradient_norm: float, ridges: Floats, linear: Floats) -> list[Fraction]:
@@ -100,22 +87,21 @@ def fit_rows_within(rows: SecretRows, gradient_norm: float, ridges: Floats, line
         rough = _newton(rows, gradient_norm, ridges, linear)
     if proven_norm(rows, rough, ridges, linear) <= gradient_norm:
         return [Fraction(value) for value in rough.tolist()]
-    exact = _FixedRows(rows, ridges, linear).solve(np.where(np.isfinite(rough), rough, 0.0), gradient_norm)
+    exact = descend(_FixedRows(rows, ridges, linear), np.where(np.isfinite(rough), rough, 0.0), gradient_norm)
     return [Fraction(value, fixed_point.ONE) for value in exact]
 
 
 def _newton(rows: SecretRows, target: float, ridges: Floats, linear: Floats) -> Floats:
     point = np.zeros(len(ridges))
     for _ in range(_STEPS):
-        gaps = rows.spread(point)
-        gradient = rows.gathered(rows.pulls(gaps)) + ridges * point + linear
+        gradient = rows.gradient(point) + ridges * point + linear
         if not float(np.linalg.norm(gradient)) > target / 4:
             break
-        move = -np.linalg.solve(rows.hessian(gaps, ridges), gradient)
+        move = -np.linalg.solve(rows.hessian(point, ridges), gradient)
         length, slope = 1.0, float(gradient @ move)
         while length > 1e-9:  # convex: the slope at the end says whether the step was too long
             tried = point + length * move
-            there = rows.gathered(rows.pulls(rows.spread(tried))) + ridges * tried + linear
+            there = rows.gradient(tried) + ridges * tried + linear
             if float(there @ move) <= -0.5 * slope:
                 break
             length /= 2
@@ -131,8 +117,8 @@ def proven_norm(rows: SecretRows, point: Floats, ridges: Floats, linear: Floats)
     """
     if not np.isfinite(point).all():
         return math.inf
-    values, d = rows.covariates, rows.steps.shape[1]
-    pulls = rows.pulls(rows.spread(point))
+    values, d = rows.rows.covariates, rows.steps.shape[1]
+    pulls = rows.pulls(rows.rows.gaps(point))
     parts: list[list[float]] = [
         [ridge * value, shift]
         for ridge, value, shift in zip(*map(np.ndarray.tolist, (ridges, point, linear)), strict=True)
@@ -144,23 +130,22 @@ def proven_norm(rows: SecretRows, point: Floats, ridges: Floats, linear: Floats)
         parts[rows.items + k].extend((pulls * values[:, k]).tolist())
     gradient = np.array([math.fsum(part) for part in parts])
     sizes = np.abs(point[rows.first]) + np.abs(point[rows.second]) + np.abs(values) @ np.abs(point[rows.items :])
-    weights = (rows.ahead + rows.behind) / 2
-    terms = weights * ((d + 3) * sizes / 4 + 18) * (2 + np.abs(values).sum(axis=1))
+    terms = rows.rows.weights * ((d + 3) * sizes / 4 + 18) * (2 + np.abs(values).sum(axis=1))
     rounding = _ROUNDOFF * float(terms.sum() + np.abs(ridges * point).sum() + np.abs(gradient).sum())
     return (float(np.linalg.norm(gradient)) + 2 * rounding) * (1 + 1e-12 * len(gradient))
 
 
 class _FixedRows:
-    """The objective in fixed point: exact except for the slopes; its Hessian, which only proposes steps, in doubles."""
+    """The objective of comparisons with covariates."""
 
     def __init__(self, rows: SecretRows, ridges: Floats, linear: Floats) -> None:
-        self.rows, self.ridges = rows, ridges
+        self.rows, self.ridges, self.hessian = rows, ridges, np.diag(ridges)
         self.ratios = [ridge.as_integer_ratio() for ridge in ridges.tolist()]
         self.linear = [fixed_point.from_float(value) for value in linear.tolist()]
         columns = (rows.first, rows.second, rows.ahead, rows.behind, rows.steps)
         self.said = list(zip(*(column.tolist() for column in columns), strict=True))
-        total = float((rows.ahead + rows.behind).sum()) / 2
-        self.error = 8 * fixed_point.ERROR * (2 + rows.steps.shape[1]) * (total + len(ridges))
+        size = float(rows.rows.weights.sum()) + len(ridges)
+        self.error = 8 * fixed_point.ERROR * (2 + rows.steps.shape[1]) * size
 
     def gradient(self, point: list[int]) -> list[int]:
         """Within `error` in l1, hence in l2; in units of 2^-192."""
@@ -181,36 +166,15 @@ class _FixedRows:
             for pull, value, (over, under), shift in zip(doubled, point, self.ratios, self.linear, strict=True)
         ]
 
-    def solve(self, start: Floats, target: float) -> list[int]:
-        """A point at which the exact gradient's norm is at most ``target``."""
-        point = [fixed_point.from_float(value) for value in start.tolist()]
-        gradient = self._slopes(point)
-        while float(np.linalg.norm(gradient)) * (1 + 1e-12 * len(gradient)) + self.error > target:
-            gaps = self.rows.spread(np.array([fixed_point.to_float(value) for value in point]))
-            hessian = self.rows.hessian(gaps, self.ridges)
-            careful = -gradient / ((2 + self.rows.steps.shape[1]) * np.diag(hessian))
-            with np.errstate(all="ignore"):
-                newton = -np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-            move = max((newton, careful), key=lambda way: self._progress(hessian, gradient, way)[0])
-            length, longer = self._progress(hessian, gradient, move)[1], 1.0
-            while longer > length:  # as long as the slope at the end is downwards, f falls all the way
-                gradient = self._slopes(reached := moved(point, longer * move))
-                if downhill(gradient, move) > 0:
-                    break
-                longer /= 2
-            else:
-                gradient = self._slopes(reached := moved(point, length * move))
-            point = reached
-        return point
+    def bend(self, point: list[int]) -> None:
+        """The Hessian at this point."""
+        self.hessian = self.rows.hessian(np.array([fixed_point.to_float(value) for value in point]), self.ridges)
 
-    def _slopes(self, point: list[int]) -> Floats:
-        return np.array([fixed_point.to_float(value) for value in self.gradient(point)])
+    def ways(self, gradient: Floats, target: float) -> tuple[Floats, Floats]:
+        """Newton's, and -g/((2 + d) diag H)."""
+        careful = -gradient / ((2 + self.rows.steps.shape[1]) * np.diag(self.hessian))
+        return np.asarray(-np.linalg.lstsq(self.hessian, gradient, rcond=None)[0], np.float64), careful
 
-    def _progress(self, hessian: Floats, gradient: Floats, move: Floats) -> tuple[float, float]:
-        """a s and the length a of a step; 0 if it does not lead down for certain."""
-        slope = downhill(gradient, move)
-        if not 0 < slope < math.inf:
-            return 0.0, 0.0
-        curved, reach = float(move @ hessian @ move), float(np.abs(self.rows.spread(move)).max(initial=0.0))
-        length = min(1.0, slope / max(curved, 1e-300), 1 / (8 * max(reach, 1e-300)))
-        return length * slope, length
+    def along(self, way: Floats) -> tuple[float, float]:
+        """q and r."""
+        return float(way @ self.hessian @ way), float(np.abs(self.rows.rows.gaps(way)).max(initial=0.0))

@@ -30,19 +30,15 @@ from functools import cached_property
 import numpy as np
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.objective import rounded_laplace
+from rankdp.mechanisms.votes.objective import LARGEST_NOISE, covered, covering_scale, noise_step, rounded_laplace
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cube_noise import CubeNoise
-from rankdp.privacy.noise import discrete_laplace
 from rankdp.rankers.proven_rows import GRID_BITS, SecretRows, fit_rows_within
 from rankdp.types import Floats
 
 _GAP_SHARE = Fraction(1, 500)
 _MOMENT_SHARE = Fraction(1, 20)
-_NOISE_STEP = Fraction(1, 1 << 32)
 _SCORE_STEP = Fraction(1, 1 << 40)
-_LARGEST = 1 << 16
-_LARGEST_NOISE = 1 << 54
 _SPREADS = 1 / 3, 1.0  # the variances that scores and effects are expected to have
 _MOMENT = 1 / 6  # the mean square that covariates are expected to have, to choose ridges by
 
@@ -115,21 +111,19 @@ class CovariateObjective:
 
     def check(self) -> None:
         """Refuse what would not fit 64-bit integers: a fact about public numbers."""
-        if self.output_scale > _LARGEST_NOISE:
+        if self.output_scale > LARGEST_NOISE:
             raise InputError(f"epsilon is too small for secret covariates of {self.items} items, got {self.epsilon}")
 
     @property
     def noise_step(self) -> Fraction:
-        """So coarse that noise of practical probability (2000 scales) is a 53-bit multiple of it."""
-        return _NOISE_STEP * (1 << max(0, math.ceil(max(self.chosen[1])).bit_length() - 10))
+        """g, for items and covariates."""
+        return noise_step(max(self.chosen[1]))
 
     @property
     def output_scale(self) -> Fraction:
         """The scale of the noise added to the result, in steps of 2^-40."""
-        (ridges, _), size = self.chosen, self.items + self.covariates
-        distance = (self.tolerance + float(self.noise_step) * math.sqrt(size) / 2) / float(min(ridges))
-        apart = Fraction(math.sqrt(size) * distance * (1 + 1e-12)) + size * _SCORE_STEP
-        return apart / _SCORE_STEP / self.gap_epsilon
+        size, ridge = self.items + self.covariates, min(self.chosen[0])
+        return covering_scale(size, self.tolerance, self.noise_step, ridge, self.gap_epsilon, _SCORE_STEP)
 
     def sample(self, rows: SecretRows, bits: Bits) -> tuple[Floats, Floats]:
         """Private strengths and effects, one after the other, and noisy sums of squares of the covariates."""
@@ -137,13 +131,10 @@ class CovariateObjective:
         counts = self.items, self.covariates
         step = self.noise_step
         drawn = [rounded_laplace(scale / step, count, bits) for scale, count in zip(scales, counts, strict=True)]
-        linear = np.concatenate(drawn).astype(np.float64) * float(step)
+        linear = np.concatenate(drawn) * np.float64(step)
         pulls = np.repeat([float(ridge) for ridge in ridges], counts)
         solved = fit_rows_within(rows, self.tolerance, pulls, linear)
-        most = _LARGEST / _SCORE_STEP  # clipping brings no two points further apart
-        whole = np.array([round(min(max(value / _SCORE_STEP, -most), most)) for value in solved], dtype=np.int64)
-        noisy = whole + discrete_laplace(self.output_scale, len(whole), bits)
-        return np.asarray(noisy * float(_SCORE_STEP)), self.moments(rows, bits)
+        return covered(solved, self.output_scale, _SCORE_STEP, bits), self.moments(rows, bits)
 
     def moments(self, rows: SecretRows, bits: Bits) -> Floats:
         """The sums of z_k^2 over all comparisons, on a grid of 2^-20, with cube noise."""
