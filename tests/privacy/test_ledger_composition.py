@@ -122,7 +122,13 @@ def test_divergences_are_bounds(order):
 
 
 def test_the_conversion_rounds_up():
-    for order, delta in ((2, DELTA), (17, Fraction(1, 10**50)), (200, Fraction(1, 10)), (3, Fraction(9, 10))):
+    for order, delta in (
+        (2, DELTA),
+        (17, Fraction(1, 10**50)),
+        (200, Fraction(1, 10)),
+        (3, Fraction(9, 10)),
+        (3, Fraction(4, 27)),
+    ):
         d = mpmath.mpf(delta.numerator) / delta.denominator
         exact = mpmath.log(1 - mpmath.mpf(1) / order) - mpmath.log(d * order) / (order - 1)
         assert 0 <= mpmath.mpf(float(conversion(order, delta))) - exact < 1e-10

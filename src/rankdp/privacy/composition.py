@@ -40,7 +40,7 @@ from typing import Any, Literal
 
 from rankdp.checks import one_of
 from rankdp.errors import InputError, Setting
-from rankdp.privacy.exact import sixth_digit, upwards
+from rankdp.privacy.exact import sixth_digit
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.zcdp import rho_of
 
@@ -311,8 +311,8 @@ def _chord(below: tuple[float, float], above: tuple[float, float], order: float)
 def conversion(order: float, delta: Fraction) -> Fraction:
     """What (order, t)-RDP adds to t to become an epsilon with this delta, rounded up; it may be negative."""
     log_inverse = math.log(delta.denominator) - math.log(delta.numerator)  # of a delta of any size
-    value = math.log1p(-1 / order) + (log_inverse - math.log(order)) / (order - 1)
-    return _rounded(Fraction(upwards(value) if value > 0 else value * (1 - 1e-12)))
+    terms = math.log1p(-1 / order), (log_inverse - math.log(order)) / (order - 1)
+    return _rounded(Fraction(sum(terms) + 1e-12 * sum(map(abs, terms))))  # they may cancel, and their errors do not
 
 
 def _rounded(value: Fraction) -> Fraction:
