@@ -62,8 +62,7 @@ def board(random, design, said, unit, epsilon, items, comparisons, delta=0):
     played = played[played > 0]
     won = random.binomial(played, 1 / (1 + np.exp(truth[right] - truth[left])))
     counts = PairCounts.from_pairs(left, right, 2 * won, 2 * (played - won), items=items)
-    asked = (epsilon, unit, "bradley-terry", UNITS[unit], None, "log-strength", delta, None, "logistic", "tight")
-    request = BoardRequest.of(*asked, said, 0.95)
+    request = BoardRequest.of(epsilon, unit, max_per_voter=UNITS[unit], delta=delta, design=said)
     bits = SeededBits(int(random.integers(2**40)))
     release = CountedVotes(request, counts.items, counts.half_wins, counts, []).draw(bits)
     return release, truth[np.array(release.value.items, np.int64)]

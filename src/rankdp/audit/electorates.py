@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.audit.findings import ExactAudit, StatisticalAudit
-from rankdp.audit.noise_laws import chi_squared
+from rankdp.audit.noise_laws import chi_squared, name_of
 from rankdp.audit.statistical import audit_samples
 from rankdp.checks import whole
 from rankdp.data.ballots import SHARES, Ballots
@@ -87,7 +87,7 @@ def audit_electorates(
             cyclic = _cyclic_change(change) / mechanism.scale if m > 2 else cyclic
             change = change.sum(axis=1)
         if not chosen and change.sum():  # the noise adds up to 0: such a change is seen for certain
-            return ExactAudit(_name(mechanism), claimed, math.inf, math.inf, _against(one, other), "sums", 1)
+            return ExactAudit(name_of(mechanism), claimed, math.inf, math.inf, _against(one, other), "sums", 1)
         moved = outputs + scores.grid * change
         there, there_turned = dilation(moved), dilation(-moved)
         log_there = np.logaddexp(-float(scores.rate) * there, -float(scores.rate) * there_turned)
@@ -96,7 +96,7 @@ def audit_electorates(
         if (realised := float((log_here - log_there).max() + cyclic)) > low:
             low, worst = realised, _against(one, other)
     return ExactAudit(
-        _name(mechanism),
+        name_of(mechanism),
         claimed,
         Fraction(low) - Fraction(_TOLERANCE),
         high,
@@ -154,7 +154,7 @@ def audit_election(
         claimed_epsilon=claimed,
         delta=mechanism.guarantee.delta,
         confidence=confidence,
-        name=_name(mechanism),
+        name=name_of(mechanism),
         describe=" ".join,
     )
 
@@ -200,7 +200,7 @@ def _audit_rounds(mechanism: NoisyVotes, claimed: Fraction, draws: int, bits: Bi
                 if loss > high:
                     high, worst = loss, _against(one, other)
     return ExactAudit(
-        _name(mechanism),
+        name_of(mechanism),
         claimed,
         high,
         high,
@@ -329,7 +329,7 @@ def _audit_selection(mechanism: PermuteAndFlip | JointTopK, claimed: Fraction, d
         cells = [outcomes[tuple(np.ravel(mechanism.sample(votes, bits)).tolist())] for _ in range(draws)]
         p_value = chi_squared(np.bincount(cells, minlength=len(outcomes)), laws[2, 1, 0])
     return ExactAudit(
-        _name(mechanism),
+        name_of(mechanism),
         claimed,
         Fraction(low) - Fraction(_TOLERANCE),
         Fraction(low) + Fraction(_TOLERANCE),
@@ -354,7 +354,3 @@ def _selection_law(mechanism: PermuteAndFlip | JointTopK, votes: Longs) -> Float
     losses = np.array([(falling[: mechanism.k] - votes[list(outcome)]).max() for outcome in _outcomes(mechanism)])
     weights = np.exp(-losses * float(mechanism.epsilon / (2 * mechanism.spread)))
     return np.asarray(weights / weights.sum())
-
-
-def _name(mechanism: Any) -> str:
-    return f"{type(mechanism).__name__}({mechanism.protection.protects}, epsilon={mechanism.guarantee.epsilon})"

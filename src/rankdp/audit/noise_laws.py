@@ -72,7 +72,7 @@ def _audit_pure(mechanism: ScoreMechanism, claimed: Fraction, draws: int, bits: 
         if there[0] - here[1] > low:
             low, where = there[0] - here[1], (j, shift)
     return ExactAudit(
-        _name(mechanism),
+        name_of(mechanism),
         claimed,
         low,
         high,
@@ -99,7 +99,7 @@ def _audit_delta(mechanism: ScoreMechanism, claimed: Fraction, draws: int, bits:
             delta_low, worst = found, shift
         delta_high = max(delta_high, Fraction(most, shrink_low * least_whole))
     return ExactAudit(
-        _name(mechanism),
+        name_of(mechanism),
         claimed,
         claimed,
         claimed,
@@ -188,7 +188,7 @@ def _audit_counts(mechanism: NoisyCounts, claimed: Fraction, draws: int, bits: B
     weights = np.exp(-np.abs(np.arange(-reach, reach + 1)) / float(mechanism.scale))
     p_value = _within(mechanism.sample(np.zeros(draws, np.int64), bits), reach, weights) if draws else None
     return ExactAudit(
-        _name(mechanism),
+        name_of(mechanism),
         claimed,
         realised,
         realised,
@@ -236,7 +236,8 @@ def _said(rows: _Table) -> str:
     return ", ".join(words) or "nothing"
 
 
-def _name(mechanism: ScoreMechanism | NoisyCounts) -> str:
-    if isinstance(mechanism, NoisyCounts):
-        return f"{type(mechanism).__name__}({mechanism.protection.protects}, epsilon={mechanism.epsilon})"
-    return f"{type(mechanism).__name__}({mechanism.grid.steps} steps)"
+def name_of(mechanism: Any) -> str:
+    """In words, for the report."""
+    if isinstance(mechanism, ScoreMechanism):
+        return f"{type(mechanism).__name__}({mechanism.grid.steps} steps)"
+    return f"{type(mechanism).__name__}({mechanism.protection.protects}, epsilon={mechanism.guarantee.epsilon})"

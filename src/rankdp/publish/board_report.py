@@ -32,7 +32,7 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
         title=title,
         records=board.rows(),
         facts=lambda: _facts(board),
-        tables=[_table(board), *([_effects(board)] if board.effects else [])],
+        tables=_tables(board),
         words=_meaning(board),
         warnings=board.warnings,
         figure=lambda: board.plot(title),
@@ -59,7 +59,7 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
             title=name,
             records=board.rows(),
             facts=dict,
-            tables=[_table(board), *([_effects(board)] if board.effects else [])],
+            tables=_tables(board),
             warnings=[words for words in board.warnings if words not in everywhere],
             drawing=board.intervals().svg() + _win_rates(board, release.guarantee),
         )
@@ -117,7 +117,7 @@ def write_board(
     report(release, title).write(path)
 
 
-def _table(board: Leaderboard) -> Table:
+def _tables(board: Leaderboard) -> list[Table]:
     heads = ["rank", "item", board.score_name, f"{board.level:.0%} interval", "rank interval"]
     if board.top is not None:
         heads.append(f"in the top {board.top}")
@@ -133,7 +133,7 @@ def _table(board: Leaderboard) -> Table:
         if board.top is not None:
             row.append(f"{'yes' if record['in_top'] else 'no'} ({record['top_probability']:.0%})")
         rows.append(row)
-    return Table(heads, rows, texts=2)
+    return [Table(heads, rows, texts=2), *([_effects(board)] if board.effects else [])]
 
 
 def _win_rates(board: Leaderboard, promised: Guarantee | None) -> str:

@@ -186,30 +186,14 @@ def privatize_file(
         The file to write, in the format that its ending says.
     epsilon
         The privacy of every ranking, smaller is more private.
-    mechanism
-        The name of a mechanism, or "auto" for the one that is best at the objective.
-    objective
-        What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
-        from, "balanced" keeps most pairs in order among those that need at most twice as many respondents as that one,
-        and "top" keeps most of the first ``top`` items among the first.
-    top
-        With ``objective="top"``, the length of the top list.
-    tiers
-        How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
-        then); by default it chooses them from public numbers.
-    as_tiers
-        Release tier lists, for a mechanism that has tiers: the items of a tier are tied, because their order inside it
-        is noise.
+    mechanism, objective, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
+        As in ``privatize``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     voter_column
         The column of the voters' ids, where it does not have one of the usual names.
     columns
         Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
-    listed_items_public
-        Accept partial rankings; which items they list is then public.
-    repeated_voters
-        Accept voters who stand in several rows; the guarantee and the charge then count all rows of a voter together.
     drop_voters
         Leave the voters' ids out of the target. They are public otherwise, as they are; only their rankings are not.
     shuffle
@@ -221,12 +205,6 @@ def privatize_file(
         The public names of all items; without it, those that occur.
     ledger
         A budget that is charged after the file was checked and before anything is drawn.
-    answers
-        A file of answers, as in ``privatize``.
-    wave
-        With ``answers``, the name of this collection.
-    bits
-        Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     progress
         Called with the rows done and their total, None where only the end of the file tells.
     told
@@ -256,8 +234,7 @@ def privatize_file(
             "epsilon_column": epsilon_column,
             "columns_left_out": [*reader.columns.ignored, *dropped],
         }
-        if shuffle:
-            facts["shuffled"] = True
+        facts |= {"shuffled": True} if shuffle else {}
         published = partial(_published, drop_voters=drop_voters, told=told)
         if answers is not None:
             table = Rankings.read(source, items=listed, ties=ties, **named_columns)

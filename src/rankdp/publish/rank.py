@@ -34,6 +34,7 @@ from rankdp.privacy.exact import Real, positive, rational
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.release import Release, released
+from rankdp.privacy.zcdp import rho_of
 from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
@@ -128,9 +129,8 @@ def rank(
     Release[Leaderboard]
         The leaderboard with its guarantee and provenance.
     """
-    request = BoardRequest.of(
-        epsilon, protect, method, max_per_voter, top, scale, delta, ridge, link, calibration, design, level
-    )
+    asked = {"top": top, "scale": scale, "calibration": calibration, "design": design, "level": level}
+    request = BoardRequest.of(epsilon, protect, method, max_per_voter, delta, ridge, link, **asked)
     counted = request.counted(Comparisons.of(votes, **reading), covariates)
     return paid(counted, ledger, bits, deliver)
 
@@ -142,14 +142,14 @@ class BoardRequest:
     epsilon: Fraction
     protection: Protection
     method: str
-    top: int | None
-    scale: str
     delta: Fraction
     ridge: float | None
     link: Link
-    calibration: str
-    design: str
-    level: float
+    top: int | None = None
+    scale: str = "log-strength"
+    calibration: str = "tight"
+    design: str = "chance"
+    level: float = 0.95
     weighs: bool = False
     """Whether voters are bounded by weights, with a bound that is chosen when the noise is drawn."""
 
@@ -160,17 +160,12 @@ class BoardRequest:
         protect: str,
         method: str = "bradley-terry",
         max_per_voter: int | str | None = None,
-        top: int | None = None,
-        scale: str = "log-strength",
         delta: Real = 0,
         ridge: float | None = None,
         link: str = "logistic",
-        calibration: str = "tight",
-        design: str = "chance",
-        level: float = 0.95,
+        **asked: Any,
     ) -> BoardRequest:
         """Check the words of ``rank``, before any vote is read."""
-        _check_words(method, scale, calibration, design, ridge, link)
         weighs = protect == "voter" and max_per_voter == "auto"
         protection = Protection.of(protect, MOST if weighs else max_per_voter)
         exact, loss = positive(epsilon), rational(delta, "delta")
@@ -180,10 +175,31 @@ class BoardRequest:
             )
         if not 0 <= loss < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
-        chosen = None if ridge is None else float(positive(ridge, "ridge"))
-        return cls(
-            exact, protection, method, top, scale, loss, chosen, known_link(link), calibration, design, level, weighs
-        )
+        pull = None if ridge is None else float(positive(ridge, "ridge"))
+        request = cls(exact, protection, method, loss, pull, known_link(link), weighs=weighs, **asked)
+        request._check_words()
+        return request
+
+    def _check_words(self) -> None:
+        """Refuse names that are not known, or do not go together."""
+        one_of("method", self.method, METHODS)
+        one_of("calibration", self.calibration, CALIBRATIONS)
+        one_of("design", self.design, DESIGNS)
+        if self.scale not in SCALES or (self.scale == "elo" and self.method != "bradley-terry"):
+            raise InputError(
+                Setting("scale"),
+                f" must be log-strength, or elo with bradley-terry, got {self.scale!r} with {self.method}",
+            )
+        if self.method != "bradley-terry" and (self.ridge is not None or self.link is not LOGISTIC):
+            raise InputError(
+                Setting("ridge"),
+                " and ",
+                Setting("link"),
+                " go with ",
+                Setting("method", "bradley-terry"),
+                " only, got ",
+                Setting("method", self.method),
+            )
 
     def secret_design(self, epsilon: Fraction) -> SecretDesign:
         """How scores are had where the design is secret, for what of epsilon is left for them."""
@@ -217,49 +233,54 @@ class BoardRequest:
             level=self.level,
         )
 
-    def _check_weighing(self, items: int) -> None:
-        """Refuse what weighed votes cannot be used for."""
-        if self.method == "bradley-terry":
-            left = self.epsilon - count_cost(self.protection, self.epsilon) - self.epsilon * SHARE
-            if not self.secret_design(left).allows_differences(items):
-                raise Unsupported(
-                    Setting("max_per_voter", "auto"),
-                    " weighs votes, which objective perturbation cannot take: give a number for ",
-                    Setting("design", "any"),
-                    f", for other links than the logistic one, and for more than {leaderboard.DENSE_UP_TO:,} items",
-                )
-
     def count(self, votes: Comparisons) -> CountedVotes:
         """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""
         prepared = _prepared(votes, self.protection)
-        request = replace(self, protection=replace(self.protection, drops=prepared.drops))
-        if self.weighs:
-            if votes.per_voter is not None:
-                raise InputError(
-                    Setting("max_per_voter", "auto"),
-                    f" chooses the bound itself, but the votes are bounded to {votes.per_voter} per voter already",
-                )
-            leaderboard.check_request(len(prepared.items), self.level, self.top)
-            self._check_weighing(len(prepared.items))
-            loads = prepared.loads(spread=self.method == "bradley-terry" and bool(self.delta))
-            unweighed = PairCounts.from_pairs([], [], [], items=prepared.items)
-            warnings = _item_warnings(prepared, self.protection)
-            return CountedVotes(request, prepared.items, unweighed.half_wins, unweighed, warnings, loads)
-        if self.method == "bradley-terry":
-            _check_model(request, len(prepared.items))
-        leaderboard.check_request(len(prepared.items), self.level, self.top)
-        warnings = _item_warnings(prepared, self.protection)
-        if self.method == "copeland" and len(prepared.items) > leaderboard.DENSE_UP_TO:
-            raise Unsupported(
-                "majorities are counted for all pairs of at most ",
-                f"{leaderboard.DENSE_UP_TO:,} items: use ",
-                Setting("method", "wins"),
-                f", got {len(prepared.items):,} items",
+        request, items = replace(self, protection=replace(self.protection, drops=prepared.drops)), prepared.items
+        if self.weighs and votes.per_voter is not None:
+            raise InputError(
+                Setting("max_per_voter", "auto"),
+                f" chooses the bound itself, but the votes are bounded to {votes.per_voter} per voter already",
             )
+        request._check_items(len(items))
+        warnings = _item_warnings(prepared, self.protection)
+        if self.weighs:
+            loads = prepared.loads(spread=self.method == "bradley-terry" and bool(self.delta))
+            unweighed = PairCounts.from_pairs([], [], [], items=items)
+            return CountedVotes(request, items, unweighed.half_wins, unweighed, warnings, loads)
         if self.method == "wins" and not self.protection.design_public:
-            return CountedVotes(request, prepared.items, prepared.half_wins(), None, warnings)
+            return CountedVotes(request, items, prepared.half_wins(), None, warnings)
         counts = prepared.count()
-        return CountedVotes(request, prepared.items, counts.half_wins, counts, warnings)
+        return CountedVotes(request, items, counts.half_wins, counts, warnings)
+
+    def _check_items(self, items: int) -> None:
+        """Refuse what cannot be had for so many items, before anything is counted or charged."""
+        leaderboard.check_request(items, self.level, self.top)
+        if self.method == "copeland" and items > leaderboard.DENSE_UP_TO:
+            raise Unsupported(
+                f"majorities are counted for all pairs of at most {leaderboard.DENSE_UP_TO:,} items: use ",
+                Setting("method", "wins"),
+                f", got {items:,} items",
+            )
+        if self.method != "bradley-terry":
+            return
+        if self.protection.design_public:
+            if self.link is not LOGISTIC:
+                raise Unsupported(
+                    "wins are sufficient for the logistic link only: protect comparisons instead, got ",
+                    Setting("link", self.link.name),
+                )
+            return
+        counting = count_cost(self.protection, self.epsilon)
+        if not self.weighs:
+            self.secret_design(self.epsilon - counting).check(items)
+        elif not self.secret_design(self.epsilon * (1 - SHARE) - counting).allows_differences(items):
+            raise Unsupported(
+                Setting("max_per_voter", "auto"),
+                " weighs votes, which objective perturbation cannot take: give a number for ",
+                Setting("design", "any"),
+                f", for other links than the logistic one, and for more than {leaderboard.DENSE_UP_TO:,} items",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +302,13 @@ class CountedVotes:
     @property
     def guarantee(self) -> Guarantee:
         """What the leaderboard will promise."""
-        asked = self.request
-        return Guarantee(asked.protection.protects, asked.epsilon, asked.delta, local=False, rho=_rho(asked))
+        asked, rho = self.request, None
+        if asked.delta:  # the zCDP of Gaussian noise, and of what is pure beside it: eps^2/2
+            counting = count_cost(asked.protection, asked.epsilon)
+            weighing = asked.epsilon * SHARE if asked.weighs else Fraction(0)
+            gaussian = rho_of(asked.epsilon - counting - weighing, asked.delta)
+            rho = math.nextafter(float(gaussian + counting**2 / 2 + weighing**2 / 2), math.inf)
+        return Guarantee(asked.protection.protects, asked.epsilon, asked.delta, local=False, rho=rho)
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
@@ -385,51 +411,6 @@ def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
             Setting("protect", "voter"),
         )
     return votes.requiring_outcomes()
-
-
-def _check_words(method: str, scale: str, calibration: str, design: str, ridge: float | None, link: str) -> None:
-    """Refuse names that are not known, or do not go together."""
-    one_of("method", method, METHODS)
-    one_of("calibration", calibration, CALIBRATIONS)
-    one_of("design", design, DESIGNS)
-    if scale not in SCALES or (scale == "elo" and method != "bradley-terry"):
-        raise InputError(
-            Setting("scale"), f" must be log-strength, or elo with bradley-terry, got {scale!r} with {method}"
-        )
-    if method != "bradley-terry" and (ridge is not None or link != "logistic"):
-        raise InputError(
-            Setting("ridge"),
-            " and ",
-            Setting("link"),
-            " go with ",
-            Setting("method", "bradley-terry"),
-            " only, got ",
-            Setting("method", method),
-        )
-
-
-def _check_model(asked: BoardRequest, items: int) -> None:
-    """Refuse what Bradley-Terry scores cannot be had with, before anything is counted or charged."""
-    protection, link = asked.protection, asked.link
-    if protection.design_public:
-        if link is not LOGISTIC:
-            raise Unsupported(
-                "wins are sufficient for the logistic link only: protect comparisons instead, got ",
-                Setting("link", link.name),
-            )
-        return
-    asked.secret_design(asked.epsilon - count_cost(protection, asked.epsilon)).check(items)
-
-
-def _rho(asked: BoardRequest) -> float | None:
-    """The zCDP of Gaussian noise on wins and, where there is one, of the noisy count, which is pure: eps^2/2."""
-    if not asked.delta:
-        return None
-    counting = count_cost(asked.protection, asked.epsilon)
-    weighing = asked.epsilon * SHARE if asked.weighs else Fraction(0)
-    rho = NoisyWins(asked.protection, asked.epsilon - counting - weighing, asked.delta).rho
-    assert rho is not None
-    return math.nextafter(float(rho + counting**2 / 2 + weighing**2 / 2), math.inf)
 
 
 def _item_warnings(votes: Comparisons, protection: Protection) -> list[str]:

@@ -33,6 +33,17 @@ _ROWS_NAMED = 5
 Group = tuple[NDArray[np.intp] | slice, RankingMechanism]
 
 
+def drawn_orders(orders: Ints, groups: list[Group], bits: Bits, workers: int = 1) -> tuple[Ints, Ints]:
+    """The synthetic orders, each group of rows by its mechanism, and the offset of each."""
+    if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
+        return groups[0][1].sample_with_offsets(orders, bits, workers)
+    drawn, offsets = orders.copy(), np.zeros(len(orders), dtype=np.int32)
+    for rows, chosen in groups:
+        part = chosen.sample_with_offsets(orders[rows, : chosen.items], bits, workers)
+        drawn[rows, : chosen.items], offsets[rows] = part
+    return drawn, offsets
+
+
 class RankingRun:
     """One call: what was asked for, and what its rows have shown so far."""
 
@@ -68,17 +79,10 @@ class RankingRun:
 
     def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
         """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
-        orders = batch.orders
-        if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
-            drawn, offsets = groups[0][1].sample_with_offsets(orders, bits, workers)
-        else:
-            drawn, offsets = orders.copy(), np.zeros(len(orders), dtype=np.int32)
-            for rows, chosen in groups:
-                part = chosen.sample_with_offsets(orders[rows, : chosen.items], bits, workers)
-                drawn[rows, : chosen.items], offsets[rows] = part
+        drawn, offsets = drawn_orders(batch.orders, groups, bits, workers)
         if self.as_tiers:
             return self._tied(batch, drawn, offsets, groups)
-        public = offsets if self.with_offsets(orders.shape[1]) else None
+        public = offsets if self.with_offsets(batch.orders.shape[1]) else None
         return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
 
     def _tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
@@ -201,7 +205,7 @@ class RankingRun:
         weakest = replace(
             each[0],
             epsilon=max(guarantee.epsilon for guarantee in each),
-            whole_ranking_epsilon=max(guarantee.whole_ranking_epsilon or 0 for guarantee in each),
+            whole_ranking_epsilon=max(chosen.local_epsilon() for chosen in self.mechanisms.values()),
             personal=self.epsilon is None,
             listed_items_public=self._partial,
         )

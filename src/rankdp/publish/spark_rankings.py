@@ -28,8 +28,7 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release
-from rankdp.publish.ranking_run import RankingRun
-from rankdp.types import Ints
+from rankdp.publish.ranking_run import Group, RankingRun, drawn_orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +118,10 @@ def _look(batches: Iterator[Rankings], known: Known) -> _Seen:
 
 def _drawn(chosen: dict[int, RankingMechanism], with_offsets: bool, batch: Rankings) -> Rankings:
     """The synthetic rows of a batch, in a task, from bits of its own."""
-    bits = SecureBits()
-    drawn: Ints = batch.orders.copy()
-    offsets = np.zeros(len(drawn), dtype=np.int32)
     lengths = (batch.orders >= 0).sum(axis=1)
-    for length in np.unique(lengths).tolist():
-        if length > 1:
-            if length not in chosen:
-                raise InputError("Spark table: it changed while it was read")
-            rows = np.flatnonzero(lengths == length)
-            part = chosen[length].sample_with_offsets(batch.orders[rows, :length], bits)
-            drawn[rows, :length], offsets[rows] = part
+    found = set(np.unique(lengths).tolist()) - {0, 1}
+    if not found <= set(chosen):
+        raise InputError("Spark table: it changed while it was read")
+    groups: list[Group] = [(np.flatnonzero(lengths == length), chosen[length]) for length in found]
+    drawn, offsets = drawn_orders(batch.orders, groups, SecureBits())
     return Rankings._of(drawn, batch.items, batch._voters, None, offsets if with_offsets else None)
