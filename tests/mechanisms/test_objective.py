@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -366,12 +365,6 @@ def test_what_rounding_needs_too_much_noise_for_is_refused_whatever_the_data(com
     for refused in (mechanism.check, lambda: mechanism.sample(counts_of([], 50), seeded(request))):
         with pytest.raises(InputError, match="ridge is too small for epsilon 100 and 50 items"):
             refused()
-
-
-def test_a_link_without_exact_slopes_is_refused_before_any_noise():
-    steep = replace(LINKS["logistic"], name="steep", exact_slopes=None)
-    with pytest.raises(Unsupported, match="no guarantee is known for the steep link: its exact slopes are not known"):
-        ObjectivePerturbation(3, 10, ONE, 1, 5, link=steep).check()
 
 
 def test_a_ridge_that_is_no_double_is_rounded_up():

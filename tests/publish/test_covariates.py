@@ -161,7 +161,7 @@ def test_fits_solve_their_equations_whatever_the_sums_and_instruments():
         ridges[:m] = ridges[0]
         theta, effects, _ = fit_covariates(rows, target, ridges)
         goal = target - np.concatenate([np.full(m, target[:m].mean()), np.zeros(d)])
-        sums = rows.sums(rows.weights * np.tanh(rows.gaps(theta, effects) / 2))
+        sums = rows.sums(rows.weights * np.tanh(rows.gaps(np.concatenate([theta, effects])) / 2))
         assert sums + 2 * ridges * np.concatenate([theta, effects]) == pytest.approx(goal, abs=1e-5)
 
 

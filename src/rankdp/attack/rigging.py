@@ -15,9 +15,10 @@ that of its opposite too: to raise it from p to q takes a >= max(log(q/p), log((
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,14 +118,8 @@ def _votes(counts: PairCounts, item: int, above: int, ridge: float) -> int:
         theta = fit(more, ridge=ridge).theta
         return bool(theta[item] > theta[above])
 
-    most = 1
-    while not leads(most):
-        most *= 2
-    least = most // 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if leads(middle) else (middle, most)
-    return most
+    most = next(power for power in (2**k for k in count()) if leads(power))
+    return bisect_left(range(most), True, lo=most // 2, key=leads)
 
 
 def least_accounts(before: float, after: float, epsilon: float) -> int:

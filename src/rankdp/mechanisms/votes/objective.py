@@ -41,7 +41,7 @@ import numpy as np
 
 from rankdp.checks import one_of
 from rankdp.data.counts import PairCounts
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
@@ -156,8 +156,6 @@ class ObjectivePerturbation:
 
     def check(self) -> None:
         """Refuse what cannot be released: facts about the public numbers, and not about ``comparisons`` either."""
-        if self.link.exact_slopes is None:
-            raise Unsupported(f"no guarantee is known for the {self.link.name} link: its exact slopes are not known")
         if self._covering(SMALLEST_NORM) > LARGEST_NOISE:
             raise InputError(
                 f"ridge is too small for epsilon {self.epsilon} and {self.items} items: the noise that covers rounding "
