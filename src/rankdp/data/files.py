@@ -33,14 +33,15 @@ from typing import Any, Literal, Self
 
 from rankdp.checks import one_of, whole
 from rankdp.data.atomic import NewFile, known_ending
-from rankdp.data.formats.csv import CsvSink, LongCsvSink
-from rankdp.data.formats.parquet import LongParquetSink, ParquetSink
+from rankdp.data.formats.csv import CsvSink
+from rankdp.data.formats.parquet import ParquetSink
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import (
     BATCH_ROWS,
     RankingsReader,
     Reading,
+    arrow_batch,
     long_rankings,
     refuse_nested,
     row_batches,
@@ -157,9 +158,10 @@ def _memory() -> int:
 class RankingsWriter:
     """A file of rankings being written; a context manager, so that no half-written file is left behind."""
 
-    def __init__(self, file: NewFile, sink: Sink, width: int, tiers: bool = False) -> None:
+    def __init__(self, file: NewFile, sink: Sink, width: int, tiers: bool, layout: Mapping[str, Any]) -> None:
         self.path = file.path
-        self._file, self._sink, self._width, self._tiers = file, sink, width, tiers
+        self._file, self._sink, self._width, self._tiers, self._layout = file, sink, width, tiers, layout
+        self._rows, self._items = 0, tuple[str, ...]()
         self._traits: tuple[bool, ...] | None = None
         self._ended = False
 
@@ -177,9 +179,16 @@ class RankingsWriter:
         self._traits = traits
         try:
             for start in range(0, len(rankings), BATCH_ROWS):
-                self._sink.write(rankings[start : start + BATCH_ROWS])
+                self._append(rankings[start : start + BATCH_ROWS])
         except OSError as error:
             raise system_problem(self.path, error, "written") from None
+
+    def _append(self, some: Rankings) -> None:
+        if isinstance(self._sink, PreflibSink):
+            self._sink.write(some)
+        else:
+            self._sink.write(arrow_batch(some, self._width, first=self._rows + 1, **self._layout))
+        self._rows, self._items = self._rows + len(some), some.items
 
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Say what the file's sidecar is to state (``Release.to_dict``); without it there is none."""
@@ -192,7 +201,7 @@ class RankingsWriter:
         try:
             if self._traits is None:
                 raise InputError(f"{self.path}: no rankings were written")
-            self._sink.finish()
+            self._sink.finish(self._items)
             self._file.keep()
             self._ended = True
         except OSError as problem:
@@ -258,19 +267,19 @@ def open_writer(
     else:
         source, width, voter, epsilon = None, like.orders.shape[1], None, None
     file = NewFile(name, source=source)
-    long, columns = tiers or layout == "long", (width, voter or "voter", epsilon or "epsilon")
+    columns = {"long": tiers or layout == "long", "voter": voter or "voter", "epsilon": epsilon or "epsilon"}
     try:
         sink: Sink
         if kind == "csv":
-            sink = (LongCsvSink if long else CsvSink)(str(file.temporary), *columns, codec(file.target.name))
+            sink = CsvSink(str(file.temporary), codec(file.target.name))
         elif kind == "parquet":
-            sink = (LongParquetSink if long else ParquetSink)(str(file.temporary), *columns)
+            sink = ParquetSink(str(file.temporary))
         else:
             sink = PreflibSink(str(file.temporary), file.target.name, kind)
     except BaseException:
         file.drop()
         raise
-    return RankingsWriter(file, sink, width, tiers)
+    return RankingsWriter(file, sink, width, tiers, columns)
 
 
 def write_rankings(rankings: Rankings, path: str | PathLike[str], layout: Literal["wide", "long"] = "wide") -> None:

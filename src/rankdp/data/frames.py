@@ -315,7 +315,39 @@ def arrow_voters(rankings: Rankings) -> Any:
         return pa.array([str(voter) for voter in voters])
 
 
-def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
+def arrow_batch(
+    rankings: Rankings,
+    width: int,
+    long: bool = False,
+    first: int = 1,
+    voter: str = "voter",
+    epsilon: str = "epsilon",
+) -> Any:
+    """Rankings as an Arrow batch: a row for each with `width` ranks, or a row for each listed item, and its voter.
+
+    Voters without ids are left out, or in a long table numbered from ``first`` on.
+    """
+    import pyarrow as pa
+
+    ids, values = arrow_voters(rankings), pa.array(rankings.items, pa.string())
+    named: list[tuple[str, Any]] = []
+    rows: Any = slice(None)
+    if long:
+        rows, places = np.nonzero(rankings.orders >= 0)
+        numbered = places + 1 if rankings.tied is None else np.cumsum(~rankings.tied, axis=1)[rows, places]
+        ids = pa.array(np.arange(first, first + len(rankings))) if ids is None else ids
+        items = pa.DictionaryArray.from_arrays(pa.array(rankings.orders[rows, places]), values)
+        named += [(voter, ids.take(pa.array(rows))), ("item", items)]
+        named.append(("rank" if rankings.tied is None else "tier", pa.array(numbered)))
+    else:
+        named += [] if ids is None else [(voter, ids)]
+        named += [(f"rank_{rank}", cells) for rank, cells in enumerate(_item_columns(rankings, width, values), 1)]
+    more = (epsilon, rankings.epsilons), (OFFSET, rankings.offsets)
+    named += [(name, pa.array(part[rows])) for name, part in more if part is not None]
+    return pa.RecordBatch.from_arrays([cells for _, cells in named], [name for name, _ in named])
+
+
+def _item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     """The orders as `width` Arrow dictionary columns over `values`, null where nothing is listed."""
     import pyarrow as pa
 
@@ -328,54 +360,10 @@ def item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     return [pa.DictionaryArray.from_arrays(column, values, safe=False) for column in indices]
 
 
-def wide_columns(rankings: Rankings, width: int) -> list[Any]:
-    """The Arrow arrays of a wide table with `width` rank columns, in the order of `wide_schema`."""
-    import pyarrow as pa
-
-    ids = arrow_voters(rankings)
-    arrays = [] if ids is None else [ids]
-    arrays += item_columns(rankings, width, pa.array(rankings.items, pa.string()))
-    return arrays + [pa.array(part) for part in (rankings.epsilons, rankings.offsets) if part is not None]
-
-
-def long_columns(rankings: Rankings, first: int) -> list[Any]:
-    """The Arrow arrays voter, item, rank (or tier) and, where there are any, epsilon and offset of a long table.
-
-    Voters without ids are numbered from ``first`` on.
-    """
-    import pyarrow as pa
-
-    ids = arrow_voters(rankings)
-    if ids is None:
-        ids = pa.array(np.arange(first, first + len(rankings)))
-    rows, places = np.nonzero(rankings.orders >= 0)
-    numbered = places + 1 if rankings.tied is None else np.cumsum(~rankings.tied, axis=1)[rows, places]
-    codes = pa.array(rankings.orders[rows, places])
-    items = pa.DictionaryArray.from_arrays(codes, pa.array(rankings.items, pa.string()))
-    more = [pa.array(part[rows]) for part in (rankings.epsilons, rankings.offsets) if part is not None]
-    return [ids.take(pa.array(rows)), items, pa.array(numbered), *more]
-
-
-def wide_schema(rankings: Rankings, width: int, voter: str = "voter", epsilon: str = "epsilon") -> Any:
-    """The schema of a wide table, with the list of items in its metadata."""
-    import pyarrow as pa
-
-    ids = arrow_voters(rankings)
-    fields = [] if ids is None else [pa.field(voter, ids.type)]
-    fields += [pa.field(f"rank_{rank + 1}", pa.dictionary(pa.int32(), pa.string())) for rank in range(width)]
-    if rankings.epsilons is not None:
-        fields.append(pa.field(epsilon, pa.float64()))
-    if rankings.offsets is not None:
-        fields.append(pa.field(OFFSET, pa.int32()))
-    return pa.schema(fields, metadata={ITEMS_KEY: json.dumps(rankings.items, ensure_ascii=False).encode()})
-
-
 def to_arrow(rankings: Rankings) -> Any:
-    """A wide PyArrow table (see `Rankings.to_arrow`)."""
+    """A PyArrow table with the list of items in its metadata (see `Rankings.to_arrow`)."""
     import pyarrow as pa
 
-    if rankings.tied is not None:
-        names = ["voter", "item", "tier", *(["epsilon"] if rankings.epsilons is not None else [])]
-        return pa.Table.from_arrays(long_columns(rankings, 1), names)
-    width = rankings.orders.shape[1]
-    return pa.Table.from_arrays(wide_columns(rankings, width), schema=wide_schema(rankings, width))
+    batch = arrow_batch(rankings, rankings.orders.shape[1], long=rankings.tied is not None)
+    declared = {ITEMS_KEY: json.dumps(rankings.items, ensure_ascii=False).encode()}
+    return pa.Table.from_batches([batch]).replace_schema_metadata(declared)

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.columns import Columns, recognise
-from rankdp.data.frames import OFFSET, long_rankings, row_batches, wide_columns
+from rankdp.data.frames import OFFSET, arrow_batch, long_rankings, row_batches
 from rankdp.data.rankings import Rankings
 from rankdp.data.sources import numbered
 from rankdp.data.tables import Known, arrow_ids, decoded, in_a_sentence
@@ -221,7 +221,7 @@ def _changed(
     import pyarrow as pa
 
     for batch in _batches(arrow, columns, Known.start(items)):
-        cells = [decoded(column) for column in wide_columns(change(batch), width)]
+        cells = [decoded(column) for column in arrow_batch(change(batch), width).columns]
         plain = [cell if pa.types.is_integer(cell.type) else cell.cast(pa.string()) for cell in cells]
         yield pa.RecordBatch.from_arrays(plain, list(names))
 

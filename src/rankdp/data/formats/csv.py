@@ -16,8 +16,6 @@ import numpy as np
 
 from rankdp.data.formats.jsonlines import read_keys
 from rankdp.data.formats.texts import LONGEST_LINE, TextFile, bare_suffix, broken, codec, not_utf8, opened
-from rankdp.data.frames import OFFSET, arrow_voters, item_columns, long_columns
-from rankdp.data.rankings import Rankings
 from rankdp.data.tables import first_line
 from rankdp.errors import InputError
 from rankdp.progress import tell
@@ -166,12 +164,12 @@ def _quoted(name: str) -> str:
 
 
 def _fields(column: Any) -> Any:
-    """A column of ids or numbers as CSV fields."""
+    """A column as CSV fields."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        return pa.DictionaryArray.from_arrays(column.indices, _fields(column.dictionary), safe=False).cast(pa.string())
     text = column.cast(pa.string())
     special = compute.match_substring_regex(text, '[",\r\n]')
     if not compute.any(special).as_py():
@@ -195,55 +193,25 @@ def _write_rows(file: Any, columns: list[Any]) -> None:
 
 
 class CsvSink:
-    """Writes `voter, rank_1, rank_2, …` (and epsilon and offset), one line per ranking."""
+    """Writes the rows of Arrow batches, one a line, below the names of their columns."""
 
-    def __init__(self, temporary: str, width: int, voter: str, epsilon: str, packed: str | None = None) -> None:
+    def __init__(self, temporary: str, packed: str | None = None) -> None:
         import pyarrow as pa
 
         self._file = pa.output_stream(temporary, compression=packed)
-        self._width, self._voter, self._epsilon = width, voter, epsilon
-        self._rows = 0
+        self._begun = False
 
-    def write(self, rankings: Rankings) -> None:
+    def write(self, batch: Any) -> None:
         """Append one batch."""
-        import pyarrow as pa
+        if not self._begun:
+            self._file.write((",".join(map(_quoted, batch.schema.names)) + "\n").encode())
+            self._begun = True
+        _write_rows(self._file, [_fields(column) for column in batch.columns])
 
-        ids = arrow_voters(rankings)
-        if not self._rows:
-            names = [f"rank_{rank + 1}" for rank in range(self._width)]
-            self._header(([] if ids is None else [self._voter]) + names + self._more(rankings))
-        values = pa.array([_quoted(name) for name in rankings.items], pa.string())
-        columns = [] if ids is None else [_fields(ids)]
-        columns += [column.cast(pa.string()) for column in item_columns(rankings, self._width, values)]
-        columns += [_fields(pa.array(part)) for part in (rankings.epsilons, rankings.offsets) if part is not None]
-        _write_rows(self._file, columns)
-        self._rows += len(rankings)
-
-    def _more(self, rankings: Rankings) -> list[str]:
-        """The columns after the ranks."""
-        epsilon = [] if rankings.epsilons is None else [self._epsilon]
-        return epsilon + ([] if rankings.offsets is None else [OFFSET])
-
-    def _header(self, names: list[str]) -> None:
-        self._file.write((",".join(_quoted(name) for name in names) + "\n").encode())
-
-    def finish(self) -> None:
+    def finish(self, items: Sequence[str]) -> None:
         """Close the file."""
         self._file.close()
 
-    abandon = finish
-
-
-class LongCsvSink(CsvSink):
-    """Writes `voter, item, rank` (and epsilon and offset), a line per listed item; voters without ids are numbered.
-
-    A tier list has `tier` instead of `rank`.
-    """
-
-    def write(self, rankings: Rankings) -> None:
-        """Append one batch."""
-        if not self._rows:
-            place = "rank" if rankings.tied is None else "tier"
-            self._header([self._voter, "item", place, *self._more(rankings)])
-        _write_rows(self._file, [_fields(column) for column in long_columns(rankings, self._rows + 1)])
-        self._rows += len(rankings)
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._file.close()

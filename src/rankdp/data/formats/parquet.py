@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.frames import long_columns, wide_columns, wide_schema
-from rankdp.data.rankings import Rankings
 from rankdp.data.tables import ITEMS_KEY, first_line
 from rankdp.errors import InputError
 
@@ -96,29 +94,24 @@ def _check_values(path: str, file: Any, group: int, columns: Sequence[str]) -> N
 
 
 class ParquetSink:
-    """Writes wide batches, gathered into row groups of about half a million rows.
+    """Writes Arrow batches, gathered into row groups of about half a million rows.
 
     Columns are required as long as no cell is blank, which takes a third less time; when the first blank comes, the row
     groups written so far are copied once into a file whose columns may be null.
     """
 
-    def __init__(self, temporary: str, width: int, voter: str, epsilon: str) -> None:
-        self._temporary, self._width, self._voter, self._epsilon = temporary, width, voter, epsilon
+    def __init__(self, temporary: str) -> None:
+        self._temporary = temporary
         self._writer: Any = None
-        self._items: tuple[str, ...] = ()
-        self._schema: Any = None
         self._full = True
-        self._pending: list[list[Any]] = []
+        self._pending: list[Any] = []
         self._rows = 0
 
-    def write(self, rankings: Rankings) -> None:
+    def write(self, batch: Any) -> None:
         """Append one batch."""
-        self._schema = self._schema or wide_schema(rankings, self._width, self._voter, self._epsilon).remove_metadata()
-        self._items = rankings.items
-        columns = wide_columns(rankings, self._width)
-        self._full = self._full and not any(column.null_count for column in columns)
-        self._pending.append(columns)
-        self._rows += len(rankings)
+        self._full = self._full and not any(column.null_count for column in batch.columns)
+        self._pending.append(batch)
+        self._rows += batch.num_rows
         if self._rows >= _GROUP_ROWS:
             self._flush()
 
@@ -130,7 +123,7 @@ class ParquetSink:
         elif not self._full and not self._writer.schema.field(0).nullable:
             self._allow_blanks()
         schema = self._writer.schema
-        batches = [pa.RecordBatch.from_arrays(columns, schema=schema) for columns in self._pending]
+        batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._pending]
         self._writer.write_table(pa.Table.from_batches(batches, schema), _GROUP_ROWS)
         self._pending, self._rows = [], 0
 
@@ -138,7 +131,7 @@ class ParquetSink:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = pa.schema([field.with_nullable(not self._full) for field in self._schema])
+        schema = pa.schema([field.with_nullable(not self._full) for field in self._pending[0].schema])
         # statistics would take as long as everything else; differences of ids take half the time of the ids
         return pq.ParquetWriter(
             self._temporary,
@@ -160,30 +153,14 @@ class ParquetSink:
             for group in range(file.num_row_groups):
                 self._writer.write_table(file.read_row_group(group).cast(self._writer.schema), _GROUP_ROWS)
 
-    def finish(self) -> None:
+    def finish(self, items: Sequence[str]) -> None:
         """Add the list of items, which may have grown since the first batch, and close the file."""
         if self._pending:
             self._flush()
-        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(self._items, ensure_ascii=False)})
+        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(items, ensure_ascii=False)})
         self._writer.close()
 
     def abandon(self) -> None:
         """Let go of the file."""
         if self._writer is not None:
             self._writer.close()
-
-
-class LongParquetSink(ParquetSink):
-    """Writes a tier list: `voter, item, tier` (and epsilon), a row per listed item; voters without ids are numbered."""
-
-    def write(self, rankings: Rankings) -> None:
-        """Append one batch."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        columns = long_columns(rankings, self._rows + 1)
-        names = (self._voter, "item", "tier", self._epsilon)
-        table = pa.Table.from_arrays(columns, list(names[: len(columns)]))
-        self._writer = self._writer or pq.ParquetWriter(self._temporary, table.schema, write_statistics=False)
-        self._writer.write_table(table, _GROUP_ROWS)
-        self._items, self._rows = rankings.items, self._rows + len(rankings)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -211,7 +211,6 @@ class PreflibSink:
         self._temporary, self._name, self._kind = temporary, name, kind
         self._counts: Counter[tuple[tuple[int, ...], ...]] = Counter()
         self._offsets: defaultdict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
-        self._items: tuple[str, ...] = ()
 
     def write(self, rankings: Rankings) -> None:
         """Count one batch."""
@@ -219,7 +218,6 @@ class PreflibSink:
             raise InputError(
                 f"{self._name}: a .{self._kind} file holds complete rankings only; use the ending .{self._kind[0]}oi"
             )
-        self._items = rankings.items
         tied = np.zeros(rankings.orders.shape, np.bool_) if rankings.tied is None else rankings.tied
         offsets = np.zeros(len(rankings), np.int32) if rankings.offsets is None else rankings.offsets
         keys = np.column_stack([2 * rankings.orders + tied, offsets])
@@ -236,7 +234,7 @@ class PreflibSink:
             if rankings.offsets is not None:
                 self._offsets[key] += [offset] * count
 
-    def finish(self) -> None:
+    def finish(self, items: Sequence[str]) -> None:
         """Write the header and the counted orders."""
         lines = [
             f"# FILE NAME: {self._name}",
@@ -245,10 +243,10 @@ class PreflibSink:
             f"# DATA TYPE: {self._kind}",
             *("# MODIFICATION TYPE: synthetic", "# RELATES TO: ", "# RELATED FILES: "),
             *("# PUBLICATION DATE: ", "# MODIFICATION DATE: "),
-            f"# NUMBER ALTERNATIVES: {len(self._items)}",
+            f"# NUMBER ALTERNATIVES: {len(items)}",
             f"# NUMBER VOTERS: {sum(self._counts.values())}",
             f"# NUMBER UNIQUE ORDERS: {len(self._counts)}",
-            *(f"# ALTERNATIVE NAME {number}: {name}" for number, name in enumerate(self._items, 1)),
+            *(f"# ALTERNATIVE NAME {number}: {name}" for number, name in enumerate(items, 1)),
         ]
         ordered = sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0]))
         if self._offsets:
