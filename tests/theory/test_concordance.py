@@ -95,11 +95,6 @@ def test_average_over_gaps_weighs_each_pair_once():
         assert concordance.average_over_gaps(items, keep) == pytest.approx(sum(pairs) / len(pairs), rel=1e-14)
 
 
-def test_log_sum_neither_overflows_nor_underflows():
-    assert concordance.log_sum(np.array([1000.0, 1000.0])) == pytest.approx(1000 + math.log(2))
-    assert concordance.log_sum(np.array([-1000.0, -1000.0])) == pytest.approx(-1000 + math.log(2))
-
-
 @pytest.mark.parametrize(("items", "epsilon", "k"), [(12, 1e-3, 5), (60, 2.0, 7), (300, 6.0, 40), (300, 1e5, 299)])
 def test_the_overlap_of_a_top_list_is_its_corner_of_the_position_matrix(items, epsilon, k):
     one = Reinsertion(items, epsilon)

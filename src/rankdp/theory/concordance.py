@@ -34,7 +34,7 @@ def laplace_keep(gap: Longs, scale: float) -> Floats:
 def reinsertion_log_law(items: int, log_weight: float) -> Floats:
     """log P(d items are taken out), d = 0..m: weights C(m,d) m!/(m-d)! z^(-d), given log z."""
     log = reinsertion_log_weights(items, log_weight)
-    return log - log_sum(log)
+    return log - np.logaddexp.reduce(log)
 
 
 def reinsertion_log_weights(items: int, log_weight: float) -> Floats:
@@ -42,12 +42,6 @@ def reinsertion_log_weights(items: int, log_weight: float) -> Floats:
     log_factorial = _log_factorials(items)
     left = log_factorial[::-1]
     return np.asarray(2 * (log_factorial[items] - left) - log_factorial - np.arange(items + 1) * log_weight)
-
-
-def log_sum(log: Floats) -> float:
-    """log of the sum of exp(log), without overflow."""
-    largest = float(np.max(log))
-    return largest + math.log(float(np.sum(np.exp(log - largest))))
 
 
 def reinsertion_keep(gap: Longs, items: int, law: Floats) -> Floats:
@@ -100,7 +94,6 @@ def reinsertion_top_overlap(items: int, law: Floats, k: int) -> float:
     return float(np.sum(law[d] * (k * d / items**2 + np.square(more).sum(axis=1) / k)))
 
 
-@lru_cache(maxsize=16)
 @lru_cache(maxsize=64)
 def _log_factorials(largest: int) -> Floats:
     return np.array([math.lgamma(k + 1) for k in range(largest + 1)])

@@ -135,7 +135,9 @@ def rank_estimator(mechanism: PublicLaw) -> Estimator:
         closed = mechanism.unbiased_ranks()
     if closed is not None:
         return _closed(mechanism, closed)
-    law, middle = _cell_law(mechanism), (m - 1) / 2
+    if reason := out_of_reach(mechanism):
+        raise Unsupported(reason)
+    law, middle = mechanism.cell_law(), (m - 1) / 2
     size = np.sqrt(m * law.mean(axis=0))
     basis = symmetric_basis((law / size**2) @ law.T, np.arange(m)[::-1], -1)
     target = (np.arange(m) - middle) / (m - 1)
@@ -147,14 +149,15 @@ def rank_estimator(mechanism: PublicLaw) -> Estimator:
     return Estimator(1 + middle + score, _variances(law, score, law @ score), bias * (m - 1), condition)
 
 
-def _cell_law(mechanism: PublicLaw) -> Floats:
+def out_of_reach(mechanism: PublicLaw) -> str:
+    """Why the law of a position is not exact, if it is not."""
     most = mechanism.position_law_up_to
-    if most is not None and mechanism.items > most:
-        raise Unsupported(
-            f"the exact law of a position of the {mechanism.name} mechanism is in reach for up to {most} items, "
-            f"got {mechanism.items}"
-        )
-    return mechanism.cell_law()
+    if most is None or mechanism.items <= most:
+        return ""
+    return (
+        f"the exact law of a position of the {mechanism.name} mechanism is in reach for up to {most} items, "
+        f"got {mechanism.items}"
+    )
 
 
 def _closed(mechanism: PublicLaw, moments: Moments) -> Estimator:

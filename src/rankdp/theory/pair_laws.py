@@ -43,10 +43,6 @@ class PairLaw(NamedTuple):
     same: Floats
     crossed: Floats
 
-    def matrix(self) -> Floats:
-        """The whole m(m-1) x m(m-1) law of ordered pairs: first all with a1 < a2, then the same pairs reversed."""
-        return np.block([[self.same, self.crossed], [self.crossed, self.same]])
-
     def signed(self) -> Floats:
         """What it does to functions that change sign when the pair is reversed."""
         return self.same - self.crossed

@@ -41,7 +41,7 @@ import numpy as np
 from scipy.special import ive
 
 from rankdp.errors import Unsupported
-from rankdp.theory.estimators import PublicLaw, symmetric_basis
+from rankdp.theory.estimators import PublicLaw, out_of_reach, symmetric_basis
 from rankdp.theory.pair_laws import mirrored, pairs
 from rankdp.types import Floats, Longs
 
@@ -340,14 +340,7 @@ def _position_laws(mechanisms: Sequence[PublicLaw]) -> tuple[list[Floats], str]:
 
 
 def _too_long(mechanisms: Sequence[PublicLaw]) -> str:
-    for mechanism in mechanisms:
-        most = mechanism.position_law_up_to
-        if most is not None and mechanism.items > most:
-            return (
-                f"the exact law of a position of the {mechanism.name} mechanism is in reach for up to {most} items, "
-                f"got {mechanism.items}"
-            )
-    return ""
+    return next(filter(None, map(out_of_reach, mechanisms)), "")
 
 
 def _without_constants(items: int) -> Floats:

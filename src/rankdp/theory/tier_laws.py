@@ -276,27 +276,22 @@ def best_sizes(items: int, epsilon: float) -> tuple[int, ...]:
     Long rankings lose nothing when every number is replaced by its mean, so all are compared by that estimate and the
     best few exactly.
     """
-    shapes: dict[tuple[int, ...], float] = {}
+    known: dict[tuple[int, ...], float] = {}
     count, most = 2, min(items, _MOST_TIERS)
     while count <= most:
         tried = divisions(items, count)
-        shapes |= {shape: _estimate(shape, calibrated(epsilon, reach(shape))) for shape in tried}
-        if max(shapes.values()) - 0.5 > 1.05 * (max(shapes[shape] for shape in tried) - 0.5):
+        known |= {sizes: _estimate(sizes, calibrated(epsilon, reach(sizes))) for sizes in tried}
+        if max(known.values()) - 0.5 > 1.05 * (max(known[sizes] for sizes in tried) - 0.5):
             break
         count = max(count + 1, math.floor(1.1 * count))
-    finalists = sorted(shapes, key=lambda shape: -shapes[shape])[:_FINALISTS]
-    exact = {shape: TierLaw(shape, calibrated(epsilon, reach(shape))).concordance() for shape in finalists}
-    return max(exact, key=lambda shape: (round(exact[shape], 9), -len(shape)))
+    finalists = sorted(known, key=lambda sizes: -known[sizes])[:_FINALISTS]
+    exact = {sizes: TierLaw(sizes, calibrated(epsilon, reach(sizes))).concordance() for sizes in finalists}
+    return max(exact, key=lambda sizes: (round(exact[sizes], 9), -len(sizes)))
 
 
 def divisions(items: int, count: int) -> set[tuple[int, ...]]:
     """What is tried with ``count`` tiers: both ends are as large as the others, or a little larger."""
-    return {_shape(items, count, larger) for larger in _LARGER}
-
-
-def even_sizes(items: int, count: int) -> tuple[int, ...]:
-    """``count`` tiers that are as equal as they can be."""
-    return _shape(items, count, 1.0)
+    return {shape(items, count, larger) for larger in _LARGER}
 
 
 def log_sliding_counts(sizes: Sequence[int]) -> Floats:
@@ -323,13 +318,13 @@ def log_sliding_counts(sizes: Sequence[int]) -> Floats:
         return np.asarray(np.log(weights.sum(axis=1)) + log_scale)
 
 
-def _shape(items: int, count: int, larger: float) -> tuple[int, ...]:
-    """``count`` tiers, both ends ``larger`` times as large as the others."""
+def shape(items: int, count: int, larger: float = 1.0) -> tuple[int, ...]:
+    """``count`` tiers that are as equal as they can be, but for both ends, which are ``larger`` times as large."""
     cuts = np.cumsum([0.0, larger, *[1.0] * (count - 2), larger][: count + 1])
     places = np.floor(cuts / cuts[-1] * items + 0.5).astype(int)
     places[count - np.arange(count // 2)] = items - places[: count // 2]  # the same from both ends
     sizes = tuple(int(size) for size in np.diff(places))
-    return sizes if min(sizes) > 0 else _shape(items, count - 1, larger)
+    return sizes if min(sizes) > 0 else shape(items, count - 1, larger)
 
 
 def _estimate(sizes: Sequence[int], log_weight: float) -> float:

@@ -82,7 +82,7 @@ class Reinsertion(TierSums):
     def _log_normaliser(self) -> float:
         """log of z^m times the sum over d of C(m,d) m!/(m-d)! z^(-d)."""
         log = concordance.reinsertion_log_weights(self.items, self._log_weight)
-        return concordance.log_sum(log) + self.items * self._log_weight
+        return float(np.logaddexp.reduce(log)) + self.items * self._log_weight
 
     @cached_property
     def _law(self) -> NDArray[np.float64]:

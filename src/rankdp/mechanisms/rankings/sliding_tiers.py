@@ -34,7 +34,6 @@ from rankdp.mechanisms.rankings.ulam import _from_draws
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.privacy.cut_tables import CutTable, integer_weights
 from rankdp.theory import tier_laws as theory
-from rankdp.theory.concordance import log_sum
 from rankdp.theory.sliding_laws import SlidingLaw
 from rankdp.types import Longs
 
@@ -65,7 +64,7 @@ class SlidingTiers(Tiers):
     compared_up_to: ClassVar[int | None] = 1  # by name only: its numbers take seconds, and nothing undoes its noise
 
     def _best_sizes(self) -> tuple[int, ...]:
-        return theory.even_sizes(self.items, min(self.items, 2 * len(super()._best_sizes())))
+        return theory.shape(self.items, min(self.items, 2 * len(super()._best_sizes())))
 
     @cached_property
     def _kept_counts(self) -> NDArray[np.float64]:
@@ -80,12 +79,12 @@ class SlidingTiers(Tiers):
 
     @property
     def _log_normaliser(self) -> float:
-        return math.lgamma(self.items + 1) + log_sum(self._log_kept)
+        return math.lgamma(self.items + 1) + float(np.logaddexp.reduce(self._log_kept))
 
     @cached_property
     def _mean_left(self) -> Fraction:
         """rho: about the mean number of kept items over z."""
-        law = np.exp(self._log_kept - log_sum(self._log_kept))
+        law = np.exp(self._log_kept - np.logaddexp.reduce(self._log_kept))
         mean = Fraction(max(1, round(float(law @ np.arange(self.items + 1))))) / self.weight
         unit = Fraction(2) ** (_MEAN_BITS + mean.denominator.bit_length() - mean.numerator.bit_length())
         return math.ceil(mean * unit) / unit
@@ -101,7 +100,7 @@ class SlidingTiers(Tiers):
         proposed = self._kept_counts - np.arange(self.items + 1) * log_mean
         mode = min(self.items, math.floor(self._accepting.mean))
         log = self._log_kept - self._log_kept[mode] + proposed[mode]
-        return math.exp(log_sum(log) - log_sum(proposed))
+        return math.exp(np.logaddexp.reduce(log) - np.logaddexp.reduce(proposed))
 
     @cached_property
     def _to_come(self) -> list[list[int]]:
