@@ -1,8 +1,8 @@
 """Ballots from tables, wide or long, in process or on an engine: checked rows, equal ones counted once.
 
 On an engine one Ibis expression does the counting: a wide table is grouped by its columns of ranks; a long one first by
-voter, with a column for each candidate, and then by these. What comes back is one row per distinct ballot and how often
-it was cast. The checks of names and repetitions are those of tables in process, on the distinct ballots.
+voter, with a column of ranks for each candidate, and then by these. What comes back is one row per distinct ballot and
+how often it was cast. The checks of names and repetitions are those of tables in process, on the distinct ballots.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def ballot_parts(
         if isinstance(held, OnEngine):
             return known, _engine_parts(held, columns, weight, most, known), notes
         if columns.layout == "long":
-            return known, [_long_part(held, columns, known, None)], notes
+            return known, [_long_part(held, columns, known)], notes
         return known, list(_wide_parts(held, columns, weight, most, known)), notes
 
 
@@ -165,25 +165,23 @@ def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _:
 
 def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
-    wide = columns.layout != "long"
-    alike = _rows_alike(held, columns, weight, most) if wide else _voters_alike(held, columns)
+    if columns.layout != "long":
+        alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
+    else:
+        alike, columns = _voters_alike(held, columns, known)
     if not len(alike):
         raise InputError(f"{held.what}: there are no ballots; at least one is needed")
-    if wide:
-        frame = Frame(alike)
-        frame.what = f"{held.what}, distinct ballots"
-        return list(_wide_parts(frame, replace(columns, voter=None), _AMOUNT, MOST_WEIGHT, known))
-    frame = Frame(_unfolded(alike, columns))
+    frame = Frame(alike)
     frame.what = f"{held.what}, distinct ballots"
-    return [_long_part(frame, columns, known, alike[_AMOUNT].to_numpy().astype(np.int64))]
+    return list(_wide_parts(frame, columns, _AMOUNT, MOST_WEIGHT, known))
 
 
-def _long_part(table: Table, columns: Columns, known: Known, weights: Longs | None) -> Part:
+def _long_part(table: Table, columns: Columns, known: Known) -> Part:
     """A table with a row per voter and candidate; equal ranks of a voter are ties."""
     if not (stream := list(table.streams(columns.used)[0])):
         raise InputError(f"{table.what}: there are no ballots; at least one is needed")
     rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
-    return rankings.orders, rankings.tied, np.ones(len(rankings), np.int64) if weights is None else weights
+    return rankings.orders, rankings.tied, np.ones(len(rankings), np.int64)
 
 
 def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int) -> Any:
@@ -204,8 +202,8 @@ def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int)
     return held.run(rows.group_by(columns.ranks).aggregate(**{_AMOUNT: rows[_AMOUNT].sum().cast("int64")}))
 
 
-def _voters_alike(held: OnEngine, columns: Columns) -> Any:
-    """Of a long table every distinct way to rank, a column for each item (0, 1, …), and how many voters have it."""
+def _voters_alike(held: OnEngine, columns: Columns, known: Known) -> tuple[Any, Columns]:
+    """Of a long table every distinct way to rank, a column of ranks for each item, and how many voters have it."""
     import ibis
 
     item, rank = (cell_text(held.table[name]) for name in columns.ranks)
@@ -217,24 +215,12 @@ def _voters_alike(held: OnEngine, columns: Columns) -> Any:
     if found := held.run(twice.filter(twice.many > 1).limit(1)).to_pylist():
         raise InputError(f"{held.what}: voter {found[0]['voter']!r} lists {found[0]['item']!r} more than once")
     names = sorted(held.run(rows.select("item").distinct())["item"].to_pylist())
+    (items,) = understand([Coded(np.arange(len(names), dtype=np.int32), names, 0)], known, lambda _: held.what)
+    if None in items:
+        raise InputError(f"{held.what}: a row has no voter or no item")
     each = {
         f"rank_{number}": ibis.ifelse(rows.item == name, rows.rank, None).max() for number, name in enumerate(names)
     }
     folded = rows.group_by("voter").aggregate(**each)
     distinct = held.run(folded.group_by(list(each)).aggregate(**{_AMOUNT: folded.count()}))
-    return distinct.rename_columns([*names, _AMOUNT])
-
-
-def _unfolded(distinct: Any, columns: Columns) -> Any:
-    """The distinct ways to rank as a long table again, in which every one of them is a voter."""
-    import pyarrow as pa
-
-    ranks = distinct.drop_columns([_AMOUNT])
-    entries = [
-        (number, name, rank)
-        for number, row in enumerate(ranks.to_pylist())
-        for name, rank in row.items()
-        if rank is not None
-    ]
-    names = [str(columns.voter), *columns.ranks]
-    return pa.table([pa.array(cells) for cells in zip(*entries, strict=True)], names)
+    return distinct, Columns("ranked", None, tuple(each), None, (), items=tuple(map(str, items)))

@@ -135,28 +135,20 @@ class ParquetFiles(_Files):
         threads = max(1, min(threads, len(self._groups)))
         self._done = 0
         coded = [name for name in columns if self.kinds[name] == "text" and name not in plain]
-        return [
-            self._stream(columns, coded, batch_rows or BATCH_ROWS, self._groups[first::threads], threads == 1)
-            for first in range(threads)
-        ]
 
-    def _stream(
-        self,
-        columns: Sequence[str],
-        coded: Sequence[str],
-        batch_rows: int,
-        groups: Sequence[tuple[int, int, int]],
-        alone: bool,
-    ) -> Generator[Batch, None, None]:
-        for number, mine in groupby(groups, itemgetter(0)):
-            path = self.paths[number]
-            with open_checked(path, coded) as file:
-                for _, group, start in mine:
-                    for batch in read_group(path, file, group, columns, batch_rows, use_threads=alone):
-                        yield number, start, batch
-                        start += batch.num_rows
-                        self._done += batch.num_rows
-                        tell("reading", self._done, self.rows)
+        def stream(groups: Sequence[tuple[int, int, int]]) -> Generator[Batch, None, None]:
+            for number, mine in groupby(groups, itemgetter(0)):
+                path = self.paths[number]
+                with open_checked(path, coded) as file:
+                    for _, group, start in mine:
+                        rows = batch_rows or BATCH_ROWS
+                        for batch in read_group(path, file, group, columns, rows, use_threads=threads == 1):
+                            yield number, start, batch
+                            start += batch.num_rows
+                            self._done += batch.num_rows
+                            tell("reading", self._done, self.rows)
+
+        return [stream(self._groups[first::threads]) for first in range(threads)]
 
     def where(self, file: int, row: int) -> str:
         """The file and the row."""
@@ -187,15 +179,15 @@ class TextFiles(_Files):
         self, columns: Sequence[str], threads: int = 1, plain: Sequence[str] = (), batch_rows: int | None = None
     ) -> list[Generator[Batch, None, None]]:
         """One stream: Arrow's reader looks ahead by itself."""
-        return [self._stream([name for name in columns if name not in plain], plain, batch_rows)]
-
-    def _stream(
-        self, coded: Sequence[str], plain: Sequence[str], batch_rows: int | None
-    ) -> Generator[Batch, None, None]:
+        coded = [name for name in columns if name not in plain]
         least = 1 << 22 if batch_rows is None else max(1 << 20, batch_rows * _ROW_BYTES)
-        for number, file in enumerate(self._files):
-            blocks = file.batches(max(least, file.size * 64), coded, plain)
-            yield from numbered(blocks, number, batch_rows)
+
+        def stream() -> Generator[Batch, None, None]:
+            for number, file in enumerate(self._files):
+                blocks = file.batches(max(least, file.size * 64), coded, plain)
+                yield from numbered(blocks, number, batch_rows)
+
+        return [stream()]
 
     def where(self, file: int, row: int) -> str:
         """The file and the line."""
