@@ -1,6 +1,5 @@
 """Recovery: decoders, expansions, exact vectors and i.i.d. scores, each against simulation or a second derivation."""
 
-import itertools
 import math
 
 import numpy as np
@@ -9,12 +8,13 @@ from scipy import integrate, stats
 from support import generator
 
 from rankdp.errors import InputError, Unsupported
-from rankdp.theory import decoders, recovery
+from rankdp.theory import recovery
 from rankdp.theory.assumed_laws import Tabulated, score_law
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
 from rankdp.theory.recovery import order_constants
 from rankdp.theory.score_laws import Exponential, Normal, Uniform
 from rankdp.theory.whole_order import order_probability_iid
+from rankdp_papers.jeong import decoders
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_below_p_1_sorting_is_not_optimal(request):
         sorting = decoders.sort_decoder(y)
         lost.append(chances.max() - chances[(orders == sorting).all(axis=1)][0])
         truth = decoders.sort_decoder(x).tolist()
-        best = decoders.map_decoder(y, noise, sigma, law).tolist() == truth
+        best = orders[chances.argmax()].tolist() == truth
         better.append(float(best) - float(sorting.tolist() == truth))
     assert np.mean(lost) > 0.035
     assert np.mean(better) == pytest.approx(np.mean(lost), abs=BAND * np.std(better) / math.sqrt(4000))
@@ -84,9 +84,9 @@ def test_below_p_1_sorting_is_not_optimal(request):
 
 def test_decoders_refuse():
     with pytest.raises(InputError, match="2 to 7"):
-        decoders.map_decoder(np.zeros(8), Gaussian(), 1.0, Uniform())
+        decoders.order_posterior(np.zeros(8), Gaussian(), 1.0, Uniform())
     with pytest.raises(Unsupported, match="dependent"):
-        decoders.map_decoder(np.zeros(3), Ball(2, 3), 1.0, Uniform())
+        decoders.order_posterior(np.zeros(3), Ball(2, 3), 1.0, Uniform())
 
 
 # Expansions
@@ -239,19 +239,10 @@ def test_a_public_sample_serves_as_a_law(request):
         assert value == pytest.approx(same, abs=0.02)
 
 
-def test_simulations_agree_with_plain_counting(request):
-    noise, law, sigma, rng = Laplace(), Uniform(), 0.1, generator(request)
-    x = np.sort(law.sample((20_000, 6), rng), axis=1)
-    y = x + sigma * noise.sample((20_000, 6), rng)
-    kendall = sum(y[:, i] > y[:, j] for i, j in itertools.combinations(range(6), 2))
-    hamming = np.sum(np.argsort(y, axis=1) != np.arange(6), axis=1)
-    for tolerance in (0, 1, 3):
-        for count, within in ((kendall, decoders.within_kendall), (hamming, decoders.within_hamming)):
-            simulated = within(6, tolerance, noise, sigma, law, 40_000, rng)
-            plain = float(np.mean(count <= tolerance))
-            assert abs(simulated.value - plain) < BAND * math.hypot(simulated.error, simulated.error * math.sqrt(2))
-    none = decoders.within_kendall(6, 0, noise, sigma, law, 40_000, rng)
-    near(none, order_probability_iid(6, noise, sigma, law).value, 1e-4)
+def test_simulations_agree_with_the_integral(request):
+    noise, law, sigma = Laplace(), Uniform(), 0.1
+    simulated = decoders.error_probability(6, noise, sigma, law, 40_000, generator(request))
+    near(simulated, 1 - order_probability_iid(6, noise, sigma, law).value, 1e-4)
 
 
 def test_a_million_draws_agree_with_the_expansion(request):

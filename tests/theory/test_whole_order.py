@@ -8,11 +8,12 @@ from scipy import stats
 from support import generator
 
 from rankdp.errors import Unsupported
-from rankdp.theory import decoders, recovery, whole_order
+from rankdp.theory import recovery, whole_order
 from rankdp.theory.assumed_laws import Tabulated
 from rankdp.theory.noises import Ball, Gaussian, GeneralizedNormal, Laplace, Staircase
 from rankdp.theory.score_laws import Exponential, Normal, Uniform
 from rankdp.theory.whole_order import OrderProbability, order_probability_iid
+from rankdp_papers.jeong import decoders
 
 BAND = 4.5
 NOISES = (Gaussian(), Laplace(), GeneralizedNormal(0.5), GeneralizedNormal(4.0), Staircase(2.0))

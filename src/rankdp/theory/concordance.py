@@ -34,7 +34,7 @@ def laplace_keep(gap: Longs, scale: float) -> Floats:
 def reinsertion_log_law(items: int, log_weight: float) -> Floats:
     """log P(d items are taken out), d = 0..m: weights C(m,d) m!/(m-d)! z^(-d), given log z."""
     log = reinsertion_log_weights(items, log_weight)
-    return log - np.logaddexp.reduce(log)
+    return np.asarray(log - np.logaddexp.reduce(log))
 
 
 def reinsertion_log_weights(items: int, log_weight: float) -> Floats:

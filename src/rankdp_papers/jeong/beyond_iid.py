@@ -26,11 +26,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rankdp.theory.decoders import Simulated
 from rankdp.theory.noises import ScoreNoise
 from rankdp.theory.recovery import first_order, taylor_coefficients
 from rankdp.types import Floats
 from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.jeong.decoders import Simulated
 from rankdp_papers.jeong.sorting_error import LAWS, NOISES, integrated_error
 
 _NU = 4  # degrees of freedom of Student's t

@@ -10,10 +10,10 @@ import numpy as np
 
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
-from rankdp.theory.decoders import Simulated, error_probability
 from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
 from rankdp.theory.recovery import first_order, order_constants, taylor_coefficients
 from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.jeong.decoders import Simulated, error_probability
 from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
 
 EVERYDAY = 5.0  # an epsilon that people publish with

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankdp.theory.decoders import Simulated, error_probability, order_posterior, sort_decoder
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, noise
 from rankdp.theory.recovery import first_order, taylor_coefficients
 from rankdp.theory.score_laws import Exponential, ScoreLaw, Uniform
 from rankdp.theory.whole_order import order_probability_iid
 from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.jeong.decoders import Simulated, error_probability, order_posterior, sort_decoder
 
 LAWS: dict[str, ScoreLaw] = {"uniform": Uniform(0.0, 1.0), "exponential": Exponential(1.0)}
 _PARAMETERS = {"generalized-normal": {"p": "p"}, "staircase": {"epsilon": "staircase_epsilon"}}

@@ -5,14 +5,13 @@ to f(x) g((y_i - x)/sigma), and the decoder with the smallest error probability 
 3.3 that is sorting where the noise is log-concave (p >= 1). Below p = 1 (Section 4.4) it need not be: the spike of the
 density makes it likely that *some* score was hardly moved, and which one is worth knowing.
 
-And both by simulation, for any noise and any law, with standard errors, in blocks that never hold all draws at once.
+And sorting by simulation, for any noise and any law, with standard errors, in blocks that never hold all draws at once.
 Scores are exchangeable, so they may be sorted first: the order is right when the noisy scores still rise.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from rankdp.checks import positive, whole
 from rankdp.errors import InputError
 from rankdp.theory.noises.score_noise import ScoreNoise, check_independent
 from rankdp.theory.score_laws import ScoreLaw
-from rankdp.types import Flags, Floats, Longs
+from rankdp.types import Floats, Longs
 
 MOST_ITEMS = 7
 CELLS = 1 << 20  # of one block of draws
@@ -70,12 +69,6 @@ def order_posterior(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw
     return ascending[:, ::-1], chances / np.sum(chances)
 
 
-def map_decoder(y: ArrayLike, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> Longs:
-    """The most likely order given y, best first: brute force over all orders of up to 7 items."""
-    orders, chances = order_posterior(y, noise, sigma, law)
-    return np.asarray(orders[int(np.argmax(chances))])
-
-
 def _posterior_masses(y: Floats, noise: ScoreNoise, sigma: float, law: ScoreLaw) -> Floats:
     graded = np.geomspace(1e-5, 40, 40) * sigma
     around = (y[:, None] + np.concatenate([-graded, [0.0], graded])).ravel()
@@ -90,48 +83,13 @@ def _posterior_masses(y: Floats, noise: ScoreNoise, sigma: float, law: ScoreLaw)
 def error_probability(
     n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
 ) -> Simulated:
-    """P_e of (3) with the sorting decoder, by simulation."""
-    return _share(lambda y: np.any(y[:, 1:] < y[:, :-1], axis=1), n, noise, sigma, law, draws, rng)
-
-
-def within_kendall(
-    n: int, tolerance: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
-) -> Simulated:
-    """P(at most ``tolerance`` pairs are out of order), by simulation."""
-
-    def close(y: Floats) -> Flags:
-        return np.asarray(sum(np.sum(y[:, i + 1 :] < y[:, [i]], axis=1) for i in range(n)) <= tolerance)
-
-    return _share(close, n, noise, sigma, law, draws, rng)
-
-
-def within_hamming(
-    n: int, tolerance: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, draws: int, rng: np.random.Generator
-) -> Simulated:
-    """P(at most ``tolerance`` positions of the ranking hold the wrong item), by simulation."""
-
-    def close(y: Floats) -> Flags:
-        return np.asarray(np.sum(np.argsort(y, axis=1) != np.arange(n), axis=1) <= tolerance)
-
-    return _share(close, n, noise, sigma, law, draws, rng)
-
-
-def _share(
-    good: Callable[[Floats], Flags],
-    n: int,
-    noise: ScoreNoise,
-    sigma: float,
-    law: ScoreLaw,
-    draws: int,
-    rng: np.random.Generator,
-) -> Simulated:
-    """How often noisy scores, in the order of the true ones, lowest first, are good; a block of rows at a time."""
+    """P_e of (3) with the sorting decoder, by simulation, a block of rows at a time."""
     whole("n", n, 2)
     whole("draws", draws, 2)
     rows, count = max(1, CELLS // n), 0
     for start in range(0, draws, rows):
         shape = (min(rows, draws - start), n)
-        scores = np.sort(law.sample(shape, rng), axis=1)
-        count += int(np.sum(good(scores + sigma * noise.sample(shape, rng))))
+        noisy = np.sort(law.sample(shape, rng), axis=1) + sigma * noise.sample(shape, rng)
+        count += int(np.sum(np.any(noisy[:, 1:] < noisy[:, :-1], axis=1)))
     share = count / draws
     return Simulated(share, float(np.sqrt(share * (1 - share) / draws)))
