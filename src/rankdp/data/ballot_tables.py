@@ -23,10 +23,10 @@ from rankdp.data.sources import Frame, Table
 from rankdp.data.tables import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.errors import InputError, Unsupported
-from rankdp.types import Flags, Ints, Longs
+from rankdp.types import Longs
 
-Part = tuple[Ints, Flags | None, Longs]
-"""Orders, which of their places are tied with the one before, and how often each was cast."""
+Part = tuple[Rankings, Longs]
+"""Orders, with ties if there are any, and how often each was cast."""
 
 UNDERVOTES = ("undervote", "skipped", "skipped ranking", "blank", "no vote")
 OVERVOTES = ("overvote", "over vote", "overvoted")
@@ -113,18 +113,19 @@ def _wide_parts(table: Table, columns: Columns, weight: str | None, most: int, k
             voters.append(rankings._voters)
         # a ballot that ranks nobody was not cast
         cast = (rankings.orders[:, 0] >= 0) * _cast(batch, weight, most, where)
-        yield distinct(rankings.orders, rankings.tied, cast)
+        yield distinct(rankings, cast)
     if voters:
         ids = pa.chunked_array(voters)
         refuse_repeated(len(ids.unique()), len(ids), table.what)
 
 
-def distinct(orders: Ints, tied: Flags | None, weights: Longs) -> tuple[Ints, Flags, Longs]:
+def distinct(rankings: Rankings, weights: Longs) -> Part:
     """Every different ballot once, with the sum of its weights."""
-    codes, inverse = np.unique(2 * orders + (0 if tied is None else tied), axis=0, return_inverse=True)
+    tied = 0 if rankings.tied is None else rankings.tied
+    codes, inverse = np.unique(2 * rankings.orders + tied, axis=0, return_inverse=True)
     total = np.zeros(len(codes), np.int64)
     np.add.at(total, inverse.ravel(), weights)
-    return codes >> 1, (codes & 1 == 1) & (codes >= 0), total
+    return Rankings._of(codes >> 1, rankings.items, None, None, None, (codes & 1 == 1) & (codes >= 0)), total
 
 
 def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
@@ -181,7 +182,7 @@ def _long_part(table: Table, columns: Columns, known: Known) -> Part:
     if not (stream := list(table.streams(columns.used)[0])):
         raise InputError(f"{table.what}: there are no ballots; at least one is needed")
     rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
-    return rankings.orders, rankings.tied, np.ones(len(rankings), np.int64)
+    return rankings, np.ones(len(rankings), np.int64)
 
 
 def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int) -> Any:

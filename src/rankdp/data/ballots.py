@@ -33,7 +33,6 @@ from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.rankings import Rankings
 from rankdp.data.sources import Table, a_file
-from rankdp.data.tables import natural
 from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
@@ -99,8 +98,7 @@ class Ballots(Opened):
         """
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
-        ones = np.ones(len(rankings), np.int64)
-        return cls._counted(rankings.items, [(rankings.orders, rankings.tied, ones)])
+        return cls._counted([(rankings, np.ones(len(rankings), np.int64))])
 
     @classmethod
     def from_orders(cls, orders: Any, items: Iterable[Any] | None = None, weights: Iterable[Any] | None = None) -> Self:
@@ -121,7 +119,7 @@ class Ballots(Opened):
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        ballots = cls._counted(rankings.items, [(rankings.orders, None, whole_weights(cast, "weights, row {}".format))])
+        ballots = cls._counted([(rankings, whole_weights(cast, "weights, row {}".format))])
         return replace(ballots, items_from_data=items is None)
 
     @classmethod
@@ -183,7 +181,8 @@ class Ballots(Opened):
         else:
             with a_file(name, "ballots"):
                 found = counted_orders(name, kind, listed)
-        ballots = cls._counted(found.known.items, [(found.orders, found.tied, found.counts)])
+        rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
+        ballots = cls._counted([(rankings, found.counts)])
         return replace(ballots, notes=found.notes)
 
     @classmethod
@@ -197,35 +196,35 @@ class Ballots(Opened):
     ) -> Self:
         listed = None if items is None else listed_items(items)
         known, parts, notes = ballot_parts(held, listed, voter_column, weight_column, columns)
-        ballots = cls._counted(known.items, parts, sort_items=not known.declared)
+        ballots = cls._counted(parts, sort_items=not known.declared)
         return replace(ballots, items_from_data=not known.declared, notes=notes)
 
     @classmethod
-    def _counted(cls, items: tuple[str, ...], parts: Sequence[Part], sort_items: bool = False) -> Self:
+    def _counted(cls, parts: Sequence[Part], sort_items: bool = False) -> Self:
         """Put equal ballots together; the candidates of a tie are listed as in ``items``."""
-        if not sum(len(weights) for _, _, weights in parts):
+        if not sum(len(weights) for _, weights in parts):
             raise InputError("there are no ballots; at least one is needed")
-        if len(items) < 2:
-            raise InputError(f"an election needs at least 2 candidates, got {len(items)}")
-        orders, tied, weights = _stacked(parts, len(items))
-        if sort_items:
-            ordered = tuple(sorted(items, key=natural))
-            position = {name: number for number, name in enumerate(ordered)}
-            orders = np.array([*(position[name] for name in items), -1], np.int32)[orders]
-            items = ordered
+        table = Rankings.concatenate((rankings.without_voters() for rankings, _ in parts), sort_items=sort_items)
+        items, weights = table.items, np.concatenate([weights for _, weights in parts])
+        if (m := len(items)) < 2:
+            raise InputError(f"an election needs at least 2 candidates, got {m}")
+        # a column for each candidate: no row lists more
+        orders = np.pad(table.orders, ((0, 0), (0, m)), constant_values=-1)[:, :m]
+        tied = np.zeros(orders.shape, np.bool_)
+        if table.tied is not None:
+            tied = np.pad(table.tied, ((0, 0), (0, m)))[:, :m]
         if tied.any():
             groups = np.where(orders >= 0, np.cumsum(~tied, axis=1), len(items) + 1)
             orders = np.take_along_axis(orders, np.lexsort((orders, groups)), axis=1)
-        orders, tied, total = distinct(orders, tied, weights)
-        cast = total > 0
-        if not cast.any():
+        table, total = distinct(Rankings._of(orders, items, None, None, None, tied), weights)
+        if not total.any():
             raise InputError("there are no ballots; at least one is needed")
         if sum(total.tolist()) > MOST_BALLOTS:
             raise InputError(f"an election holds at most {MOST_BALLOTS:,} ballots, got {sum(total.tolist()):,}")
-        arrays = orders[cast], tied[cast], total[cast]
-        for array in arrays:
-            array.flags.writeable = False
-        return cls(items, *arrays)
+        kept, cast = table.take(np.flatnonzero(total)), total[total > 0]
+        cast.flags.writeable = False
+        assert kept.tied is not None
+        return cls(items, kept.orders, kept.tied, cast)
 
     @property
     def count(self) -> int:
@@ -285,16 +284,3 @@ class Ballots(Opened):
 
     def __repr__(self) -> str:
         return f"Ballots({self.count:,} of {len(self.items)} candidates, {len(self.weights):,} distinct)"
-
-
-def _stacked(parts: Sequence[Part], m: int) -> tuple[Ints, Flags, Longs]:
-    rows = sum(len(weights) for _, _, weights in parts)
-    orders, tied, first = np.full((rows, m), -1, np.int32), np.zeros((rows, m), np.bool_), 0
-    for part, flags, weights in parts:
-        width = min(part.shape[1], m)  # a checked row lists no more than m
-        here = slice(first, first + len(weights))
-        orders[here, :width] = part[:, :width]
-        if flags is not None:
-            tied[here, :width] = flags[:, :width]
-        first += len(weights)
-    return orders, tied, np.concatenate([weights for _, _, weights in parts]) if parts else np.empty(0, np.int64)
