@@ -203,6 +203,6 @@ def test_what_the_exact_order_of_20_scores_costs():
     rows = run(misprints.everyday, 20_000, items=20, probability=0.95)
     assert value(rows, method="laplace", measure="epsilon needed") == pytest.approx(5560, rel=0.01)
     assert value(rows, method="staircase", measure="epsilon needed") == pytest.approx(15.9, abs=0.1)
-    assert value(rows, measure="error times epsilon") == pytest.approx(285)
+    assert value(rows, method="laplace + first order") == pytest.approx(285 / 0.05)
     for row in select(rows, {"measure": "error at that epsilon, simulated"}):
         assert row["value"] == pytest.approx(0.05, abs=5 * row["error"] + 0.002)

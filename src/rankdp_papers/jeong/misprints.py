@@ -66,7 +66,6 @@ def everyday(cell: Cell) -> list[Row]:
             value = situation.accuracy(option, measure, EVERYDAY, asked)
             rows.append(exact_row(option, f"{name} at epsilon 5", value))
     by_first_order = first_order(items, Laplace(), LAWS["uniform"]) * rdp_inverse(Laplace(), math.inf, 1.0, 1.0)
-    rows.append(exact_row("laplace + first order", "error times epsilon", by_first_order))
     rows.append(exact_row("laplace + first order", "epsilon needed", by_first_order / (1 - cell["probability"])))
     return rows
 

@@ -81,9 +81,7 @@ def laplace(cell: Cell) -> list[Row]:
     if alpha == math.inf and epsilon <= cell["staircase_up_to"]:
         curves["staircase"] = errors(items, Staircase(epsilon), alpha, epsilon)[1]
     rows = [exact_row(method, "error probability", value) for method, value in curves.items() if value > _SMALLEST]
-    rows += [exact_row(method, "over the upper bound", value / high) for method, value in paper.items()]
-    rows.append(exact_row("laplace + first order (29)", "error times epsilon", first * epsilon))
-    return rows
+    return rows + [exact_row(method, "over the upper bound", value / high) for method, value in paper.items()]
 
 
 def gaussian(cell: Cell) -> list[Row]:
