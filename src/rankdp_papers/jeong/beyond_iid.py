@@ -31,7 +31,7 @@ from rankdp.theory.recovery import first_order, taylor_coefficients
 from rankdp.types import Floats
 from rankdp_papers.experiment import Cell, Row, exact_row
 from rankdp_papers.jeong.decoders import Simulated
-from rankdp_papers.jeong.sorting_error import LAWS, NOISES, integrated_error
+from rankdp_papers.jeong.sorting_error import LAWS, NOISES, error_of_sorting
 
 _NU = 4  # degrees of freedom of Student's t
 _PER_BLOCK = 100_000
@@ -104,7 +104,7 @@ def orders(cell: Cell) -> list[Row]:
         terms, error = exponential_series(items, noise, sigma, most)
     else:  # two uniform scores: nothing beyond the second order
         terms = [c * sigma**k for k, c in enumerate(taylor_coefficients(2, noise, law, 2), 1)] + [0.0] * (most - 2)
-        error = integrated_error(2, noise, sigma, law)
+        error = error_of_sorting(2, noise, sigma, law).value
     sums = enumerate(np.cumsum(terms).tolist(), 1)
     return [{"order": k, **exact_row("Taylor series", "distance", abs(total - error))} for k, total in sums]
 

@@ -14,7 +14,7 @@ from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
 from rankdp.theory.recovery import first_order, order_constants, taylor_coefficients
 from rankdp_papers.experiment import Cell, Row, exact_row
 from rankdp_papers.jeong.decoders import Simulated, error_probability
-from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
+from rankdp_papers.jeong.sorting_error import LAWS, error_of_sorting
 
 EVERYDAY = 5.0  # an epsilon that people publish with
 
@@ -28,7 +28,7 @@ def constants(cell: Cell) -> list[Row]:
     gaps = np.maximum(np.diff(cell.generator("pair").standard_normal((cell.repetitions, 3)), axis=1), 0)
     first, second = taylor_coefficients(n, Gaussian(), law, 2)
     claimed = first * sigma + second * sigma**2
-    meant, printed = (integrated_error(n, Gaussian(), one, law) / claimed for one in (sigma, sigma**2))
+    meant, printed = (error_of_sorting(n, Gaussian(), one, law).value / claimed for one in (sigma, sigma**2))
     return [
         exact_row("closed form", "E[V1+ V2+]", (math.sqrt(3) / 2 - math.pi / 6) / math.pi),
         exact_row("integrated", "E[V1+ V2+]", order_constants(Gaussian()).pair),

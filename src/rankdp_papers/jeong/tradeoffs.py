@@ -2,7 +2,7 @@
 
 Scores are uniform on (0, 1), so l = 1 and C_X = n(n-1). Each noise has the smallest sigma that its epsilon allows,
 (24). The paper's curves are the first order (25), P_e = ``E|V|``/2 C_X sigma, a straight line in logarithms that knows
-no upper end; the error itself, by ``whole_order.order_probability_iid``, is a probability.
+no upper end; the error itself, by ``sorting_error.error_of_sorting``, is a probability.
 
 Remark 4.14 reads (35) as "the smaller p, the better". That holds only for the rate as eps grows: below eps = 4.595
 the best p is 1, and a smaller one is worse (p = 1/2 has 6.5 times the error of Laplace noise at eps = 1). Appendix L
@@ -20,7 +20,8 @@ import numpy as np
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace, ScoreNoise, Staircase, rdp_inverse
 from rankdp.theory.recovery import first_order
 from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows
-from rankdp_papers.jeong.sorting_error import LAWS, integrated_error, noise_of
+from rankdp_papers.jeong.decoders import Simulated
+from rankdp_papers.jeong.sorting_error import LAWS, error_of_sorting, noise_of
 
 LOW_NOISE = 0.05  # first-order errors up to it count as the low-noise regime
 _SMALLEST = 1e-8  # errors below it drown in rounding and are left out
@@ -38,11 +39,11 @@ def exponents(cell: Cell) -> list[Row]:
     rows = []
     for epsilon in cell["epsilons"][noise.name]:
         first, error = errors(items, noise, alpha, epsilon)
-        if min(first, error) < _SMALLEST:
+        if min(first, error.value) < _SMALLEST:
             continue
         regime = "low noise" if first <= LOW_NOISE else "everyday"
-        for method, value in ((noise.name, error), (f"{noise.name} + first order", first)):
-            row = exact_row(method, "error probability", value)
+        for method, value in ((noise.name, error), (f"{noise.name} + first order", (first, 0.0))):
+            row = exact_row(method, "error probability", *value)
             rows.append({"epsilon": float(epsilon), "exponent": exponent, "regime": regime, **row})
     measured = {
         "Table 1": exponent,
@@ -61,10 +62,10 @@ def _slope(rows: list[Row], method: str, regime: str, most: float = math.inf) ->
     return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 
 
-def errors(items: int, noise: ScoreNoise, alpha: float, epsilon: float) -> tuple[float, float]:
+def errors(items: int, noise: ScoreNoise, alpha: float, epsilon: float) -> tuple[float, Simulated]:
     """The first-order error (25) and the error itself at this (alpha, epsilon)."""
     sigma = rdp_inverse(noise, alpha, epsilon, 1.0)
-    return first_order(items, noise, _SCORES) * sigma, integrated_error(items, noise, sigma, _SCORES)
+    return first_order(items, noise, _SCORES) * sigma, error_of_sorting(items, noise, sigma, _SCORES)
 
 
 def laplace(cell: Cell) -> list[Row]:
@@ -77,10 +78,10 @@ def laplace(cell: Cell) -> list[Row]:
         "laplace + lower bound (30)": low,
         "laplace + upper bound (30)": high,
     }
-    curves = {"laplace": error, **paper}
+    curves = {"laplace": error, **{method: Simulated(value, 0.0) for method, value in paper.items()}}
     if alpha == math.inf and epsilon <= cell["staircase_up_to"]:
         curves["staircase"] = errors(items, Staircase(epsilon), alpha, epsilon)[1]
-    rows = [exact_row(method, "error probability", value) for method, value in curves.items() if value > _SMALLEST]
+    rows = [exact_row(method, "error probability", *one) for method, one in curves.items() if one.value > _SMALLEST]
     return rows + [exact_row(method, "over the upper bound", value / high) for method, value in paper.items()]
 
 
@@ -89,7 +90,7 @@ def gaussian(cell: Cell) -> list[Row]:
     rows = []
     for noise in (Gaussian(), Laplace()):
         first, error = errors(cell["items"], noise, cell["alpha"], cell["epsilon"])
-        rows.append(exact_row(noise.name, "error probability", error))
+        rows.append(exact_row(noise.name, "error probability", *error))
         rows.append(exact_row(f"{noise.name} + first order", "error probability", first))
     return rows
 
@@ -107,13 +108,14 @@ def generalized_normal(cell: Cell) -> list[Row]:
     rows = []
     for method, noise in noises.items():
         first, error = errors(items, noise, math.inf, epsilon)
-        for measure, value in (("first order", first), ("the error itself", error)):
-            if value > cell["smallest"]:
-                rows.append({"p": 0.0, **exact_row(method, measure, value)})
-        if error > _SMALLEST:
-            rows.append({"p": 0.0, **exact_row(method, "first order over the error itself", first / error)})
+        found = [exact_row(method, "first order", first), exact_row(method, "the error itself", *error)]
+        rows += [{"p": 0.0, **row} for row in found if row["value"] > cell["smallest"]]
+        if error.value > _SMALLEST:
+            ratio = first / error.value
+            row = exact_row(method, "first order over the error itself", ratio, ratio * error.error / error.value)
+            rows.append({"p": 0.0, **row})
     for p in (1.0, *cell["powers"]):
-        first, _ = errors(items, GeneralizedNormal(p), math.inf, epsilon)
+        first = tradeoff(GeneralizedNormal(p), epsilon, items * (items - 1))
         rows.append({"p": p, **exact_row("generalized-normal", "(35) by p", first)})
     return rows
 
@@ -131,9 +133,10 @@ def best_power(cell: Cell) -> list[Row]:
             "p": p,
             "first-order error over Laplace's": first / laplace,
             "first-order error over the least": first / least,
-            "error probability": errors(cell["items"], GeneralizedNormal(p), math.inf, epsilon)[1],
         }
         rows += exact_rows({method: chosen})
+        error = errors(cell["items"], GeneralizedNormal(p), math.inf, epsilon)[1]
+        rows.append(exact_row(method, "error probability", *error))
     return rows
 
 
