@@ -92,6 +92,8 @@ _MATHEMATICS = (
     (r"l∞|\blinf\b", r"$\\ell_\\infty$"),
     (r"\bc0\b", r"$c_0$"),
     (r"\btop-k\b", r"top-$k$"),
+    (r"\bbest p\b", r"best $p$"),
+    (r"\bp of\b", r"$p$ of"),
     (r"\b(items|releases) ([nN])\b", r"\1 $\2$"),
     (r"\b([pn]) = ", r"$\1$ = "),
 )
