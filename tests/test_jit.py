@@ -70,7 +70,6 @@ CASES = {
     "reinsert": reinsertion,
     "permutations_of_shapes": shapes,
     "look_up_stages": stages,
-    "largest": lambda rng: (rng.normal(0, 1, 30),),
     "expected_wins": lambda rng: (*graph(rng), np.empty(len(graph(rng)[1]))),
     "careful_wins": lambda rng: graph(rng, 900.0),
     "conjugate_gradients": gradients,

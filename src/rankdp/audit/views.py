@@ -15,7 +15,6 @@ Where the slices lie is learnt from search draws and then fixed: any fixed funct
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from rankdp.errors import InputError
 from rankdp.theory.permutations import all_permutations, places
-from rankdp.types import Floats, Ints, Longs
+from rankdp.types import Floats, Longs
 
 _WHOLE_UP_TO = 8  # items of which all rankings are counted
 _SLICES = 48
@@ -36,11 +35,11 @@ _CATEGORIES = 512
 
 @dataclass(frozen=True)
 class View:
-    """How many cells there are, some of them in words, and how many prepared outputs fall into each."""
+    """How many cells there are, some of them in words, and the cell of each prepared output."""
 
     cells: int
     words: Callable[[Longs], str]
-    count: Callable[[Any], Longs]
+    cell: Callable[[Any], Longs]
     ordered: bool = False
 
 
@@ -54,7 +53,7 @@ class Views:
     def tally(self, outputs: Any) -> list[Longs]:
         """How many outputs fall into each cell, for every view."""
         prepared = self.prepare(outputs)
-        return [view.count(prepared) for view in self.views]
+        return [np.bincount(view.cell(prepared), minlength=view.cells) for view in self.views]
 
 
 def counted_from_one(labels: NDArray[Any]) -> NDArray[Any]:
@@ -64,30 +63,37 @@ def counted_from_one(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def ranking_views(labels: NDArray[Any]) -> Views:
-    """Views of rows that list these items, best first: of short ones all from one count of whole rankings."""
+    """Views of rows that list these items, best first; the last cell of each is for what is no ranking."""
     items, known = len(labels), np.sort(labels)
     shown = counted_from_one(known)
 
-    def orders(outputs: Any) -> Ints:
+    def standing(outputs: Any) -> Longs:
+        """For every item its place in each row, m where the row is no ranking."""
         given = np.asarray(outputs)
         if given.ndim != 2 or given.shape[1] != items:
             raise InputError(f"outputs must be rankings of {items} items in rows, got shape {given.shape}")
         index = np.minimum(np.searchsorted(known, given), items - 1)
-        return np.where(known[index] == given, index, -1).astype(np.int32)
+        place = np.full((items + 1, len(given)), items)
+        place[np.where(known[index] == given, index, items).T, np.arange(len(given))] = np.arange(items)[:, None]
+        place[:, (place[:items] == items).any(axis=0)] = items
+        return place[:items]
 
-    def place_words(item: int) -> Callable[[Longs], str]:
-        return lambda cells: f"item {shown[item]} is at place {_runs(cells + 1)}"
+    def place(item: int) -> View:
+        words = f"item {shown[item]} is at place "
+        return View(items + 1, lambda cells: words + _runs(cells + 1), lambda at: at[item], ordered=True)
 
+    def order(i: int, j: int) -> View:
+        before = [f"item {shown[a]} is before item {shown[b]}" for a, b in ((i, j), (j, i))]
+        return View(
+            3,
+            lambda cells: " or ".join((*before, "neither")[cell] for cell in cells),
+            lambda at: (at[i] > at[j]) + 2 * (at[i] == items),
+        )
+
+    by_place = [place(item) for item in range(items)]
     if items > _WHOLE_UP_TO:
-
-        def at(item: int) -> Callable[[Longs], Longs]:
-            return lambda standing: np.bincount(standing[:, item], minlength=items + 1)
-
-        views = [View(items + 1, place_words(item), at(item), ordered=True) for item in range(items)]
-        return Views(lambda outputs: _standing(orders(outputs)), views)
-
+        return Views(standing, by_place)
     listed = all_permutations(items)
-    standing = np.argsort(listed, axis=1)
 
     def whole_words(cells: Longs) -> str:
         if len(cells) > 1:
@@ -96,39 +102,14 @@ def ranking_views(labels: NDArray[Any]) -> Views:
             f"the output is {' '.join(map(str, shown[listed[cells[0]]])) if cells[0] < len(listed) else 'no ranking'}"
         )
 
-    def order_words(i: int, j: int) -> Callable[[Longs], str]:
-        before = [f"item {shown[a]} is before item {shown[b]}" for a, b in ((i, j), (j, i))]
-        return lambda cells: " or ".join((*before, "neither")[cell] for cell in cells)
+    def whole(at: Longs) -> Longs:
+        proper = at[0] < items
+        cells = np.full(len(proper), len(listed))
+        cells[proper] = places(np.argsort(at[:, proper], axis=0).T)
+        return cells
 
-    def part(cells: NDArray[Any], count: int) -> Callable[[Longs], Longs]:
-        """From a count of whole rankings that of their cells; what is no ranking has the last one."""
-        of_all = np.append(cells, count - 1)
-        return lambda whole: np.bincount(of_all, weights=whole, minlength=count).astype(np.int64)
-
-    views = [View(len(listed) + 1, whole_words, lambda whole: whole)]
-    views += [
-        View(items + 1, place_words(item), part(standing[:, item], items + 1), ordered=True) for item in range(items)
-    ]
-    views += [
-        View(3, order_words(i, j), part(standing[:, i] > standing[:, j], 3))
-        for i, j in itertools.combinations(range(items), 2)
-    ]
-    return Views(lambda outputs: count_rankings(orders(outputs)), views)
-
-
-def count_rankings(orders: Ints) -> Longs:
-    """How often each permutation of 0..m-1 stands in a row, in lexicographic order, and in the end all other rows."""
-    items = orders.shape[1]
-    proper = (np.sort(orders, axis=1) == np.arange(items)).all(axis=1)
-    return np.append(np.bincount(places(orders[proper]), minlength=math.factorial(items)), len(orders) - proper.sum())
-
-
-def _standing(orders: Ints) -> Longs:
-    """Row by row the place of every item, m where it does not stand at all."""
-    rows, items = orders.shape
-    place = np.full((rows, items + 1), items)
-    np.put_along_axis(place, np.where(orders >= 0, orders, items), np.arange(items)[None], axis=1)
-    return place
+    pairs = [order(i, j) for i, j in itertools.combinations(range(items), 2)]
+    return Views(standing, [View(len(listed) + 1, whole_words, whole), *by_place, *pairs])
 
 
 def number_views(samples: Sequence[NDArray[Any]]) -> Views:
@@ -161,33 +142,31 @@ def _slices(d: int, edges: NDArray[Any], width: int) -> View:
             return f"{_coordinate(d, width)} is from {ends[cells[0]]:.6g} to below {ends[cells[-1] + 1]:.6g}"
         return f"{_coordinate(d, width)} is in one of {len(cells)} slices"
 
-    def count(columns: NDArray[Any]) -> Longs:
-        return np.bincount(np.searchsorted(edges, columns[:, d], side="right"), minlength=len(edges) + 1)
-
-    return View(len(edges) + 1, words, count, ordered=True)
+    return View(len(edges) + 1, words, lambda columns: _slice(edges, columns[:, d]), ordered=True)
 
 
 def _areas(i: int, j: int, first: NDArray[Any], second: NDArray[Any]) -> View:
-    cells = (len(first) + 1) * (len(second) + 1)
+    across = len(second) + 1
+    return View(
+        (len(first) + 1) * across,
+        lambda cells: f"coordinates {i + 1} and {j + 1} are in one of {len(cells)} areas",
+        lambda columns: _slice(first, columns[:, i]) * across + _slice(second, columns[:, j]),
+    )
 
-    def count(columns: NDArray[Any]) -> Longs:
-        row, column = (np.searchsorted(e, columns[:, d], side="right") for e, d in ((first, i), (second, j)))
-        return np.bincount(row * (len(second) + 1) + column, minlength=cells)
 
-    return View(cells, lambda cells: f"coordinates {i + 1} and {j + 1} are in one of {len(cells)} areas", count)
+def _slice(edges: NDArray[Any], values: NDArray[Any]) -> Longs:
+    return np.searchsorted(edges, values, side="right")
 
 
 def _bits(d: int, values: Floats, width: int) -> View:
     low, high = (int(end) for end in np.quantile(lowest_bits(values), [0.001, 0.999], method="nearest"))
     high = max(high, low + 1)
-
-    def count(columns: NDArray[Any]) -> Longs:
-        return np.bincount(np.clip(lowest_bits(columns[:, d]), low, high) - low, minlength=high - low + 1)
-
-    def words(cells: Longs) -> str:
-        return f"the lowest bit of {_coordinate(d, width)} stands for 2^{_runs(cells + low)}"
-
-    return View(high - low + 1, words, count, ordered=True)
+    return View(
+        high - low + 1,
+        lambda cells: f"the lowest bit of {_coordinate(d, width)} stands for 2^{_runs(cells + low)}",
+        lambda columns: np.clip(lowest_bits(columns[:, d]), low, high) - low,
+        ordered=True,
+    )
 
 
 def value_views(samples: Sequence[NDArray[Any]]) -> Views:
@@ -199,11 +178,11 @@ def value_views(samples: Sequence[NDArray[Any]]) -> Views:
         shown = [repr(known[cell].item()) if cell < len(known) else "anything else" for cell in cells[:3]]
         return f"the output is {' or '.join(shown)}{' …' if len(cells) > 3 else ''}"
 
-    def count(outputs: NDArray[Any]) -> Longs:
+    def cell(outputs: NDArray[Any]) -> Longs:
         index = np.minimum(np.searchsorted(known, outputs), len(known) - 1)
-        return np.bincount(np.where(known[index] == outputs, index, len(known)), minlength=len(known) + 1)
+        return np.where(known[index] == outputs, index, len(known))
 
-    return Views(np.asarray, [View(len(known) + 1, words, count)])
+    return Views(np.asarray, [View(len(known) + 1, words, cell)])
 
 
 def named_views(events: Mapping[str, Callable[[Any], Any]]) -> Views:
@@ -213,7 +192,7 @@ def named_views(events: Mapping[str, Callable[[Any], Any]]) -> Views:
         return View(
             2,
             lambda cells: {(1,): name, (0,): f"not: {name}"}.get(tuple(cells.tolist()), "anything"),
-            lambda outputs: np.bincount(np.asarray(event(outputs), dtype=np.bool_).astype(np.int64), minlength=2),
+            lambda outputs: np.asarray(event(outputs), dtype=np.bool_).astype(np.int64),
         )
 
     return Views(lambda outputs: outputs, [view(name, event) for name, event in events.items()])

@@ -17,19 +17,10 @@ WIDE = 700.0
 """Up to here exp(theta) neither overflows nor loses digits, and a share is one division: x_i / (x_i + x_j)."""
 
 
-@kernel(effort=1)
-def largest(vector: Floats) -> float:
-    """The largest size of an entry."""
-    size = 0.0
-    for i in range(len(vector)):
-        size = max(size, abs(vector[i]))
-    return size
-
-
 @kernel(effort=1.5)
 def expected_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats, weights: Floats) -> tuple[Any, Any]:
     """Expected wins and the diagonal of their derivative; each pair's weight n p (1-p) into ``weights``."""
-    wide = largest(theta) > WIDE
+    wide = np.abs(theta).max() > WIDE
     x = np.exp(theta) if not wide else theta
     won_by, bend = np.zeros(len(theta)), np.zeros(len(theta))
     for i in range(len(theta)):
@@ -83,7 +74,7 @@ def _add(sums: Floats, rests: Floats, i: Any, value: float) -> None:
 @kernel(effort=4)
 def careful_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats) -> tuple[Any, Any, Any]:
     """Expected wins as the sum of two vectors, summed with compensation, and the comparisons of each item."""
-    wide = largest(theta) > WIDE
+    wide = np.abs(theta).max() > WIDE
     x = np.exp(theta) if not wide else theta
     sums, rests, played = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
     for first in range(len(theta)):
@@ -103,15 +94,6 @@ def careful_wins(starts: Longs, second: Ints, comparisons: Floats, theta: Floats
     return sums, rests, played
 
 
-@kernel
-def _dot(left: Floats, right: Floats) -> float:
-    """A plain sum: BLAS would start threads for long vectors."""
-    total = 0.0
-    for i in range(len(left)):
-        total += left[i] * right[i]
-    return total
-
-
 @kernel(effort=20)
 def conjugate_gradients(
     starts: Longs,
@@ -127,27 +109,20 @@ def conjugate_gradients(
 
     Preconditioned by the diagonal (which includes the ridge).
     """
-    items = len(right)
-    x, image = np.zeros(items), np.empty(items)
-    residual = right.copy()
+    x, residual = np.zeros(len(right)), right.copy()
     ready = residual / diagonal
-    direction = ready.copy()
-    product = _dot(residual, ready)
+    direction, product = ready, (residual * ready).sum()  # a plain sum: BLAS would start threads for long vectors
     for step in range(most):
-        if np.sqrt(_dot(residual, residual)) <= target:
+        if np.sqrt((residual * residual).sum()) <= target:
             return x, step
-        for i in range(items):
-            image[i] = ridge * direction[i]
+        image = ridge * direction
         _add_laplacian_times(starts, second, weights, direction, image)
-        bend = _dot(direction, image)
+        bend = (direction * image).sum()
         if not bend > 0.0:
             break
-        length = product / bend
-        for i in range(items):
-            x[i] += length * direction[i]
-            residual[i] -= length * image[i]
-            ready[i] = residual[i] / diagonal[i]
-        before, product = product, _dot(residual, ready)
-        for i in range(items):
-            direction[i] = ready[i] + product / before * direction[i]
+        x += product / bend * direction
+        residual -= product / bend * image
+        ready = residual / diagonal
+        before, product = product, (residual * ready).sum()
+        direction = ready + product / before * direction
     return x, most

@@ -18,7 +18,7 @@ from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism
 from rankdp.privacy.bits import Bits
 from rankdp.theory.permutations import concordance as shares_in_order
-from rankdp.theory.permutations import moves
+from rankdp.theory.permutations import moves, places
 from rankdp.types import Longs
 from rankdp_papers.experiment import Cell, Row, mean_row
 from rankdp_papers.xu.rivals import built, realised_epsilon, rivals
@@ -90,10 +90,8 @@ def _equation_8(one: RankingMechanism, draws: int, bits: Bits) -> tuple[float, f
 
 def _counts(one: RankingMechanism, order: Orders, draws: int, bits: Bits) -> Longs:
     """How often each of the m! outputs came, in lexicographic order."""
-    from rankdp.audit.views import count_rankings
-
-    counts = np.zeros(math.factorial(one.items) + 1, dtype=np.int64)
+    counts = np.zeros(math.factorial(one.items), dtype=np.int64)
     for start in range(0, draws, _ROWS_AT_A_TIME):
         rows = np.broadcast_to(order, (min(_ROWS_AT_A_TIME, draws - start), one.items))
-        counts += count_rankings(one.sample(rows, bits, workers=1))
-    return counts[:-1]
+        counts += np.bincount(places(one.sample(rows, bits, workers=1)), minlength=len(counts))
+    return counts
