@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from rankdp.attack.attack_report import signature_report
 from rankdp.attack.signature import CURATOR, signature_attack
 from rankdp.cli import cli
 from rankdp.data.rankings import Rankings
@@ -81,7 +80,7 @@ def test_every_format_says_that_it_is_for_the_curator(tmp_path):
         assert CliRunner().invoke(cli, [*command, "-o", str(path)]).exit_code == 0
         assert "curator's eyes only" in path.read_text().replace("&#x27;", "'")
     assert json.loads((tmp_path / "signature.json").read_text())["shown"][2] == {"places": 3, "unique": 3, "bound": 0}
-    report = signature_report(signature_attack(Rankings.read(source)))
+    report = signature_attack(Rankings.read(source)).report()
     assert CURATOR in report.words  # which stand below a picture
     assert report.figure is not None
     assert "curator's eyes only" in report.figure().axes[0].get_title()

@@ -20,8 +20,9 @@ eps-ranking DP says that no two positions' odds change by more than e^eps.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -37,7 +38,8 @@ from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.progress import tell
 from rankdp.rankers.kemeny import kemeny
-from rankdp.report.plots import SERIES
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import COLOURS, SERIES, drawing
 from rankdp.theory import mallows as theory
 from rankdp.theory.permutations import all_permutations, moves, places
 from rankdp.types import Floats, Longs
@@ -227,6 +229,61 @@ def success_curve(
     return curve
 
 
+def inference_report(curves: Mapping[str, Sequence[Success]], items: int, epsilon: object) -> Report:
+    """The report of the inference attack.
+
+    Parameters
+    ----------
+    curves
+        For each mechanism the attacker's success by the number of releases.
+    items
+        How many items the secret ranking has.
+    epsilon
+        The epsilon of each release, as it was asked for.
+    """
+    facts = {name: [dataclasses.asdict(success) for success in curve] for name, curve in curves.items()}
+    rows = [
+        [
+            str(same[0].releases),
+            *(f"{success.probability:.1%} ({success.low:.0%} – {success.high:.0%})" for success in same),
+        ]
+        for same in zip(*curves.values(), strict=True)
+    ]
+    return Report(
+        title=f"How often attackers find a whole ranking of {items} items, epsilon {epsilon} a release",
+        records=[{"mechanism": name, **fact} for name, curve in facts.items() for fact in curve],
+        facts=lambda: facts,
+        tables=[Table(["releases", *curves], rows)],
+        words=[
+            f"Each release of a ranking of {items} items costs its epsilon ({epsilon}) again. Publish it once, or keep "
+            "the answer and give the same one every time."
+        ],
+        figure=drawing(lambda axes: _draw_success(curves, axes)),
+    )
+
+
+def _draw_success(curves: Mapping[str, Sequence[Success]], axes: Axes) -> None:
+    """The attacker's success against the number of releases, a line with its interval for each mechanism."""
+    for number, (name, curve) in enumerate(curves.items()):
+        colour = COLOURS.get(name, SERIES[number])
+        count = [success.releases for success in curve]
+        axes.plot(count, [success.probability for success in curve], "-o", color=colour, markersize=4, label=name)
+        low, high = [success.low for success in curve], [success.high for success in curve]
+        axes.fill_between(count, low, high, color=colour, alpha=0.2, linewidth=0)
+        bounds = [1 - success.error_bound for success in curve]
+        if not any(math.isnan(bound) for bound in bounds):
+            axes.plot(count, bounds, ":", color=colour, label=f"{name}: at most, by the binomial tail")
+    axes.set(
+        xlabel="releases of the same ranking",
+        ylabel="the attacker finds the whole ranking",
+        ylim=(-0.02, 1.02),
+        title="Publishing the same ranking again and again",
+    )
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.grid(color="0.93")
+    axes.legend(frameon=False)
+
+
 def _wilson(share: float, trials: int, level: float) -> tuple[float, float]:
     z = NormalDist().inv_cdf((1 + level) / 2)
     middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
@@ -271,6 +328,19 @@ class PositionAttack:
             + (f"of at most {self.odds_factor:.3g}" if self.odds_factor < math.inf else "that no number shows")
             + f"; epsilon {self.epsilon:g} allows "
             + (f"{math.exp(self.epsilon):.3g}." if self.epsilon < 14 else f"e^{self.epsilon:g}.")
+        )
+
+    def report(self) -> Report:
+        """A table, bars and a sentence."""
+        beliefs = [*zip(range(1, len(self.prior) + 1), self.prior.tolist(), self.posterior.tolist(), strict=True)]
+        rows = [[str(at), f"{before:.1%}", f"{after:.1%}", "█" * round(40 * after)] for at, before, after in beliefs]
+        return Report(
+            title="Where did the item really stand?",
+            records=[dict(zip(("position", "before", "after"), belief, strict=True)) for belief in beliefs],
+            facts=lambda: {name: getattr(self, name) for name in ("prior", "posterior", "landed", "odds_factor")},
+            tables=[Table(["position", "before", "after", ""], rows, texts=4)],
+            words=[self.explain()],
+            figure=drawing(self.draw),
         )
 
     def draw(self, axes: Axes) -> None:

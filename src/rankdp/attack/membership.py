@@ -28,7 +28,8 @@ from rankdp.privacy.exact import Real, positive
 from rankdp.progress import tell
 from rankdp.publish.rank import METHODS, rank
 from rankdp.rankers.bradley_terry import fit
-from rankdp.report.plots import SERIES
+from rankdp.report.document import Report
+from rankdp.report.plots import SERIES, drawing
 from rankdp.types import Floats, Longs
 
 if TYPE_CHECKING:
@@ -105,6 +106,22 @@ class Membership:
             f"Over {len(self.inside):,} leaderboards the attack tells votes in the data from others with an advantage "
             f"of {self.advantage:.0%} over guessing (a useless attack would reach {self.advantage_error:.0%} by chance "
             f"one time in twenty). {allowed}."
+        )
+
+    def report(self) -> Report:
+        """The curve and a sentence."""
+        false, true = (rates.tolist() for rates in self.curve)
+        return Report(
+            title="Was this vote in the data?",
+            records=[{"outside_called_inside": x, "inside_found": y} for x, y in zip(false, true, strict=True)],
+            facts=lambda: {
+                "area": self.area,
+                "advantage": self.advantage,
+                "bound": self.advantage_bound,
+                "chance": self.advantage_error,
+            },
+            words=[self.explain()],
+            figure=drawing(self.draw),
         )
 
     def draw(self, axes: Axes) -> None:

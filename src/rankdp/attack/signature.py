@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,8 @@ import numpy as np
 from rankdp.checks import share
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
-from rankdp.report.plots import SERIES
+from rankdp.report.document import Report, Table
+from rankdp.report.plots import SERIES, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +73,23 @@ class SignatureAttack:
                 if safe
                 else f"Even first preferences alone leave {100 * self.limit:.3g}% of the ballots unique, or more."
             )
+        )
+
+    def report(self) -> Report:
+        """A table and lines; every format says that it is not for publication."""
+        rows = [
+            [str(row.places), f"{row.unique:,}", f"{row.unique / self.voters:.1%}", f"{row.bound:,}"]
+            for row in self.shown
+        ]
+        return Report(
+            title="What publishing the ballots as they are gives away (for the curator's eyes only)",
+            records=[
+                {**asdict(row), "unique_share": row.unique / self.voters, "for_whom": CURATOR} for row in self.shown
+            ],
+            facts=lambda: {"for_whom": CURATOR, "safe_places": self.safe_places, **asdict(self)},
+            tables=[Table(["places shown", "unique ballots", "share of all", "voters who could be bound"], rows)],
+            words=[CURATOR, self.explain()],
+            figure=drawing(self.draw),
         )
 
     def draw(self, axes: Axes) -> None:

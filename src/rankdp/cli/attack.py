@@ -45,8 +45,7 @@ def attack_inference(
 
     Prints how often the attacker's most likely ranking is the right one (Xu, Section 4).
     """
-    from rankdp.attack.attack_report import inference_report
-    from rankdp.attack.inference import success_curve
+    from rankdp.attack.inference import inference_report, success_curve
     from rankdp.privacy.bits import SeededBits
 
     try:
@@ -69,7 +68,6 @@ def attack_inference(
 @reporting
 def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior: str | None) -> Report:
     """Infer an item's true position from one release."""
-    from rankdp.attack.attack_report import position_report
     from rankdp.attack.inference import position_attack
     from rankdp.mechanisms.registry import mechanism as build
 
@@ -78,7 +76,7 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
     except ValueError:
         raise click.UsageError(f"--prior takes numbers with commas between, got {prior!r}.") from None
     result = position_attack(build(mechanism, items, epsilon), landed, before)  # type: ignore[arg-type]
-    return position_report(result)
+    return result.report()
 
 
 @attack.command("signature")
@@ -100,11 +98,10 @@ def attack_signature(
     BALLOTS is a CSV, Parquet or PrefLib file of rankings. Prints, by how many places a published table would show, how
     many ballots are unique and how many voters a coercer could bind by prescribing the order of their last places.
     """
-    from rankdp.attack.attack_report import signature_report
     from rankdp.attack.signature import signature_attack
     from rankdp.data.rankings import Rankings
 
-    return signature_report(signature_attack(Rankings.read(ballots, items, ties=ties), demanded, limit))
+    return signature_attack(Rankings.read(ballots, items, ties=ties), demanded, limit).report()
 
 
 @attack.command("votes")
@@ -124,7 +121,6 @@ def attack_votes(epsilon: str | None, **setting: Any) -> Report:
 
     Membership inference as in Cai, Section 2.2.
     """
-    from rankdp.attack.attack_report import votes_report
     from rankdp.attack.membership import membership_experiment
 
-    return votes_report(membership_experiment(epsilon, **setting))
+    return membership_experiment(epsilon, **setting).report()

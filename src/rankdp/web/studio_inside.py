@@ -10,7 +10,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from rankdp.attack.attack_report import position_report, votes_report
 from rankdp.attack.inference import position_attack
 from rankdp.attack.membership import membership_experiment
 from rankdp.audit.audit_report import AuditReport
@@ -53,13 +52,13 @@ def attack(work: Work) -> tuple[Report | None, str]:
         items = min(work.ranked, _MOST_POSITIONS)
         built = mechanism(_name(work, items), items, work.epsilon)
         assert isinstance(built, RankingMechanism)
-        return position_report(position_attack(built, 1)), _smaller(items, work.ranked, "items")
+        return position_attack(built, 1).report(), _smaller(items, work.ranked, "items")
     if work.kind == "comparisons" and work.protect != "voter":
         items = min(work.ranked, 8)
         found = membership_experiment(
             work.epsilon, items=items, method=work.option, protect=work.protect, repetitions=_BOARDS
         )
-        return votes_report(found), "On simulated leaderboards of 60 comparisons; none of your data are used."
+        return found.report(), "On simulated leaderboards of 60 comparisons; none of your data are used."
     return None, "Beyond these odds, which hold for every attack, none is simulated for this kind of release."
 
 
