@@ -197,7 +197,7 @@ def test_refusals_leave_nothing_behind(files, change, said):
         ("user_id,age\nu1,nan\nu2,4\n", "age must be a finite number|age is blank"),
         ("user_id,town\nu1,x\nu2,y\n", "no column of numbers"),
         ("user_id,age,age\nu1,1,2\n", "two columns are called 'age'"),
-        ("user_id,age\nu1,1\nu2,4,5\n", "could not be read as a table"),
+        ("user_id,age\nu1,1\nu2,4,5\n", "the table could not be read"),
         ("user_id,age\nu1,1\nu2,4\n", "there is no user"),
     ],
 )

@@ -22,8 +22,11 @@ import numpy as np
 from rankdp.aggregation.origin import Origin
 from rankdp.checks import one_of
 from rankdp.data.atomic import known_ending, new_directory, write_whole
+from rankdp.data.columns import check_names, first_known, listed_names
 from rankdp.data.formats.csv import read_header
 from rankdp.data.rankings import Rankings
+from rankdp.data.sources import a_file, kind_of
+from rankdp.data.tables import in_a_sentence
 from rankdp.errors import InputError, system_problem
 from rankdp.errors import settings as named
 from rankdp.learn.estimator import History, PairwiseRanker
@@ -226,19 +229,19 @@ def read_features(
     name = os.fspath(path)
     table = _read(name)
     header = list(table.column_names)
-    if twice := [column for column in header if header.count(column) > 1]:
-        raise InputError(f"{name}: two columns are called {twice[0]!r}")
-    own = _id_column(name, header, known, id_column)
+    check_names(header, name)
+    own = first_known(header, known, set()) if id_column is None else id_column
+    if own is None or own not in header:
+        hint = f"must be given (or be called {', '.join(known)})" if own is None else f"is {own!r}"
+        raise InputError(f"{name}: the column of ids {hint}, and the columns are {listed_names(header)}")
     ids = tuple(str(cell) if cell is not None else "" for cell in table.column(own).to_pylist())
     _check_ids(name, own, ids)
-    wanted = None if columns is None else list(columns)
-    for column in wanted or ():
-        if column not in header:
-            raise InputError(f"{name}: there is no column {column!r}; the columns are {', '.join(header)}")
     others = [column for column in header if column != own]
-    numbers = [column for column in others if _is_number(table, column)]
-    chosen = numbers if wanted is None else wanted
+    numbers = [column for column in others if kind_of(table.schema.field(column).type) in ("whole", "number")]
+    chosen = numbers if columns is None else list(columns)
     for column in chosen:
+        if column not in header:
+            raise InputError(f"{name}: there is no column {column!r}; the columns are {listed_names(header)}")
         if column not in numbers:
             raise InputError(f"{name}: column {column!r} must hold numbers, to be a feature")
     if not chosen:
@@ -248,36 +251,19 @@ def read_features(
 
 
 def _read(name: str) -> Any:
-    import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet as pq
 
     ending = known_ending(name, (".csv", ".tsv", ".parquet", ".pq"))
-    try:
-        if not Path(name).is_file():
-            raise InputError(f"{name}: there is no such file")
+    with in_a_sentence(name), a_file(name, "features"):
         if ending in (".parquet", ".pq"):
             table = pq.read_table(name)
         else:
             separator = read_header(name).separator
             table = pyarrow.csv.read_csv(name, parse_options=pyarrow.csv.ParseOptions(delimiter=separator))
-    except pa.ArrowException as problem:
-        reason = str(problem).partition("\n")[0]
-        raise InputError(f"{name}: the file could not be read as a table ({reason})") from None
-    except OSError as problem:
-        raise system_problem(name, problem, "read") from None
     if not table.num_rows:
         raise InputError(f"{name}: there are no rows")
     return table
-
-
-def _id_column(name: str, header: Sequence[str], known: Sequence[str], asked: str | None) -> str:
-    present = {column.strip().lower().replace(" ", "_"): column for column in reversed(header)}
-    column = asked if asked is not None else next((present[usual] for usual in known if usual in present), None)
-    if column is None or column not in header:
-        hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known)})"
-        raise InputError(f"{name}: the column of ids {hint}, and the columns are {', '.join(header)}")
-    return column
 
 
 def _check_ids(name: str, column: str, ids: tuple[str, ...]) -> None:
@@ -288,13 +274,6 @@ def _check_ids(name: str, column: str, ids: tuple[str, ...]) -> None:
         first = seen.setdefault(identifier, row)
         if first != row:
             raise InputError(f"{name}, row {row}: {column} {identifier!r} is there twice, first in row {first}")
-
-
-def _is_number(table: Any, column: str) -> bool:
-    import pyarrow as pa
-
-    kind = table.schema.field(column).type
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def _numbers(name: str, table: Any, column: str) -> Floats:

@@ -12,7 +12,6 @@ Hence P(Z + L - L' > x) = G - (r/2) dG/dr, and dG/dr = ((r t^2 - x) A - (r t^2 +
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -24,7 +23,7 @@ from numpy.typing import ArrayLike
 from rankdp.checks import number, positive, share
 from rankdp.errors import InputError, Unsupported
 from rankdp.theory.noises.score_noise import ScoreNoise
-from rankdp.theory.quadrature import boundary, excess_table
+from rankdp.theory.quadrature import boundary
 from rankdp.types import Floats
 
 ROOT = math.sqrt(2.0)
@@ -135,6 +134,7 @@ class NormalLaplace(ScoreNoise):
 
     laplace_share: float
     name: ClassVar[str] = "normal-laplace"
+    _excess_grid: ClassVar[tuple[float, float, float]] = (math.log(1e-11), math.log(60), 0.06)  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         share("laplace_share", self.laplace_share)
@@ -176,14 +176,6 @@ class NormalLaplace(ScoreNoise):
         t, (a, b) = self._normal, self._sides(size, self._normal)
         bell = np.exp(-((size / t) ** 2) / 2) / math.sqrt(2 * math.pi)
         return np.asarray(t * bell - size * scipy.special.ndtr(-size / t) + (a + b) / (2 * self._rate))
-
-    @cached_property
-    def _excess_table(self) -> Callable[[Floats], Floats]:
-        return excess_table(self.excess, math.log(1e-11), math.log(60), 0.06)
-
-    def quick_excess(self, x: ArrayLike) -> Floats:
-        """``excess`` from a table: a plan asks for it at a million places."""
-        return self._excess_table(np.asarray(x, dtype=float))
 
     def difference_survival(self, d: ArrayLike) -> Floats:
         """G - (r/2) dG/dr with the normal parts' difference in t."""

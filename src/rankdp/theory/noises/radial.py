@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
 from rankdp.theory.noises.score_noise import ScoreNoise, check_shape
-from rankdp.theory.quadrature import boundary, excess_table, log_table, log_trapezoid, unit_rule
+from rankdp.theory.quadrature import boundary, log_table, log_trapezoid, unit_rule
 from rankdp.types import Floats
 
 
@@ -156,15 +156,10 @@ class GeneralizedNormal(_Radial):
         low, high = math.log(1e-11) - self._log_top, math.log(self.scale) + math.log(600) / self.p + 0.7
         return low, high, min(0.15, 0.15 / self.p), 1 / 16 if self.p <= 1 else 1 / 24 if self.p < 4 else 1 / 64
 
-    @cached_property
-    def _excess_table(self) -> Callable[[Floats], Floats]:
-        low = math.log(1e-11) + math.log(self.mean_difference)
-        high = math.log(self.scale) + math.log(600) / self.p
-        return excess_table(self.excess, low, high, min(0.15, 0.15 / self.p))
-
-    def quick_excess(self, x: ArrayLike) -> Floats:
-        """``excess`` by the same kind of table as the difference."""
-        return self._excess_table(np.asarray(x, dtype=float))
+    @property
+    def _excess_grid(self) -> tuple[float, float, float]:  # type: ignore[override]
+        low, high = math.log(1e-11) + math.log(self.mean_difference), math.log(self.scale) + math.log(600) / self.p
+        return low, high, min(0.15, 0.15 / self.p)
 
     @cached_property
     def mean_difference(self) -> float:

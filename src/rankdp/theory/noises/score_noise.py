@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from rankdp.checks import number
 from rankdp.errors import InputError, Unsupported
+from rankdp.theory.quadrature import excess_table
 from rankdp.types import Floats
 
 
@@ -61,9 +63,16 @@ class ScoreNoise(ABC):
         x = np.asarray(x, dtype=float)
         return np.asarray(self._tail_excess(np.abs(x)) + np.maximum(-x, 0))
 
+    _excess_grid: tuple[float, float, float] | None = None
+    """First and last cell of a table of the excess, in the logarithm, and their width; None if it is quick anyway."""
+
+    @cached_property
+    def _excess_table(self) -> Callable[[Floats], Floats]:
+        return excess_table(self.excess, *self._excess_grid) if self._excess_grid else self.excess
+
     def quick_excess(self, x: ArrayLike) -> Floats:
-        """``excess``, perhaps from a table (good to 1e-9)."""
-        return self.excess(x)
+        """``excess``, perhaps from a table (good to 1e-9): a plan asks for it at a million places."""
+        return self._excess_table(np.asarray(x, dtype=float))
 
     @abstractmethod
     def _tail(self, size: Floats) -> Floats:
