@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rankdp.data.ballot_tables import OVERVOTES, UNDERVOTES
-from rankdp.data.ballots import Ballots
+from rankdp.data.ballots import OVERVOTES, UNDERVOTES, Ballots
 from rankdp.data.columns import recognise
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.files import open_rankings
