@@ -203,12 +203,26 @@ def test_plausible_strengths_are_those_of_the_normal_model(request):
 
 
 def test_strengths_are_as_held_before_where_nothing_is_known(request):
-    """Noise that drowns all: strengths of an even law, of variance 1/3 or more."""
+    """Noise that drowns all: strengths of an even law, of variance 1/3."""
     random = generator(request)
     noise = 1e4 * random.standard_normal((30, DRAWS))
     truths = plausible_strengths(np.zeros(30), [np.zeros(30)] * 100, [laplacian(random, 30)] * 100, noise)
-    assert 1 / 3 <= truths.var() * 30 / 29 < 0.55
+    assert truths.var() * 30 / 29 == pytest.approx(1 / 3, rel=0.01)
     assert np.abs(truths.mean()) < 0.01
+
+
+def test_a_shape_is_held_before_with_its_share_of_the_variance(request):
+    """Half of the variance along v: the mean is the best linear estimate for P = ((1 - c) I + v v')/3."""
+    random = generator(request)
+    matrix, noise, shape = laplacian(random, 8), 6 * random.standard_normal((8, DRAWS)), np.linspace(-1, 1, 8)
+    shape *= math.sqrt(0.5 * 8 / float(shape @ shape))
+    scores, held = 0.3 * shape, (0.5 * np.eye(8) + np.outer(shape, shape)) / 3
+    truths = plausible_strengths(scores, [np.zeros(8)] * 4, [matrix] * 4, noise, shapes=[shape] * 4)
+    gain = held @ matrix @ np.linalg.inv(matrix @ held @ matrix + matrix + np.diag(noise.var(axis=1)))
+    left = held - gain @ matrix @ held
+    centred = np.eye(8) - 1 / 8
+    assert truths.mean(axis=1) == pytest.approx(centred @ gain @ matrix @ scores, abs=5 * math.sqrt(left.max() / DRAWS))
+    assert np.cov(truths) == pytest.approx(centred @ left @ centred, abs=8 * left.max() / math.sqrt(DRAWS))
 
 
 def test_strengths_of_a_disconnected_design(request):

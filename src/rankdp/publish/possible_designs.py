@@ -4,9 +4,9 @@
 held to be equally likely, from the Poisson law's normal neighbour. *Closeness* b says how much items of about the same
 strength were preferred: N_ij = a_i a_j exp(-b |t_i - t_j|), the popularities a being those that give the degrees.
 
-Given b, strengths are less sure, and not independent of the design: they are what it is nearly blind for. So the
-variance that they are held to have before is raised with b (up to tenfold at 2), and draws are spread a little (up to
-6%) for all that one number cannot say of a design.
+Given b > 0, strengths are not independent of the design. Whom an item met says which others are about as strong, and so
+all strengths up to a factor; that factor is what such a design is nearly blind for. So a share b/(1 + b) of their
+variance is held to be along a shape that they may have (``score_errors``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ _FARTHEST = 50.0  # the expected degree over a true one, at most
 _ROUNDS = 2
 _BLOCK = 300
 _SAID = 3.0  # where pairs were said to be drawn without regard to strength
-_FREE, _WIDER, _FULL = 10.0, 0.06, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,6 @@ def possible_strengths(
     rest = ridge * scores
     if differences is not None:
         rest = (differences - pulls(design_of_degrees(degrees.means), scores)) / 2
-    closeness = None
     if gaps is not None:
         bucket = np.zeros((items, items), np.int32)
         bucket[np.triu_indices(items, 1)] = gaps.bucket
@@ -122,11 +120,7 @@ def possible_strengths(
                 1.0 if differences is None else _SAID,
             )
             truths[block] = part.drawn((truths[block], closeness), random)
-    if closeness is None:
-        return truths
-    middle = truths.mean(axis=1, keepdims=True)
-    wider = 1 + _WIDER * float(np.clip(closeness[0] / _FULL, 0, 1) @ closeness[1])
-    return np.asarray(middle + wider * (truths - middle))
+    return truths
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +139,26 @@ class _Block:
         """Strengths, given draws of them and chances of closeness, if items that are close may have been preferred."""
         count = design_count(len(self.scores))
         kernels: list[Floats | None] = [None] * count
-        freedom = None
+        middles, shapes = [self.scores] * count, None
         if close is not None:
             truths, (grid, chances) = close
+            middles = list(truths[:, :: DRAWS // count].T[:count])
             values = random.choice(grid, count, p=chances)
-            columns = zip(truths[:, :: DRAWS // count].T, values.tolist(), strict=False)
-            kernels = [kernel_of_gaps(truth, value) for truth, value in columns]
-            freedom = _FREE ** np.clip(values / _FULL, 0, 1)
+            kernels = [kernel_of_gaps(middle, value) for middle, value in zip(middles, values, strict=True)]
+            shares = np.maximum(values, 0) / (1 + np.maximum(values, 0))
+            shapes = [_shape(middle, share) for middle, share in zip(middles, shares.tolist(), strict=True)]
         designs = [design_of_degrees(self.degrees.drawn(random), kernel) for kernel in kernels]
         rests = [self.rest] * count
         if self.fitted:
             due = pulls(design_of_degrees(self.degrees.means), self.scores)
             rests = [self.rest + (due - pulls(design, self.scores)) / 2 for design in designs]
-        found = [information(design, self.scores, self.link) for design in designs]
-        return plausible_strengths(self.scores, rests, found, self.noise, self.luck, freedom)
+        found = [information(design, middle, self.link) for design, middle in zip(designs, middles, strict=True)]
+        return plausible_strengths(self.scores, rests, found, self.noise, self.luck, shapes)
+
+
+def _shape(strengths: Floats, share: float) -> Floats:
+    """Strengths as a direction that holds this share of all variance."""
+    return np.asarray(strengths * np.sqrt(share * len(strengths) / max(float(strengths @ strengths), 1e-300)))
 
 
 def pulls(design: Floats, scores: Floats) -> Floats:

@@ -7,12 +7,18 @@ A released score r obeys, to first order in t - r,
 with t the true strengths, H the Fisher information of the true design, z ~ N(0, H) the luck of outcomes and w the
 privacy noise. In maximum likelihood and objective perturbation with a ridge gamma, q is gamma r; where differences D
 were fitted to an expected design, q = (D - sum_j N_ij tanh((r_i - r_j)/2))/2 with N the true one. Draws of t are had
-from draws t0 of a law held before, and of z and w, by Matheron's rule
+from draws t0 of a law of covariance P held before, and of z and w, by Matheron's rule
 
-    t = t0 + G (q + H r - H t0 - z - w),  G = s^2 H (s^2 H^2 + H + var w)^-1,
+    t = t0 + G (q + H r - H t0 - z - w),  G = P H (H P H + H + var w)^-1.
 
-which is exact where all laws are normal. Held before is an even law around 0 whose variance s^2 is drawn too, by how
-likely it makes the released numbers; log s^2 is held to be near log(1/3), with a double exponential law.
+It is exact where all laws are normal; and whatever they are, q + H r - H t0 - z - w is then a draw of what the best
+linear estimate leaves open, so that an interval holds as often as is stated, over boards. Held before is an even law
+around 0 for each item, P = s^2 I. s^2 is the likeliest, with log s^2 held to be near log(1/3) by a double exponential
+law: where the released numbers say little, it is 1/3.
+
+A design may know of the strengths: whom an item met says which items were about as strong, though not how far apart all
+of them are. If it knows a share c of their variance, as multiples of a shape v with sum v_i^2 = c n, then P = s^2 ((1 -
+c) I + v v'), of the same trace.
 
 *What an interval means.* Over boards whose strengths are spread like that, and over the items of a board, the stated
 share of the intervals hold the true strength, relative to the mean of all. Where the noise is small beside the spread
@@ -33,7 +39,7 @@ from rankdp.types import Flags, Floats, Ints
 SPREAD = 1 / 3
 """The variance that true log-strengths are expected to have: that of the even law on [-1, 1]."""
 DRAWS = 4000
-_STEPS = np.linspace(0, 4, 41)  # of log s^2, in factors of 3
+_STEPS = np.linspace(0, 4, 81)  # of log s^2, in factors of 3
 _HELD = 0.25
 _WHOLE_UP_TO = 400  # items: above, the spread is found from the information's diagonal
 
@@ -44,7 +50,7 @@ def plausible_strengths(
     informations: Sequence[Floats],
     noise: Floats,
     luck: float = 1.0,
-    freedom: Floats | None = None,
+    shapes: Sequence[Floats] | None = None,
 ) -> Floats:
     """Draws of the true strengths, one row an item; NaN where nothing is known of an item.
 
@@ -59,34 +65,28 @@ def plausible_strengths(
         Draws of the noise w on wins, one row an item.
     luck
         The variance of z, as a share of H.
-    freedom
-        By what factor s^2 is raised for each design; 1 if not given.
+    shapes
+        v for each design; 0 if not given.
     """
     random, variance = np.random.default_rng(0), noise.var(axis=1)
     groups = np.array_split(np.arange(noise.shape[1]), len(informations))
-    spreads = likely_spreads(scores, rests[0], informations[0], variance, luck, len(groups), random)
-    spreads = spreads if freedom is None else spreads * np.asarray(freedom)
+    spread = likely_spread(scores, rests[0], informations[0], variance, luck)
     truths = np.empty(noise.shape)
-    for columns, rest, information, spread in zip(groups, rests, informations, spreads, strict=True):
-        before = math.sqrt(3 * spread) * random.uniform(-1, 1, (len(scores), len(columns)))
+    for step, (columns, rest, information) in enumerate(zip(groups, rests, informations, strict=True)):
+        shape = np.zeros(len(scores)) if shapes is None else shapes[step]
+        free = 1 - float(shape @ shape) / len(shape)
+        before = math.sqrt(3 * free) * random.uniform(-1, 1, (len(scores), len(columns)))
+        before = math.sqrt(spread) * (before + shape[:, None] * random.choice([-1.0, 1.0], len(columns)))
         chance = _sampled(information, math.sqrt(luck) * random.standard_normal(before.shape))
         right = rest[:, None] + _times(information, scores[:, None] - before) - chance - noise[:, columns]
-        truths[:, columns] = before + _gained(information, spread, luck, variance, right)
+        truths[:, columns] = before + spread * _gained(information, spread, shape, luck, variance, right)
     truths += scores.mean() - truths.mean(axis=0)
     truths[~largest_part(informations[0])] = math.nan
     return truths
 
 
-def likely_spreads(
-    scores: Floats,
-    rest: Floats,
-    information: Floats,
-    noise: Floats,
-    luck: float,
-    count: int,
-    random: np.random.Generator,
-) -> Floats:
-    """Draws of the variance of the true strengths.
+def likely_spread(scores: Floats, rest: Floats, information: Floats, noise: Floats, luck: float) -> float:
+    """The likeliest variance of the true strengths, at least that of the even law on [-1, 1].
 
     With H whole, H r + q ~ N(0, s^2 H H + luck H + V) is whitened for all s at once.
 
@@ -96,10 +96,6 @@ def likely_spreads(
         As in ``plausible_strengths``.
     noise
         The variance of the noise on each item's wins.
-    count
-        How many draws.
-    random
-        Where they come from.
     """
     diagonal = information if information.ndim == 1 else np.diag(information)
     floor = 1e-9 * (1 + float(diagonal.max()))
@@ -111,9 +107,8 @@ def likely_spreads(
         signals, target = diagonal**2 / variance, np.square(diagonal * scores + rest) / variance
     spreads = SPREAD * 3**_STEPS
     total = 1 + spreads[:, None] * np.maximum(signals, 0)
-    logs = -(np.log(total) + target / total).sum(axis=1) / 2 - np.abs(_STEPS) * math.log(3) / _HELD
-    chances = np.exp(logs - logs.max())
-    return np.asarray(random.choice(spreads, count, p=chances / chances.sum()))
+    logs = -(np.log(total) + target / total).sum(axis=1) / 2 - _STEPS * math.log(3) / _HELD
+    return float(spreads[logs.argmax()])
 
 
 def design_count(items: int) -> int:
@@ -157,14 +152,16 @@ def _times(information: Floats, right: Floats) -> Floats:
     return np.asarray(information[:, None] * right if information.ndim == 1 else information @ right)
 
 
-def _gained(information: Floats, spread: float, luck: float, noise: Floats, right: Floats) -> Floats:
-    """G times the right-hand sides."""
+def _gained(information: Floats, spread: float, shape: Floats, luck: float, noise: Floats, right: Floats) -> Floats:
+    """G/s^2 times the right-hand sides; a diagonal knows no shape."""
     if information.ndim == 1:
         whole = spread * information**2 + luck * information + noise
-        return np.asarray((spread * information / np.maximum(whole, 1e-300))[:, None] * right)
-    whole = spread * information @ information + luck * information + np.diag(noise)
+        return np.asarray((information / np.maximum(whole, 1e-300))[:, None] * right)
+    free, along = 1 - float(shape @ shape) / len(shape), information @ shape
+    whole = spread * (free * information @ information + np.outer(along, along)) + luck * information + np.diag(noise)
     floor = 1e-12 * (1 + float(np.diag(whole).max()))
-    return np.asarray(spread * information @ cho_solve(cho_factor(whole + floor * np.eye(len(whole))), right))
+    solved = information @ cho_solve(cho_factor(whole + floor * np.eye(len(whole))), right)
+    return np.asarray(free * solved + np.outer(shape, shape @ solved))
 
 
 def _parts(matrix: Floats) -> tuple[int, Ints]:

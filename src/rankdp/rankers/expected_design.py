@@ -38,7 +38,7 @@ def even_design(items: int, comparisons: float) -> Floats:
     return expected
 
 
-def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None) -> Floats:
+def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None, tolerance: float = 1e-6) -> Floats:
     """The expected design of items that meet in proportion to how often each is compared: N_ij = a_i a_j K_ij.
 
     The popularities a are those for which the rows add up to the degrees, sum_(j != i) N_ij = d_i, as far as that is
@@ -50,6 +50,8 @@ def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None) -> Float
         How many comparisons each item is expected to have, above 0.
     kernel
         How much more often than by chance each pair meets, K; 1 for all if not given.
+    tolerance
+        By what share of itself a row may add up to another number.
     """
     wanted = np.asarray(degrees, dtype=np.float64)
     wanted = np.minimum(wanted, 0.98 * (wanted.sum() - wanted))
@@ -59,7 +61,7 @@ def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None) -> Float
     for _ in range(100):
         reached = popularity * (factor @ popularity)
         popularity = popularity * np.sqrt(wanted / reached)  # halfway, in logarithms
-        if (np.abs(reached - wanted) <= 1e-6 * wanted).all():
+        if (np.abs(reached - wanted) <= tolerance * wanted).all():
             break
     return np.asarray(factor * np.outer(popularity, popularity))
 
@@ -116,7 +118,7 @@ def closeness_chances(
     for step, strength in enumerate(grid):
         due = np.zeros(max(int(bucket.max()) + 1, len(found)))
         for truth in truths.T:
-            design = design_of_degrees(degrees, kernel_of_gaps(truth, strength))
+            design = design_of_degrees(degrees, kernel_of_gaps(truth, strength), _SHAPE / 20)
             due += np.bincount(bucket, design[pairs], len(due))
         due = due[: len(found)] * comparisons / max(due.sum(), 1e-12)
         spread = variance + due + np.square(_SHAPE * due)
@@ -141,10 +143,11 @@ def kernel_of_gaps(strengths: Floats, closeness: float) -> Floats:
 def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tuple[Floats, Floats]:
     """What noisy degrees say of the true ones: possible degrees, and for each item the chance of each.
 
-    Degrees are taken for draws of a gamma law (which has items that were hardly compared) or of a log-normal one (which
-    has items that were compared far more than others), weighted by how likely each makes the noisy degrees. Both have
-    the mean 2M/n, and the variance that noisy degrees have beyond that of their noise, but at least the 2M/n that mere
-    chance gives them. Small differences of noisy degrees are shrunk away in this manner, and none becomes negative.
+    Degrees are taken for draws of a gamma law, of a log-normal one (which has items that were compared far more than
+    others) or of a power of an even one (which has items that joined late), weighted by how likely each makes the noisy
+    degrees. All have the mean 2M/n, and the variance that noisy degrees have beyond that of their noise, but at least
+    the 2M/n that mere chance gives them. Small differences of noisy degrees are shrunk away in this manner, and none
+    becomes negative.
 
     Parameters
     ----------
@@ -159,13 +162,15 @@ def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tup
     mean = max(2 * comparisons / len(seen), 1e-3)
     spread = max(float(np.square(seen - mean).mean()) - variance, mean)
     shape, width = mean**2 / spread, np.log1p(spread / mean**2)
+    power = np.sqrt(1 + shape) - 1
     most = max(float(seen.max()), mean) + 2 * np.sqrt(variance) + 3 * np.sqrt(mean)
     grid = np.concatenate([np.geomspace(1e-3 * mean, 0.2 * mean, 40), np.linspace(0.2 * mean, most, 400)[1:]])
     logs = -np.abs(seen[:, None] - grid) * np.sqrt(2 / max(variance, 1.0))
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
     gamma = (shape - 1) * np.log(grid / mean) - shape * (grid / mean - 1)
     normal = -np.log(grid / mean) - np.square(np.log(grid / mean) + width / 2) / (2 * width)
-    laws = np.array([np.exp(law - law.max()) * np.gradient(grid) for law in (gamma, normal)])
+    late = np.where(grid <= mean * (1 + 1 / power), (power - 1) * np.log(grid / mean), -np.inf)
+    laws = np.array([np.exp(law - law.max()) * np.gradient(grid) for law in (gamma, normal, late)])
     joint = likelihood * (laws / laws.sum(axis=1, keepdims=True))[:, None, :]
     sums = np.maximum(joint.sum(axis=2, keepdims=True), 1e-300)
     fits = np.log(sums).sum(axis=(1, 2))
