@@ -1,13 +1,15 @@
 """How far aggregates are from the truth: counted, undone completely, and as ``aggregate`` chooses, on the same draws.
 
-Populations: 5,000 sushi rankings of ten items where RANKDP_DATA holds them (Kamishima 2003); lists of 6 out of 60
-cities, popular ones more often; a built-in poll of eight projects; and simulated ones of five items that are as unkind
+Populations: where RANKDP_DATA holds them 5,000 sushi rankings of ten items (Kamishima 2003), car configurators, NASCAR
+races, and the choices of universities and statements whose answers make an order; lists of 6 out of 60 cities, popular
+ones more often; a built-in poll of eight projects; and simulated ones of five items that are as unkind
 as they come: two camps (the counterexample to counting), voters who all agree, voters with weak preferences, and
 voters without any. The mechanism is what ``auto`` takes.
 """
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +35,7 @@ def table() -> Table:
         (name, f"{epsilon:g}", f"{voters:,}", *_measured(orders, items, epsilon, voters))
         for name, orders, items in _populations()
         for epsilon in _EPSILONS
-        for voters in _VOTERS
+        for voters in (_VOTERS if len(orders) >= max(_VOTERS) else (len(orders),))
     ]
     header = ("population", "epsilon", "voters", "mean rank: counted", "unbiased", "chosen")
     return Table((*header, "win rate: counted", "unbiased", "chosen", "chosen / better", "met"), rows)
@@ -41,9 +43,14 @@ def table() -> Table:
 
 def _populations() -> Iterator[tuple[str, Orders, int]]:
     random = np.random.default_rng(0)
-    sushi = Path(os.environ.get("RANKDP_DATA", "")) / "sushi" / "sushi3a_rankings.csv"
-    if sushi.is_file():
-        yield "sushi", rankdp.Rankings.read(sushi).orders, 10
+    data = Path(os.environ.get("RANKDP_DATA", ""))
+    for name in ("sushi/sushi3a_rankings", "carconf/rankings", "nascar2002/rankings"):
+        if (path := data / f"{name}.csv").is_file():
+            read = rankdp.Rankings.read(path)
+            yield name.partition("/")[0], read.orders[(read.orders >= 0).all(axis=1)], len(read.items)
+    for name in ("cems", "immigration"):
+        if (path := data / name / "comparisons.csv").is_file():
+            yield name, *_ordered(path)
     yield "cities", _cities(random, max(_VOTERS)), 60
     yield "town poll", town_poll(max(_VOTERS)).orders, 8
     rows, noise = max(_VOTERS), random.gumbel(size=(max(_VOTERS), 5))
@@ -53,6 +60,21 @@ def _populations() -> Iterator[tuple[str, Orders, int]]:
     for name, spread in (("weak preferences", 0.3), ("no preferences", 0.0)):
         strength = spread * np.array([1.5, 0.5, 0.0, -0.5, -1.5])
         yield name, np.argsort(-(strength + noise), axis=1).astype(np.int32), 5
+
+
+def _ordered(path: Path) -> tuple[Orders, int]:
+    """The orders of the users whose answers about all pairs, without ties, make one."""
+    with path.open(encoding="utf-8") as file:
+        votes = list(csv.DictReader(file))
+    items = sorted({vote["item_1"] for vote in votes} | {vote["item_2"] for vote in votes})
+    wins: dict[str, NDArray[np.float64]] = {}
+    for vote in votes:
+        mine = wins.setdefault(vote["user_id"], np.zeros(len(items)))
+        outcome = float(vote["outcome"] or "nan")
+        mine[items.index(vote["item_1"])] += outcome
+        mine[items.index(vote["item_2"])] += 1 - outcome
+    orders = [np.argsort(-mine) for mine in wins.values() if sorted(mine) == list(range(len(items)))]
+    return np.array(orders, dtype=np.int32), len(items)
 
 
 def _cities(random: np.random.Generator, voters: int, items: int = 60, length: int = 6) -> Orders:
