@@ -6,15 +6,14 @@ Who was compared with whom moves D only through who won, so D can be fitted with
 each pair (``rankers.expected_design``), and an error of that number is of second order. Objective perturbation, which
 needs no idea of the design, pays for that with more noise.
 
-Sensitivities, when k comparisons leave and k come (k = 1, or c for voters):
+Sensitivities, when k comparisons leave and k come (k = 1, or c for voters)::
 
-| counts | l1 | squared l2 |
-|---|---|---|
-| half-wins: a win is 2, a tie 1 for each side | 4k | 8 k^2 |
-| differences | 4k | 8 k^2 |
-| degrees: comparisons of each item | 4k | 4 k^2 |
-| comparisons of each pair, or of each set of pairs | 2k | 2 k^2 |
-| leads: of each pair the wins of the first less those of the second | 2k | 4 k^2 |
+    counts                                                              l1  squared l2
+    half-wins: a win is 2, a tie 1 for each side                        4k  8 k^2
+    differences                                                         4k  8 k^2
+    degrees: comparisons of each item                                   4k  4 k^2
+    comparisons of each pair, or of each set of pairs                   2k  2 k^2
+    leads: of each pair the wins of the first less those of the second  2k  4 k^2
 
 Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
 By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Half-wins: a
