@@ -49,9 +49,9 @@ def loss(one, other):
         left, right = one.parts[name], other.parts[name]
         protection, epsilon = left.request.protection, left.request.epsilon
         cost = count_cost(protection, epsilon)
-        moved = int(abs(left.half_wins - right.half_wins).sum())
+        moved = int(abs(left.votes.half_wins - right.votes.half_wins).sum())
         total += (epsilon - cost) * moved / NoisyWins(protection, 1).l1
-        compared = abs(int(left.half_wins.sum()) - int(right.half_wins.sum())) // 2
+        compared = abs(int(left.votes.half_wins.sum()) - int(right.votes.half_wins.sum())) // 2
         assert compared == 0 or cost, "the number of comparisons is taken as public, and neighbours differ in it"
         total += cost * compared / protection.moved_in_all
     return total
@@ -146,7 +146,7 @@ def test_a_board_is_that_of_its_rows():
     parts = counted(rows, "comparison", on_problem="drop").parts
     for name, part in parts.items():
         own = Comparisons.from_frame(table([row for row in rows if row[0] == name]), items=ITEMS)
-        assert part.half_wins.tolist() == own.half_wins().tolist()
+        assert part.votes.half_wins.tolist() == own.half_wins().tolist()
 
 
 @pytest.mark.parametrize("bounded", [False, True])

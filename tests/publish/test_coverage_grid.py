@@ -64,7 +64,7 @@ def board(random, design, said, unit, epsilon, items, comparisons, delta=0):
     counts = PairCounts.from_pairs(left, right, 2 * won, 2 * (played - won), items=items)
     request = BoardRequest.of(epsilon, unit, max_per_voter=UNITS[unit], delta=delta, design=said)
     bits = SeededBits(int(random.integers(2**40)))
-    release = CountedVotes(request, counts.items, counts.half_wins, counts, []).draw(bits)
+    release = CountedVotes(request, counts, []).draw(bits)
     return release, truth[np.array(release.value.items, np.int64)]
 
 

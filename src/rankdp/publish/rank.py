@@ -44,7 +44,6 @@ from rankdp.publish.vote_scores import Drawn, Public, count_cost
 from rankdp.publish.weighed_votes import MOST, SHARE, weigh
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
-from rankdp.types import Longs
 
 METHODS = ("bradley-terry", "wins", "copeland")
 SCALES = ("log-strength", "elo")
@@ -236,22 +235,18 @@ class BoardRequest:
     def count(self, votes: Comparisons) -> CountedVotes:
         """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""
         prepared = _prepared(votes, self.protection)
-        request, items = replace(self, protection=replace(self.protection, drops=prepared.drops)), prepared.items
+        request = replace(self, protection=replace(self.protection, drops=prepared.drops))
         if self.weighs and votes.per_voter is not None:
             raise InputError(
                 Setting("max_per_voter", "auto"),
                 f" chooses the bound itself, but the votes are bounded to {votes.per_voter} per voter already",
             )
-        request._check_items(len(items))
+        request._check_items(len(prepared.items))
         warnings = _item_warnings(prepared, self.protection)
         if self.weighs:
             loads = prepared.loads(spread=self.method == "bradley-terry" and bool(self.delta))
-            unweighed = PairCounts.from_pairs([], [], [], items=items)
-            return CountedVotes(request, items, unweighed.half_wins, unweighed, warnings, loads)
-        if self.method == "wins" and not self.protection.design_public:
-            return CountedVotes(request, items, prepared.half_wins(), None, warnings)
-        counts = prepared.count()
-        return CountedVotes(request, items, counts.half_wins, counts, warnings)
+            return CountedVotes(request, loads, warnings)
+        return CountedVotes(request, prepared.count(), warnings)
 
     def _check_items(self, items: int) -> None:
         """Refuse what cannot be had for so many items, before anything is counted or charged."""
@@ -282,17 +277,25 @@ class BoardRequest:
                 f", for other links than the logistic one, and for more than {leaderboard.DENSE_UP_TO:,} items",
             )
 
+    def scores(self, votes: PairCounts, public: Public, epsilon: Fraction, bits: Bits) -> Drawn:
+        """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
+        if self.method == "bradley-terry" and not self.protection.design_public:
+            return self.secret_design(epsilon).draw(votes, public, bits)
+        if self.method == "copeland":
+            return vote_scores.by_majorities(votes, public, NoisyLeads(self.protection, epsilon, self.delta), bits)
+        noisy = NoisyWins(self.protection, epsilon, self.delta)
+        if self.method == "wins":
+            return vote_scores.by_wins(votes.half_wins, public, noisy, bits)
+        return vote_scores.from_wins(public, noisy, votes.half_wins, self.ridge, self.link, bits)
+
 
 @dataclass(frozen=True, slots=True)
 class CountedVotes:
-    """The secret counts, and what is asked of them. ``counts`` are None where each item's half-wins are enough."""
+    """The secret counts, or loads of voters that are weighed when the noise is drawn, and what is asked of them."""
 
     request: BoardRequest
-    items: tuple[str, ...]
-    half_wins: Longs
-    counts: PairCounts | None
+    votes: PairCounts | VoterLoads
     warnings: list[str]
-    loads: VoterLoads | None = None
 
     @property
     def what(self) -> str:
@@ -312,25 +315,16 @@ class CountedVotes:
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
-        asked = self.request
-        if self.loads is None:
-            return self._drawn(asked.epsilon, 1.0, self.guarantee, bits)
-        votes = weigh(self.loads, asked.protection, asked.epsilon, asked.delta, bits)
-        request = replace(asked, protection=votes.protection)
-        counted = replace(self, request=request, half_wins=votes.counts.half_wins, counts=votes.counts, loads=None)
-        return counted._drawn(asked.epsilon * (1 - SHARE), votes.sampling, self.guarantee, bits)
-
-    def _drawn(self, epsilon: Fraction, sampling: float, guarantee: Guarantee, bits: Bits) -> Release[Leaderboard]:
-        """The board for what is left of epsilon, under the guarantee of all that is drawn."""
-        asked = self.request
-        # every comparison gives two half-wins, whatever its outcome
-        public, spent = vote_scores.size(
-            self.items, int(self.half_wins.sum()) // 2, asked.protection, asked.epsilon, bits
-        )
-        public = replace(public, sampling=sampling)
-        if asked.protection.design_public:
-            public = replace(public, design=self.counts)
-        drawn = self._scores(public, epsilon - spent, bits)
+        asked, votes, epsilon, sampling = self.request, self.votes, self.request.epsilon, 1.0
+        if isinstance(votes, VoterLoads):
+            weighed = weigh(votes, asked.protection, epsilon, asked.delta, bits)
+            asked, votes = replace(asked, protection=weighed.protection), weighed.counts
+            epsilon, sampling = epsilon * (1 - SHARE), weighed.sampling
+        size = int(votes.halves.sum()) // 2  # every comparison gives two half-wins, whatever its outcome
+        public, spent = vote_scores.size(votes.items, size, asked.protection, asked.epsilon, bits)
+        design = votes if asked.protection.design_public else None
+        public = replace(public, sampling=sampling, design=design)
+        drawn = asked.scores(votes, public, epsilon - spent, bits)
         parameters = {
             "protect": asked.protection.unit,
             "max_per_voter": asked.protection.moved if asked.protection.unit == "voter" else None,
@@ -340,23 +334,7 @@ class CountedVotes:
             **({"noisy_comparisons": public.comparisons} if spent else {}),
             **drawn.parameters,
         }
-        return released(self._board(public, drawn), guarantee, asked.method, parameters, bits)
-
-    def _scores(self, public: Public, epsilon: Fraction, bits: Bits) -> Drawn:
-        """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
-        asked = self.request
-        if asked.method == "bradley-terry" and not asked.protection.design_public:
-            assert self.counts is not None
-            return asked.secret_design(epsilon).draw(self.counts, public, bits)
-        if asked.method == "copeland":
-            assert self.counts is not None
-            return vote_scores.by_majorities(
-                self.counts, public, NoisyLeads(asked.protection, epsilon, asked.delta), bits
-            )
-        noisy = NoisyWins(asked.protection, epsilon, asked.delta)
-        if asked.method == "wins":
-            return vote_scores.by_wins(self.half_wins, public, noisy, bits)
-        return vote_scores.from_wins(public, noisy, self.half_wins, asked.ridge, asked.link, bits)
+        return released(self._board(public, drawn), self.guarantee, asked.method, parameters, bits)
 
     def _board(self, public: Public, drawn: Drawn) -> Leaderboard:
         """The leaderboard, from released and public numbers only."""
