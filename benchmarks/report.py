@@ -70,13 +70,14 @@ def _processor() -> str:
 
 
 def write(document: Path, results: dict[str, str]) -> None:
-    """Put each result between its two marks, ``<!-- begin NAME -->`` and ``<!-- end NAME -->``."""
+    """Put each result between its two marks, ``<!-- begin NAME -->`` and ``<!-- end NAME -->``, where it has them."""
     text = document.read_text("utf-8")
     for name, result in results.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         before, found, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
         if not (found and closed):
-            raise SystemExit(f"{document} has no place for the results of {name}: it needs {begin.strip()} and {end}")
+            print(f"{document} has no {begin.strip()} and {end}: it goes without the results of {name}")
+            continue
         text = f"{before}{begin}\n{result}\n\n{end}{after}"
     document.write_text(text, "utf-8")
