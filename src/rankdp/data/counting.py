@@ -170,7 +170,7 @@ class _Rows:
             return _judged(len(self._rules.items), *(meaning[codes] for codes, meaning in cells))
         if self._judged_of is None or any(old is not new for old, new in zip(self._judged_of, meanings, strict=True)):
             grid = np.ix_(*(np.roll(meaning, 1) for meaning in meanings))  # so that null, code -1, comes first
-            self._table = _judged(len(self._rules.items), *grid).ravel()
+            self._table = np.broadcast_to(_judged(len(self._rules.items), *grid), shape).ravel()
             self._judged_of = meanings
         key = np.zeros(batch.num_rows, np.int32 if math.prod(shape) < 1 << 30 else np.int64)
         for (codes, _), size in zip(cells, shape, strict=True):
@@ -237,10 +237,11 @@ def _unmarked(text: str | None) -> bool:
 
 def _judged(items: int, left: Ints, right: Ints, outcome: Ints) -> Longs:
     """What rows with these items and outcomes say; an outcome may be the number of the item that it names."""
-    named = outcome - _NAMED
-    meant = np.where(named == left, FIRST, np.where(named == right, SECOND, STRANGE_OUTCOME))
-    verdict = np.where(named < 0, outcome, meant)
-    contents: Longs = content(items, left.astype(np.int64), right.astype(np.int64), verdict, _Arrays)
+    if outcome.max(initial=0) >= _NAMED:  # some name their winners
+        named = outcome - _NAMED
+        meant = np.where(named == left, FIRST, np.where(named == right, SECOND, STRANGE_OUTCOME))
+        outcome = np.where(named < 0, outcome, meant)
+    contents: Longs = content(items, left.astype(np.int64), right.astype(np.int64), outcome, _Arrays)
     return contents
 
 
