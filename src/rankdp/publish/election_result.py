@@ -225,23 +225,15 @@ def by_pairs(
     own = np.random.default_rng(_SEED).standard_normal(drawn.shape)
     own = _parts((own - own.swapaxes(1, 2)) * np.sqrt(kept * square / max(2 * m * (m - 2), 1)))[1]
     truths = _joined(_truths(scores, score_errors.T).T, kept * (cycles - cycle_errors) + (1 - kept) * own)
-    truths = truths[:, order][:, :, order]
-    chances = condorcet_probabilities(np.zeros((m, m)), -truths)
-    likeliest = int(chances.argmax())
     result = Election(
         "pairs",
         tuple(items[item] for item in order),
-        tuple(items[item] for item in order[:seats]),
-        _sureness(np.moveaxis(truths[:, :seats, seats:] > 0, 0, -1)),
-        score_name="points",
+        (),
         level=level,
         margins=margins[order][:, order],
         margin_half_width=float(np.quantile(np.abs(drawn[:, *upper]), level)),
-        condorcet_winner=items[order[likeliest]],
-        condorcet_probability=float(chances[likeliest]),
     )
-    half = float(np.quantile(np.abs(score_errors), level))
-    return _finished(result, scores[order], half, (truths > 0).mean(axis=0))
+    return _by_majorities(result, seats, scores[order], score_errors, truths[:, order][:, :, order])
 
 
 def by_close_pairs(
@@ -276,22 +268,25 @@ def by_close_pairs(
     for first, second, margins, question in answers:
         cautious.hear(first, second, margins, question.noise_variance)
     truths = cautious.draws(_draws(m * m), np.random.default_rng(_SEED))[:, order][:, :, order]
-    chances = condorcet_probabilities(np.zeros((m, m)), -truths)
+    asked = _asked(items, order, answers, level)
+    result = Election("close-pairs", tuple(items[item] for item in order), (), level=level, asked=asked)
+    return _by_majorities(result, seats, (scores - scores.mean())[order], _score_errors(noise, m), truths)
+
+
+def _by_majorities(result: Election, seats: int, scores: Floats, errors: Floats, truths: Floats) -> Election:
+    """With winners and how sure they are; ``truths`` are tables of margins that may be the true ones, in its order."""
+    chances = condorcet_probabilities(truths)
     likeliest = int(chances.argmax())
-    scores = scores - scores.mean()
-    result = Election(
-        "close-pairs",
-        tuple(items[item] for item in order),
-        tuple(items[item] for item in order[:seats]),
-        _sureness(np.moveaxis(truths[:, :seats, seats:] > 0, 0, -1)),
+    result = replace(
+        result,
+        winners=result.items[:seats],
+        winners_probability=_sureness(np.moveaxis(truths[:, :seats, seats:] > 0, 0, -1)),
         score_name="points",
-        level=level,
-        condorcet_winner=items[order[likeliest]],
+        condorcet_winner=result.items[likeliest],
         condorcet_probability=float(chances[likeliest]),
-        asked=_asked(items, order, answers, level),
     )
-    half = float(np.quantile(np.abs(_score_errors(noise, m)), level))
-    return _finished(result, scores[order], half, (truths > 0).mean(axis=0))
+    half = float(np.quantile(np.abs(errors), result.level))
+    return _finished(result, scores, half, (truths > 0).mean(axis=0))
 
 
 def _asked(items: Sequence[str], order: Longs, answers: Sequence[Answer], level: float) -> tuple[AskedPair, ...]:

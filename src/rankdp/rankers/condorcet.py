@@ -77,18 +77,13 @@ def condorcet_winner(margins: Floats | Longs) -> int | None:
     return best if beats[best] == len(margins) - 1 else None
 
 
-def condorcet_probabilities(margins: Floats, noise: Floats) -> Floats:
-    """How likely each item is the true Condorcet winner, given noisy margins and draws of their noise.
-
-    The true margins are taken to be the noisy ones less a draw of the noise (a flat prior); what is left to 1 is the
-    probability that no item beats every other.
+def condorcet_probabilities(margins: Floats) -> Floats:
+    """How likely each item is the Condorcet winner; what is left to 1 is the probability that there is none.
 
     Parameters
     ----------
     margins
-        The released y_ij.
-    noise
-        Independent draws of the noise that was added, count x m x m, made with public randomness.
+        Tables that are equally likely, count x m x m.
     """
-    beats = (margins - noise > 0).sum(axis=2)
-    return np.asarray((beats == len(margins) - 1).mean(axis=0))
+    beats = (margins > 0).sum(axis=2)
+    return np.asarray((beats == margins.shape[-1] - 1).mean(axis=0))
