@@ -230,7 +230,7 @@ def _cell(value: object) -> str:
 _INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reproduce --full` (the papers' own sizes, or
 ours where a paper does not state them), `rankdp reproduce xu/figure2` (one of them). Tables come as Parquet and CSV,
 figures as PNG and SVG, and everything on one page, `report.html`. Finished parts are kept: an interrupted run continues
-where it stopped.
+where it stopped. Bands are two standard errors; lines that would coincide are set a little apart along x.
 
 The data sets of Xu's Figure 8 and Cai's Figures 4 to 7 are looked for in the directory that `RANKDP_DATA` names
 ([formats](../formats.md) says where to get them), and Xu's Figure 7 needs `rankdp[learn]`; without them these figures
