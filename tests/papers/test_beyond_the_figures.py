@@ -13,10 +13,11 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.theory.noises import Gaussian, GeneralizedNormal, Laplace
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.recovery import first_order, taylor_coefficients
+from rankdp.theory.whole_order import order_probability_iid
 from rankdp_papers.cai import score_attacks, thresholds
 from rankdp_papers.experiment import Cell, Row
 from rankdp_papers.jeong import beyond_iid
-from rankdp_papers.jeong.sorting_error import LAWS, integrated_error
+from rankdp_papers.jeong.sorting_error import LAWS
 from rankdp_papers.verdicts import select
 from rankdp_papers.xu import learning_rates
 from rankdp_papers.xu.rivals import built
@@ -135,7 +136,8 @@ def test_all_orders_begin_with_the_known_ones(noise: object, items: int) -> None
     terms, error = beyond_iid.exponential_series(items, noise, sigma, 12)
     known = [c * sigma**k for k, c in enumerate(taylor_coefficients(items, noise, LAWS["exponential"], 3), 1)]
     assert terms[:3] == pytest.approx(known, rel=3e-3)
-    assert error == pytest.approx(integrated_error(items, noise, sigma, LAWS["exponential"]), abs=3e-4)
+    whole = order_probability_iid(items, noise, sigma, LAWS["exponential"])
+    assert error == pytest.approx(1 - whole.value, abs=3e-4)
 
 
 def test_two_exponential_scores_with_normal_noise_have_closed_terms() -> None:
