@@ -162,5 +162,8 @@ def test_a_wide_table_is_printed_in_parts_that_fit(capsys: pytest.CaptureFixture
     assert said.count("12,326") == 20
     print_table("Left", [*heads[:11], "last"], [[*row[:11], "1"] for row in rows])
     assert "Left (last)\n" in capsys.readouterr().out
+    words = ["candidate", *(f"column {head}" for head in heads[1:])]
+    print_table("Words", words, rows)
+    assert "Words (part 1 of 3)\n" in capsys.readouterr().out
     print_table("Small", heads[:4], [row[:4] for row in rows])
     assert "Small\n" in capsys.readouterr().out

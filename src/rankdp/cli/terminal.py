@@ -114,9 +114,12 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
 
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     held = [list(row) for row in rows]
-    for columns in _fitting([list(heads), *held], texts, console.width):
-        ends = dict.fromkeys((heads[columns[0]], heads[columns[-1]])) if len(columns) < len(heads) - texts else ()
-        part = f" ({' to '.join(ends)})" if ends else ""
+    parts = _fitting([list(heads), *held], texts, console.width)
+    for number, columns in enumerate(parts, 1):
+        ends = [heads[place] for place in dict.fromkeys((columns[0], columns[-1]))]
+        telling = len(ends) == 1 or all(end.isdecimal() for end in ends)
+        named = " to ".join(ends) if telling else f"part {number} of {len(parts)}"
+        part = f" ({named})" if len(parts) > 1 else ""
         table = Table()
         for place in (*range(texts), *columns):
             table.add_column(escape(heads[place]), justify="left" if place < texts else "right")
