@@ -85,7 +85,7 @@ def summary(result: Election) -> str:
         The value of what ``rankdp.elect`` returned.
     """
     several = len(result.winners) > 1
-    said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners)}."]
+    said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners).removesuffix('.')}."]
     if result.ballots is not None:
         said[0] = said[0][:-1] + f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}."
     if result.winners_probability is not None and result.winners_probability >= TOLD:
