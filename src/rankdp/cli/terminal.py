@@ -116,7 +116,7 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
     held = [list(row) for row in rows]
     parts = _fitting([list(heads), *held], texts, console.width)
     for number, columns in enumerate(parts, 1):
-        ends = [heads[place] for place in dict.fromkeys((columns[0], columns[-1]))]
+        ends = [heads[place] for place in dict.fromkeys((*columns[:1], *columns[-1:]))]
         telling = len(ends) == 1 or all(end.isdecimal() for end in ends)
         named = " to ".join(ends) if telling else f"part {number} of {len(parts)}"
         part = f" ({named})" if len(parts) > 1 else ""

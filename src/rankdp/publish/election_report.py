@@ -85,9 +85,10 @@ def summary(result: Election) -> str:
         The value of what ``rankdp.elect`` returned.
     """
     several = len(result.winners) > 1
-    said = [f"Elected by {RULE_NAMES[result.rule]}: {', '.join(result.winners).removesuffix('.')}."]
+    names, of = ", ".join(result.winners), ""
     if result.ballots is not None:
-        said[0] = said[0][:-1] + f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}."
+        of = f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}"
+    said = [f"Elected by {RULE_NAMES[result.rule]}: {names}{of}".removesuffix(".") + "."]
     if result.winners_probability is not None and result.winners_probability >= TOLD:
         least = "at least " if result.winners_probability <= _HIGHEST else ""
         said.append(
