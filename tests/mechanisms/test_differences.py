@@ -16,7 +16,7 @@ from rankdp.mechanisms.votes.noisy_counts import NoisyDegrees, NoisyDifferences,
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish.secret_designs import SecretDesign
 from rankdp.rankers.bradley_terry import fit_wins
-from rankdp.rankers.expected_design import design_of_degrees, even_design, fit_differences
+from rankdp.rankers.expected_design import design_of_degrees, even_design, fit_differences, likely_degrees
 
 KINDS = (NoisyDifferences, NoisyDegrees, NoisyPairs, NoisyLeads)
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -191,3 +191,12 @@ def test_a_ridge_and_a_square_table_are_needed():
         fit_differences(even_design(3, 5), [0, 0, 0], 0)
     with pytest.raises(InputError, match="expected must be a table of 3 rows"):
         fit_differences(even_design(2, 5), [0, 0, 0], 1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0, 1e10, 1e40])
+def test_degrees_that_noise_drowns_are_still_chances(noise):
+    noisy = noise * np.array([-0.02, 0.14, 0.2, -1.1, -1.9, -0.8]) + 2
+    grid, chances = likely_degrees(noisy, noise**2 / 3, 6)
+    assert (grid > 0).all()
+    assert np.isfinite(grid).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1)

@@ -162,7 +162,7 @@ def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tup
     mean = max(2 * comparisons / len(seen), 1e-3)
     spread = max(float(np.square(seen - mean).mean()) - variance, mean)
     shape, width = mean**2 / spread, np.log1p(spread / mean**2)
-    power = np.sqrt(1 + shape) - 1
+    power = shape / (np.sqrt(1 + shape) + 1)  # sqrt(1 + shape) - 1, above 0 also for the smallest shapes
     most = max(float(seen.max()), mean) + 2 * np.sqrt(variance) + 3 * np.sqrt(mean)
     grid = np.concatenate([np.geomspace(1e-3 * mean, 0.2 * mean, 40), np.linspace(0.2 * mean, most, 400)[1:]])
     logs = -np.abs(seen[:, None] - grid) * np.sqrt(2 / max(variance, 1.0))
