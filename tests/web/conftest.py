@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from local_postgres import new_database, postgres_server
+from studio_support import make_files, studio_client
 
 from rankdp.web.survey_app import server_config
 from rankdp.web.survey_database import Survey, SurveyDatabase
@@ -117,3 +118,16 @@ def axe(request: pytest.FixtureRequest) -> str:
             with tarfile.open(archive) as files:
                 script.write_bytes(files.extractfile("package/axe.min.js").read())
     return script.read_text("utf-8")
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A directory with a file of each kind that the studio opens."""
+    make_files(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def client(desk):
+    """A visitor of the studio at this desk."""
+    return studio_client(desk)

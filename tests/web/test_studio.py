@@ -43,18 +43,6 @@ one_kind = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture
-def desk(tmp_path):
-    """A directory with a file of each kind."""
-    make_files(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def client(desk):
-    return studio_client(desk)
-
-
 # who may talk to it
 
 

@@ -18,7 +18,6 @@ from studio_support import (
     FILES,
     ITEMS,
     entries,
-    make_files,
     name_of,
     post,
     prepare,
@@ -35,18 +34,6 @@ from rankdp.web.studio_release import FOLDER, Releases
 from rankdp.web.studio_work import Work
 
 KINDS = tuple(FILES)
-
-
-@pytest.fixture
-def desk(tmp_path):
-    """A directory with a file of each kind."""
-    make_files(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def client(desk):
-    return studio_client(desk)
 
 
 def test_pressing_again_going_back_and_reloading_spend_nothing_more(desk, client):
