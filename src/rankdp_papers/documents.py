@@ -123,7 +123,8 @@ def _sizes(result: Reproduced) -> str:
     sizes = {**{name.replace("_", " "): [value] for name, value in run.settings.items()}, **run.grid}
     points = [f"{name} {', '.join(map(_point, values))}" for name, values in sizes.items()]
     often = f"{run.repetitions:,} repetitions" if run.repetitions > 1 else "nothing is repeated"
-    words = "; ".join([f"Run here, at the {result.size} size: {often}", *points])
+    full = run == result.specification.full  # which some quick runs are
+    words = "; ".join([f"Run here, at the {'full' if full else 'quick'} size: {often}", *points])
     ways = Counter(row["by"] for row in result.rows if row["method"] == "integrated") if _named(result) else {}
     if ways:
         words += ". Integrated by " + ", ".join(f"{way} ({count} numbers)" for way, count in sorted(ways.items()))
