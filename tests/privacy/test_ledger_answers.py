@@ -259,14 +259,14 @@ def test_the_key_is_private_and_needed(tmp_path):
     assert len(key.read_bytes()) == 32
     if os.name == "posix":
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    store.answers(Question(1, "kendall", ITEMS), ["ann"], drawing(ORDERS, []))
+    store.answers(Question(1, "kendall", ITEMS), ["ann of kent"], drawing(ORDERS, []))
     store.close()
-    assert b"ann" not in (tmp_path / "answers.db").read_bytes()
+    assert b"ann of kent" not in (tmp_path / "answers.db").read_bytes()
     key.rename(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="the key could not be read"):
         AnswerStore(tmp_path / "answers.db")
     again = AnswerStore(tmp_path / "answers.db", tmp_path / "elsewhere")
-    assert again.known(Question(1, "kendall", ITEMS), ["ann", "bob"]).tolist() == [True, False]
+    assert again.known(Question(1, "kendall", ITEMS), ["ann of kent", "bob"]).tolist() == [True, False]
     key.write_bytes(b"k" * 32)
     wrong = AnswerStore(tmp_path / "answers.db")
     for call in (wrong.known, lambda question, voters: wrong.answers(question, voters, drawing(ORDERS, []))):

@@ -126,12 +126,14 @@ def test_html_holds_the_csv_and_the_json(release):
 
 
 def test_html_shows_every_item_as_it_is_called(release):
-    page = Page(board_report(release, "Board").html())
+    html = board_report(release, "Board").html()
+    page = Page(html)
     assert set(NASTY) <= set(page.cells)
     place = page.cells.index("plain")
     assert page.cells[place + 2] == "– … –"
-    assert "nan" not in board_report(release, "Board").html()
-    assert "inf<" not in board_report(release, "Board").html()
+    without_files = re.sub(r'base64,[^"]*', "", html)
+    assert "nan" not in without_files
+    assert "inf<" not in without_files
 
 
 def test_html_has_a_plot_with_a_dot_for_each_item(release):

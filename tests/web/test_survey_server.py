@@ -174,14 +174,14 @@ def test_every_answer_carries_the_headers_and_no_cookie(client, server):
 
 
 def test_the_page_loads_from_here_only_and_shows_names_as_text(database):
-    hostile = ("<script>alert(1)</script>", "</script><b>", "\"'&amp;", "{{ 7 * 7 }}")
+    hostile = ("<script>alert(1)</script>", "</script><b>", "\"'&amp;", "{{ 7777 * 7777 }}")
     survey = create_survey(database, "<img src=x>", hostile, 1, question="</title><script>")
     with served(database) as address:
         text = httpx.get(f"{address}/s/{survey.id}").text
     assert "<img src=x>" not in text
     assert "<script>alert" not in text
     assert "</script><b>" not in text
-    assert "49" not in text.split("known")[0]
+    assert "60481729" not in text
     assert "//" not in text.replace("<!doctype", "").split('id="known"')[0]
 
 
