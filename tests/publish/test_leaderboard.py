@@ -211,17 +211,22 @@ def test_strengths_are_as_held_before_where_nothing_is_known(request):
     assert np.abs(truths.mean()) < 0.01
 
 
-def test_a_shape_is_held_before_with_its_share_of_the_variance(request):
-    """Half of the variance along v: the mean is the best linear estimate for P = ((1 - c) I + v v')/3."""
+def test_a_shape_and_a_slope_of_its_own(request):
+    """The best linear estimate around v/sqrt(3) for P = ((1 - c) I + v v'/9)/3, c a half, and J not H but for luck."""
     random = generator(request)
     matrix, noise, shape = laplacian(random, 8), 6 * random.standard_normal((8, DRAWS)), np.linspace(-1, 1, 8)
     shape *= math.sqrt(0.5 * 8 / float(shape @ shape))
-    scores, held = 0.3 * shape, (0.5 * np.eye(8) + np.outer(shape, shape)) / 3
-    truths = plausible_strengths(scores, [np.zeros(8)] * 4, [matrix] * 4, noise, shapes=[shape] * 4)
-    gain = held @ matrix @ np.linalg.inv(matrix @ held @ matrix + matrix + np.diag(noise.var(axis=1)))
-    left = held - gain @ matrix @ held
+    slope = matrix + np.outer(shape, random.normal(size=8))
+    slope -= slope.mean(axis=0)
+    scores, held = 0.3 * shape, (0.5 * np.eye(8) + np.outer(shape, shape) / 9) / 3
+    middle = shape / math.sqrt(3)
+    options = {"slopes": [slope] * 4, "shapes": [shape] * 4}
+    truths = plausible_strengths(scores, [np.zeros(8)] * 4, [matrix] * 4, noise, **options)
+    gain = held @ slope.T @ np.linalg.inv(slope @ held @ slope.T + matrix + np.diag(noise.var(axis=1)))
+    left = held - gain @ slope @ held
     centred = np.eye(8) - 1 / 8
-    assert truths.mean(axis=1) == pytest.approx(centred @ gain @ matrix @ scores, abs=5 * math.sqrt(left.max() / DRAWS))
+    expected = centred @ (middle + gain @ slope @ (scores - middle))
+    assert truths.mean(axis=1) == pytest.approx(expected, abs=5 * math.sqrt(left.max() / DRAWS))
     assert np.cov(truths) == pytest.approx(centred @ left @ centred, abs=8 * left.max() / math.sqrt(DRAWS))
 
 

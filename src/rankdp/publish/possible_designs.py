@@ -4,12 +4,20 @@
 held to be equally likely, from the Poisson law's normal neighbour. *Closeness* b says how much items of about the same
 strength were preferred: N_ij = a_i a_j exp(-b |t_i - t_j|), the popularities a being those that give the degrees.
 
-Given b > 0, strengths are not independent of the design. Whom an item met says which others are about as strong, and so
-all strengths up to a factor; that factor is what such a design is nearly blind for. So a share b/(1 + b) of their
-variance is held to be along a shape that they may have (``score_errors``).
+Given b > 0, strengths are not independent of the design. What is known of them is an equation f(t) + luck + noise = y
+(``score_errors``), with f_i(t) = sum_j N_ij(t) (F(t_i - t_j) - F(r_i - r_j)) for the logistic link F. For differences,
+r is 0 and y half of them; for objective perturbation r are the scores and y the ridge times them. The derivative of f
+has what the design adds to it (``pull_slopes``): next to nothing is known of a factor of all strengths where equals met
+equals. There r is noisy, and its noise no fact about the design: the derivative is taken at the scores that are
+expected of t, (H + ridge)^-1 H t. As objective perturbation fits the true design, whom an item met says which others
+are about as strong, and so all strengths up to that factor: they are held to have a share a b/(1 + b) of their variance
+along a shape (``score_errors``), with a the share of the draws' variance in which they agree.
 
-The design of a group of draws is that of its first draw, and so is the point at which the information is taken; three
-rounds of this, with the same random numbers, lead that draw near the strengths that are at one with their own design.
+The design of a group of draws is that of its first draw, and there f is made linear; three rounds of this, with the
+same random numbers, lead that draw near the strengths that are at one with their own design.
+
+*How likely b is* is said by the released numbers of comparisons of pairs that are close (``closeness_by_gaps``), and
+where there are differences by their size, which is smaller where equals met (``closeness_by_spread``).
 """
 
 from __future__ import annotations
@@ -18,15 +26,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdp.publish.score_errors import DRAWS, design_count, information_of, plausible_strengths
-from rankdp.rankers.expected_design import closeness_chances, design_of_degrees, kernel_of_gaps
+from rankdp.publish.score_errors import DRAWS, HELD, SPREAD, design_count, information_of, plausible_strengths
+from rankdp.rankers.expected_design import (
+    CLOSENESS,
+    closeness_by_gaps,
+    closeness_by_spread,
+    design_of_degrees,
+    kernel_of_gaps,
+)
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.types import Floats, Ints, Longs
 
 _FARTHEST = 50.0  # the expected degree over a true one, at most
+_STRONGEST = 8.0  # stronger items win as surely: where f is made linear, its derivative must not vanish
 _ROUNDS = 3
 _BLOCK = 300
-_SAID = 3.0  # where pairs were said to be drawn without regard to strength
+_SPREADS = np.linspace(0, 4, 9)  # of log s^2, in factors of 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +88,13 @@ def possible_strengths(
     noise: Floats,
     degrees: Degrees,
     gaps: Gaps | None,
+    before: Floats,
     *,
     differences: Floats | None = None,
     link: Link = LOGISTIC,
     luck: float = 1.0,
-) -> Floats:
-    """Draws of the true strengths.
+) -> tuple[Floats, Floats]:
+    """Draws of the true strengths, and the logarithm of how likely each closeness is.
 
     Long lists are drawn in blocks of at most 300 items, each as if its items met only each other, as often as all.
 
@@ -92,38 +108,39 @@ def possible_strengths(
         What is known of them.
     gaps
         What is known of comparisons by gap; None if pairs are held to meet without regard to strength.
+    before
+        The logarithm of how likely each closeness is held to be before.
     differences
         The released differences, where scores were fitted to them with the design of the expected degrees.
     link, luck
         As in ``score_errors``.
     """
     random, items = np.random.default_rng(2), len(scores)
-    rest = ridge * scores
-    if differences is not None:
-        rest = (differences - pulls(design_of_degrees(degrees.means), scores)) / 2
+    target = ridge * scores if differences is None else differences / 2
     if gaps is not None:
         bucket = np.zeros((items, items), np.int32)
         bucket[np.triu_indices(items, 1)] = gaps.bucket
         bucket += bucket.T
-    truths = np.empty(noise.shape)
+    truths, closeness = np.empty(noise.shape), before
     for block in np.array_split(random.permutation(items), -(-items // _BLOCK)):
-        part = _Block(scores[block], rest[block], noise[block], degrees.of(block), link, luck, differences is not None)
+        part = _Block(scores[block], target[block], ridge, noise[block], degrees.of(block), link, luck)
         truths[block] = part.drawn(None, random)
         if gaps is None:
             continue
         inside = bucket[np.ix_(block, block)][np.triu_indices(len(block), 1)]
         for _ in range(_ROUNDS):
-            closeness = closeness_chances(
+            closeness = before + closeness_by_gaps(
                 degrees.means[block],
-                truths[block][:, :: DRAWS // int(min(max(2e5 / len(block) ** 2, 2), 6))],
+                _bounded(truths[block][:, :: DRAWS // int(min(max(2e5 / len(block) ** 2, 2), 6))]),
                 inside,
                 gaps.found,
                 gaps.variance,
                 degrees.means.sum() / 2,
-                1.0 if differences is None else _SAID,
             )
+            if differences is not None:
+                closeness = closeness + part.by_spread(differences[block])
             truths[block] = part.drawn((truths[block], closeness), random)
-    return truths
+    return truths, closeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,50 +148,89 @@ class _Block:
     """What is known of some items."""
 
     scores: Floats
-    rest: Floats
+    target: Floats
+    ridge: float
+    """That of objective perturbation, 0 where there are differences."""
     noise: Floats
     degrees: Degrees
     link: Link
     luck: float
-    fitted: bool
 
-    def drawn(self, close: tuple[Floats, tuple[Floats, Floats]] | None, random: np.random.Generator) -> Floats:
+    def drawn(self, close: tuple[Floats, Floats] | None, random: np.random.Generator) -> Floats:
         """Strengths, given draws of them and chances of closeness, if items that are close may have been preferred."""
         count = design_count(len(self.scores))
-        kernels: list[Floats | None] = [None] * count
-        middles, shapes = [self.scores] * count, None
+        middles, values, agreed = [self.scores] * count, np.zeros(count), 0.0
         if close is not None:
-            truths, (grid, chances) = close
+            truths, logs = close
+            agreed = float(np.square(truths.mean(axis=1)).sum() / max(np.square(truths).mean(axis=1).sum(), 1e-300))
             middles = [truths[:, group[0]] for group in np.array_split(np.arange(truths.shape[1]), count)]
-            values = random.choice(grid, count, p=chances)
-            kernels = [kernel_of_gaps(middle, value) for middle, value in zip(middles, values, strict=True)]
-            shares = np.maximum(values, 0) / (1 + np.maximum(values, 0))
-            shapes = [_shape(middle, share) for middle, share in zip(middles, shares.tolist(), strict=True)]
-        designs = [design_of_degrees(self.degrees.drawn(random), kernel) for kernel in kernels]
-        rests = [self.rest] * count
-        if self.fitted:
-            due = pulls(design_of_degrees(self.degrees.means), self.scores)
-            rests = [self.rest + (due - pulls(design, self.scores)) / 2 for design in designs]
-        found = [information(design, middle, self.link) for design, middle in zip(designs, middles, strict=True)]
-        return plausible_strengths(self.scores, rests, found, self.noise, self.luck, shapes)
+            chances = np.exp(logs - logs.max())
+            values = random.choice(CLOSENESS, count, p=chances / chances.sum())
+        rests, informations, slopes, shapes = [], [], [], []
+        for middle, value in zip(map(_bounded, middles), values.tolist(), strict=True):
+            design = design_of_degrees(self.degrees.drawn(random), kernel_of_gaps(middle, value))
+            known = information(design, middle, self.link)
+            base = likely = shape = np.zeros_like(middle)
+            if self.ridge:
+                base, penalised = self.scores, known + self.ridge * np.eye(len(middle))
+                likely = np.asarray(np.linalg.solve(penalised, known @ middle), np.float64)
+                share = agreed * value / (1 + value)
+                shape = middle * np.sqrt(share * len(middle) / max(float(middle @ middle), 1e-300))
+            found, slope = pull_slopes(design, middle, base, 0.0, self.link)
+            if value:
+                slope = pull_slopes(design, middle, likely, value, self.link)[1]
+            rests.append(self.target - found + slope @ (middle - self.scores))
+            informations.append(known)
+            slopes.append(slope)
+            shapes.append(shape)
+        return plausible_strengths(self.scores, rests, informations, self.noise, self.luck, slopes, shapes)
+
+    def by_spread(self, differences: Floats) -> Floats:
+        """The logarithm of how likely differences of this size are for each closeness."""
+        degrees = self.degrees.means
+        noise = 4 * self.noise.var(axis=1) + self.luck * degrees
+        squares = degrees**2 * (1 + self.degrees.doubt)
+        return closeness_by_spread(differences, squares, noise, SPREAD * 3**_SPREADS, -_SPREADS * np.log(3) / HELD)
 
 
-def _shape(strengths: Floats, share: float) -> Floats:
-    """Strengths as a direction that holds this share of all variance."""
-    return np.asarray(strengths * np.sqrt(share * len(strengths) / max(float(strengths @ strengths), 1e-300)))
+def _bounded(strengths: Floats) -> Floats:
+    return np.clip(strengths, -_STRONGEST, _STRONGEST)
 
 
-def pulls(design: Floats, scores: Floats) -> Floats:
-    """The expected differences, sum_j N_ij tanh((t_i - t_j)/2).
+def pull_slopes(
+    design: Floats, strengths: Floats, base: Floats, closeness: float = 0.0, link: Link = LOGISTIC
+) -> tuple[Floats, Floats]:
+    """What the likelihood's gradient at some scores is expected to be, and its derivative by the true strengths.
+
+    The gradient is f_i = sum_j N_ij (F(t_ij) l(r_ij) - F(-t_ij) l(-r_ij)) with l = (log F)', t_ij = t_i - t_j, r_ij
+    alike; for the logistic link sum_j N_ij (F(t_ij) - F(r_ij)). The design N_ij = a_i a_j exp(-b abs(t_ij)) keeps its
+    rows' sums, so popularities follow by (diag(N 1) + N) d log a = b sum_j N_ij sign(t_ij) (dt_i - dt_j).
 
     Parameters
     ----------
     design
-        How often each pair met, N.
-    scores
+        How often each pair meets at these strengths, N.
+    strengths
         The strengths t.
+    base
+        The scores r; 0 for half the differences.
+    closeness
+        b, 0 where the design does not depend on the strengths.
+    link
+        F.
     """
-    return np.asarray((design * np.tanh((scores[:, None] - scores) / 2)).sum(axis=1))
+    gaps, from_base = strengths[:, None] - strengths, base[:, None] - base
+    wins, forth, back = link.cdf(gaps), -link.slope(from_base), -link.slope(-from_base)
+    pulled = wins * forth - (1 - wins) * back
+    found, slope = (design * pulled).sum(axis=1), information_of(design, -link.slope(gaps) * wins * (forth + back))
+    if closeness:
+        moved = -closeness * np.sign(gaps) * design  # by t_i, for the same popularities
+        degrees = design.sum(axis=1)
+        whole = np.diag(degrees + 1e-9 * degrees.max()) + design  # singular for two items, or one that all others met
+        followed = np.linalg.solve(whole, moved - np.diag(moved.sum(axis=1)))
+        slope = slope + np.diag((moved * pulled).sum(axis=1)) - moved * pulled
+        slope = slope + (np.diag(found) + design * pulled) @ followed
+    return np.asarray(found), np.asarray(slope)
 
 
 def information(expected: Floats, strengths: Floats, link: Link = LOGISTIC) -> Floats:

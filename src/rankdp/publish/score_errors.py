@@ -2,23 +2,24 @@
 
 A released score r obeys, to first order in t - r,
 
-    H (t - r) + z + w = q,
+    J (t - r) + z + w = q,
 
-with t the true strengths, H the Fisher information of the true design, z ~ N(0, H) the luck of outcomes and w the
-privacy noise. In maximum likelihood and objective perturbation with a ridge gamma, q is gamma r; where differences D
-were fitted to an expected design, q = (D - sum_j N_ij tanh((r_i - r_j)/2))/2 with N the true one. Draws of t are had
-from draws t0 of a law of covariance P held before, and of z and w, by Matheron's rule
+with t the true strengths, z ~ N(0, H) the luck of outcomes, H the Fisher information of the true design, and w the
+privacy noise. In maximum likelihood and objective perturbation with a ridge gamma, J is H and q is gamma r; where
+differences D were fitted to an expected design, q = (D - sum_j N_ij tanh((r_i - r_j)/2))/2 with N the true one; where
+the design depends on the strengths, so does J (``possible_designs``). Draws of t are had from draws t0 of a law of
+covariance P held before, and of z and w, by Matheron's rule
 
-    t = t0 + G (q + H r - H t0 - z - w),  G = P H (H P H + H + var w)^-1.
+    t = t0 + G (q + J r - J t0 - z - w),  G = P J' (J P J' + H + var w)^-1.
 
-It is exact where all laws are normal; and whatever they are, q + H r - H t0 - z - w is then a draw of what the best
+It is exact where all laws are normal; and whatever they are, q + J r - J t0 - z - w is then a draw of what the best
 linear estimate leaves open, so that an interval holds as often as is stated, over boards. Held before is an even law
 around 0 for each item, P = s^2 I. s^2 is the likeliest, with log s^2 held to be near log(1/3) by a double exponential
 law: where the released numbers say little, it is 1/3.
 
 A design may know of the strengths: whom an item met says which items were about as strong, though not how far apart all
-of them are. If it knows a share c of their variance, as multiples of a shape v with sum v_i^2 = c n, then P = s^2 ((1 -
-c) I + v v'), of the same trace.
+of them are. If that is a share c of their variance, along a shape v with sum v_i^2 = c n, then t0 is s (1 +- 1/3) v and
+an even law of variance (1 - c) s^2 for each item; P = s^2 ((1 - c) I + v v'/9).
 
 *What an interval means.* Over boards whose strengths are spread like that, and over the items of a board, the stated
 share of the intervals hold the true strength, relative to the mean of all. Where the noise is small beside the spread
@@ -40,7 +41,9 @@ SPREAD = 1 / 3
 """The variance that true log-strengths are expected to have: that of the even law on [-1, 1]."""
 DRAWS = 4000
 _STEPS = np.linspace(0, 4, 81)  # of log s^2, in factors of 3
-_HELD = 0.25
+HELD = 0.25
+"""How firmly the variance of strengths is held to be that: each factor of 3 has 1/3^(1/HELD) of the chance before."""
+_FACTOR = 1 / 3  # how far a shape's size is open
 _WHOLE_UP_TO = 400  # items: above, the spread is found from the information's diagonal
 
 
@@ -50,6 +53,7 @@ def plausible_strengths(
     informations: Sequence[Floats],
     noise: Floats,
     luck: float = 1.0,
+    slopes: Sequence[Floats] | None = None,
     shapes: Sequence[Floats] | None = None,
 ) -> Floats:
     """Draws of the true strengths, one row an item; NaN where nothing is known of an item.
@@ -65,34 +69,37 @@ def plausible_strengths(
         Draws of the noise w on wins, one row an item.
     luck
         The variance of z, as a share of H.
+    slopes
+        J for each design; H if not given.
     shapes
         v for each design; 0 if not given.
     """
     random, variance = np.random.default_rng(0), noise.var(axis=1)
-    groups = np.array_split(np.arange(noise.shape[1]), len(informations))
-    spread = likely_spread(scores, rests[0], informations[0], variance, luck)
+    groups, slopes = np.array_split(np.arange(noise.shape[1]), len(informations)), slopes or informations
+    shapes = shapes or [np.zeros(len(scores))] * len(informations)
+    spread = likely_spread(scores, rests[0], slopes[0], informations[0], variance, luck)
     truths = np.empty(noise.shape)
-    for step, (columns, rest, information) in enumerate(zip(groups, rests, informations, strict=True)):
-        shape = np.zeros(len(scores)) if shapes is None else shapes[step]
-        free = 1 - float(shape @ shape) / len(shape)
-        before = math.sqrt(3 * free) * random.uniform(-1, 1, (len(scores), len(columns)))
-        before = math.sqrt(spread) * (before + shape[:, None] * random.choice([-1.0, 1.0], len(columns)))
+    for columns, rest, slope, information, shape in zip(groups, rests, slopes, informations, shapes, strict=True):
+        before = math.sqrt(3 * _free(shape)) * random.uniform(-1, 1, (len(scores), len(columns)))
+        before = math.sqrt(spread) * (before + shape[:, None] * random.choice([1 - _FACTOR, 1 + _FACTOR], len(columns)))
         chance = _sampled(information, math.sqrt(luck) * random.standard_normal(before.shape))
-        right = rest[:, None] + _times(information, scores[:, None] - before) - chance - noise[:, columns]
-        truths[:, columns] = before + spread * _gained(information, spread, shape, luck, variance, right)
+        right = rest[:, None] + _times(slope, scores[:, None] - before) - chance - noise[:, columns]
+        truths[:, columns] = before + spread * _gained(slope, spread, shape, luck * information, variance, right)
     truths += scores.mean() - truths.mean(axis=0)
     truths[~largest_part(informations[0])] = math.nan
     return truths
 
 
-def likely_spread(scores: Floats, rest: Floats, information: Floats, noise: Floats, luck: float) -> float:
+def likely_spread(
+    scores: Floats, rest: Floats, slope: Floats, information: Floats, noise: Floats, luck: float
+) -> float:
     """The likeliest variance of the true strengths, at least that of the even law on [-1, 1].
 
-    With H whole, H r + q ~ N(0, s^2 H H + luck H + V) is whitened for all s at once.
+    With J whole, J r + q ~ N(0, s^2 J J' + luck H + V) is whitened for all s at once.
 
     Parameters
     ----------
-    scores, rest, information, luck
+    scores, rest, slope, information, luck
         As in ``plausible_strengths``.
     noise
         The variance of the noise on each item's wins.
@@ -100,14 +107,14 @@ def likely_spread(scores: Floats, rest: Floats, information: Floats, noise: Floa
     diagonal = information if information.ndim == 1 else np.diag(information)
     floor = 1e-9 * (1 + float(diagonal.max()))
     if information.ndim == 2 and len(scores) <= _WHOLE_UP_TO:
-        signals, basis = eigh(information @ information, luck * information + np.diag(noise + floor))
-        target = np.square(basis.T @ (information @ scores + rest))
+        signals, basis = eigh(slope @ slope.T, luck * information + np.diag(noise + floor))
+        target = np.square(basis.T @ (slope @ scores + rest))
     else:
         variance = luck * diagonal + noise + floor
         signals, target = diagonal**2 / variance, np.square(diagonal * scores + rest) / variance
     spreads = SPREAD * 3**_STEPS
     total = 1 + spreads[:, None] * np.maximum(signals, 0)
-    logs = -(np.log(total) + target / total).sum(axis=1) / 2 - _STEPS * math.log(3) / _HELD
+    logs = -(np.log(total) + target / total).sum(axis=1) / 2 - _STEPS * math.log(3) / HELD
     return float(spreads[logs.argmax()])
 
 
@@ -152,16 +159,21 @@ def _times(information: Floats, right: Floats) -> Floats:
     return np.asarray(information[:, None] * right if information.ndim == 1 else information @ right)
 
 
-def _gained(information: Floats, spread: float, shape: Floats, luck: float, noise: Floats, right: Floats) -> Floats:
+def _gained(slope: Floats, spread: float, shape: Floats, luck: Floats, noise: Floats, right: Floats) -> Floats:
     """G/s^2 times the right-hand sides; a diagonal knows no shape."""
-    if information.ndim == 1:
-        whole = spread * information**2 + luck * information + noise
-        return np.asarray((information / np.maximum(whole, 1e-300))[:, None] * right)
-    free, along = 1 - float(shape @ shape) / len(shape), information @ shape
-    whole = spread * (free * information @ information + np.outer(along, along)) + luck * information + np.diag(noise)
+    if slope.ndim == 1:
+        return np.asarray((slope / np.maximum(spread * slope**2 + luck + noise, 1e-300))[:, None] * right)
+    free, open_ = _free(shape), _FACTOR * shape
+    along = slope @ open_
+    whole = spread * (free * slope @ slope.T + np.outer(along, along)) + luck + np.diag(noise)
     floor = 1e-12 * (1 + float(np.diag(whole).max()))
-    solved = information @ cho_solve(cho_factor(whole + floor * np.eye(len(whole))), right)
-    return np.asarray(free * solved + np.outer(shape, shape @ solved))
+    solved = slope.T @ cho_solve(cho_factor(whole + floor * np.eye(len(whole))), right)
+    return np.asarray(free * solved + np.outer(open_, open_ @ solved))
+
+
+def _free(shape: Floats) -> float:
+    """1 - c, the share of the variance that is along no shape."""
+    return 1 - float(shape @ shape) / len(shape)
 
 
 def _parts(matrix: Floats) -> tuple[int, Ints]:

@@ -74,7 +74,13 @@ from rankdp.publish.possible_designs import (
 )
 from rankdp.publish.score_errors import DRAWS, SPREAD, plausible_strengths
 from rankdp.publish.vote_scores import Drawn, Public, choose_ridge, objective
-from rankdp.rankers.expected_design import buckets_of_gaps, design_of_degrees, fit_differences, likely_degrees
+from rankdp.rankers.expected_design import (
+    CLOSENESS,
+    buckets_of_gaps,
+    design_of_degrees,
+    fit_differences,
+    likely_degrees,
+)
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.types import Floats, Longs
 
@@ -90,6 +96,7 @@ _GAPS = Fraction(1, 25)
 _CHECKS = {"chance": (Fraction(1, 50), Fraction(1, 20)), "even": (Fraction(1, 100),), "any": (Fraction(1, 50),)}
 _LOOKS = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10))
 _BUCKETS = 6
+_HELD = {"any": 0.5, "chance": 0.75, "even": 3.0}  # how firmly nobody is held to be preferred
 _CHANCE = {"even": 0.13, "chance": 0.06}  # u
 _CLEARLY = {"even": 1.0, "chance": 0.95}  # how much less than objective perturbation differences must err
 _MISFIT = 0.1
@@ -263,12 +270,12 @@ class SecretDesign:
         variance, released = noisy.count_variance / 4, secret / self.protection.steps
         if look:
             rough = NoisyDifferences(self.protection, self.epsilon, self.delta, look)
-            seen = fit_differences(
-                expected, noisy.rougher(secret, look, bits), self._ridges(degrees, rough.count_variance / 4)
-            )
+            shown = noisy.rougher(secret, look, bits).astype(np.float64)
+            seen = fit_differences(expected, shown, self._ridges(degrees, rough.count_variance / 4))
             gaps = self._check(counts, expected, seen, check, bits)
             if _close(gaps, expected):
-                drawn = self._from_objective(counts, public, degrees, look + check, bits)
+                found = self._strengths(rough, shown, seen, public, degrees, gaps, _held("any"), bits)[1]
+                drawn = self._from_objective(counts, public, degrees, look + check, bits, found)
                 drawn.warnings.append(_SWITCHED)
                 return drawn
         ridge = self._ridges(degrees, variance)
@@ -278,14 +285,29 @@ class SecretDesign:
         warnings = [f"{_SECRET} scores and intervals suppose that {_SUPPOSED[self.design]}."]
         if not look and _close(gaps, expected):
             warnings.append(_MATCHED)
-        random = np.random.default_rng(1)
-        chance = np.sqrt(public.sampling * design_variance(expected, scores, 0.0 if self.design == "even" else _MISFIT))
-        noise = noisy.likely_noise(len(scores) * DRAWS, bits.spawn()).reshape(len(scores), -1)
-        noise = (noise + chance[:, None] * random.standard_normal(noise.shape)) / 2
-        truths = possible_strengths(scores, 0.0, noise, degrees, gaps, differences=released, luck=public.sampling)
+        truths = self._strengths(noisy, released, scores, public, degrees, gaps, _held(self.design), bits)[0]
         gaussian = {} if noisy.rho is None else {"rho": float(noisy.rho)}
         parameters = {"ridge": float(np.median(ridge)), "noise_variance": variance, **gaussian}
         return Drawn(scores, scores[:, None] - truths, {"mechanism": "differences", **parameters}, warnings)
+
+    def _strengths(
+        self,
+        noisy: NoisyDifferences,
+        released: Floats,
+        scores: Floats,
+        public: Public,
+        degrees: Degrees,
+        gaps: Gaps,
+        before: Floats,
+        bits: Bits,
+    ) -> tuple[Floats, Floats]:
+        """What differences say of the strengths and of closeness, as ``possible_strengths``."""
+        expected, misfit = design_of_degrees(degrees.means), 0.0 if self.design == "even" else _MISFIT
+        chance = np.sqrt(public.sampling * design_variance(expected, scores, misfit))
+        noise = noisy.likely_noise(len(scores) * DRAWS, bits.spawn()).reshape(len(scores), -1)
+        noise = (noise + chance[:, None] * np.random.default_rng(1).standard_normal(noise.shape)) / 2
+        luck = public.sampling
+        return possible_strengths(scores, 0.0, noise, degrees, gaps, before, differences=released, luck=luck)
 
     def _noisy_degrees(self, share: Fraction) -> NoisyDegrees:
         return NoisyDegrees(self.protection, self.epsilon, self.delta, share)
@@ -338,9 +360,16 @@ class SecretDesign:
         return Gaps(bucket, check.released(close, bits), check.count_variance)
 
     def _from_objective(
-        self, counts: PairCounts, public: Public, degrees: Degrees, looks: Fraction, bits: Bits
+        self,
+        counts: PairCounts,
+        public: Public,
+        degrees: Degrees,
+        looks: Fraction,
+        bits: Bits,
+        before: Floats | None = None,
     ) -> Drawn:
-        items = len(public.items)
+        """The scores by objective perturbation; after looks, with the closeness that they found."""
+        items, design = len(public.items), "any" if looks else self.design
         chosen = self._objective(items, public.comparisons, looks)
         gamma, link = float(chosen.ridge), chosen.link
         scores = chosen.sample(counts, bits)
@@ -351,7 +380,8 @@ class SecretDesign:
             truths = plausible_strengths(scores, [gamma * scores] * len(even), even, noise)
         else:
             gaps = self._gaps(counts, degrees, scores, _GAPS, bits) if self._by_gap(items, looks) else None
-            truths = possible_strengths(scores, gamma, noise, degrees, gaps, link=link)
+            before = _held(design) if before is None else before
+            truths, _ = possible_strengths(scores, gamma, noise, degrees, gaps, before, link=link)
         parameters = {
             "mechanism": "objective",
             "ridge": gamma,
@@ -359,8 +389,13 @@ class SecretDesign:
             "noise_variance": chosen.noise_variance,
             "link": link.name,
         }
-        supposed = f"{_SECRET} the intervals suppose that {_SUPPOSED['any' if looks else self.design]}."
+        supposed = f"{_SECRET} the intervals suppose that {_SUPPOSED[design]}."
         return Drawn(scores, scores[:, None] - truths, parameters, [supposed])
+
+
+def _held(design: str) -> Floats:
+    """The logarithm of how likely each closeness is held to be, by what is said of the design."""
+    return -_HELD[design] * CLOSENESS
 
 
 def _close(gaps: Gaps, expected: Floats) -> bool:

@@ -11,6 +11,8 @@ there D and N belong together, here they need not.) D may be any numbers, as noi
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,7 +21,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.types import Floats, Ints
 
 _STEPS = 200
-_CLOSEST = 6.0
+CLOSENESS = np.linspace(0, 6, 13)
+"""Values of b in K_ij = exp(-b |t_i - t_j|) that are held for possible."""
 _SHAPE = 0.02  # of a bucket's number: no kernel has exactly the shape that is supposed
 
 
@@ -89,12 +92,10 @@ def buckets_of_gaps(expected: Floats, scores: Floats, buckets: int) -> Ints:
     return bucket
 
 
-def closeness_chances(
-    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, comparisons: float, held: float = 1.0
-) -> tuple[Floats, Floats]:
-    """How much items of about the same strength were preferred: values of b in K_ij = exp(-b |t_i - t_j|), and chances.
-
-    A normal likelihood of the noisy numbers of comparisons in buckets, times a law that falls like exp(-|b| held).
+def closeness_by_gaps(
+    degrees: Floats, truths: Floats, bucket: Ints, found: Floats, variance: float, comparisons: float
+) -> Floats:
+    """How likely noisy numbers of comparisons in buckets are, taken for normal, for each closeness: logarithms.
 
     Parameters
     ----------
@@ -110,12 +111,9 @@ def closeness_chances(
         The variance of the noise on that.
     comparisons
         How many there are in all; those between the given items are taken for like the others.
-    held
-        How firmly it is held before that nobody was preferred.
     """
-    pairs, grid = np.triu_indices(len(degrees), 1), np.linspace(-1, _CLOSEST, 15)
-    logs = -held * np.abs(grid)
-    for step, strength in enumerate(grid):
+    pairs, logs = np.triu_indices(len(degrees), 1), np.zeros(len(CLOSENESS))
+    for step, strength in enumerate(CLOSENESS):
         due = np.zeros(max(int(bucket.max()) + 1, len(found)))
         for truth in truths.T:
             design = design_of_degrees(degrees, kernel_of_gaps(truth, strength), _SHAPE / 20)
@@ -123,8 +121,44 @@ def closeness_chances(
         due = due[: len(found)] * comparisons / max(due.sum(), 1e-12)
         spread = variance + due + np.square(_SHAPE * due)
         logs[step] -= (np.square(found - due) / spread + np.log(spread)).sum() / 2
-    chances = np.exp(logs - logs.max())
-    return grid, np.asarray(chances / chances.sum())
+    return logs
+
+
+def closeness_by_spread(differences: Floats, squares: Floats, noise: Floats, spreads: Floats, held: Floats) -> Floats:
+    """How likely wins less losses are if close items were preferred, for each closeness: logarithms.
+
+    Items that met their equals win and lose about as often whatever their strengths, so that differences are smaller
+    than the strengths' spread lets expect. D_i is taken for normal, of variance d_i^2 k(b, s^2) plus that of its noise;
+    k is that of the even law of variance s^2.
+
+    Parameters
+    ----------
+    differences
+        Wins less losses of each item, with noise.
+    squares
+        The expected square of each item's degree.
+    noise
+        The variance of what is added to the expected differences: luck, and noise for privacy.
+    spreads, held
+        Variances that true strengths may have, and the logarithm of how likely each is held to be.
+    """
+    ratios = _mean_squares(tuple(spreads.tolist()))
+    variances = ratios[..., None] * squares + noise
+    logs = held - (np.square(differences) / variances + np.log(variances)).sum(axis=2) / 2
+    return np.asarray(np.logaddexp.reduce(logs, axis=1))
+
+
+@cache
+def _mean_squares(spreads: tuple[float, ...]) -> Floats:
+    """(D_i/d_i)^2 by closeness and spread, on average over items of equal degrees and evenly spread strengths."""
+    even, found = np.linspace(-1, 1, 41) * np.sqrt(3), np.empty((len(CLOSENESS), len(spreads)))
+    for row, closeness in enumerate(CLOSENESS):
+        for column, spread in enumerate(spreads):
+            strengths = even * np.sqrt(spread)
+            design = design_of_degrees(np.ones(len(even)), kernel_of_gaps(strengths, closeness))
+            bent = np.tanh((strengths[:, None] - strengths) / 2)
+            found[row, column] = np.square((design * bent).sum(axis=1)).mean()
+    return found
 
 
 def kernel_of_gaps(strengths: Floats, closeness: float) -> Floats:
