@@ -212,13 +212,13 @@ def test_strengths_are_as_held_before_where_nothing_is_known(request):
 
 
 def test_a_shape_and_a_slope_of_its_own(request):
-    """The best linear estimate around v/sqrt(3) for P = ((1 - c) I + v v'/9)/3, c a half, and J not H but for luck."""
+    """The best linear estimate around v/sqrt(3) for P = ((1 - c) I + 0.2 v v')/3, c a half, J not H but for luck."""
     random = generator(request)
     matrix, noise, shape = laplacian(random, 8), 6 * random.standard_normal((8, DRAWS)), np.linspace(-1, 1, 8)
     shape *= math.sqrt(0.5 * 8 / float(shape @ shape))
     slope = matrix + np.outer(shape, random.normal(size=8))
     slope -= slope.mean(axis=0)
-    scores, held = 0.3 * shape, (0.5 * np.eye(8) + np.outer(shape, shape) / 9) / 3
+    scores, held = 0.3 * shape, (0.5 * np.eye(8) + 0.45**2 * np.outer(shape, shape)) / 3
     middle = shape / math.sqrt(3)
     options = {"slopes": [slope] * 4, "shapes": [shape] * 4}
     truths = plausible_strengths(scores, [np.zeros(8)] * 4, [matrix] * 4, noise, **options)

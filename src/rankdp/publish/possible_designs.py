@@ -14,7 +14,8 @@ are about as strong, and so all strengths up to that factor: they are held to ha
 along a shape (``score_errors``), with a the share of the draws' variance in which they agree.
 
 The design of a group of draws is that of its first draw, and there f is made linear; three rounds of this, with the
-same random numbers, lead that draw near the strengths that are at one with their own design.
+same random numbers, lead that draw near the strengths that are at one with their own design. Their spread is the
+largest that a round has found likeliest.
 
 *How likely b is* is said by the released numbers of comparisons of pairs that are close (``closeness_by_gaps``), and
 where there are differences by their size, which is smaller where equals met (``closeness_by_spread``).
@@ -26,7 +27,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdp.publish.score_errors import DRAWS, HELD, SPREAD, design_count, information_of, plausible_strengths
+from rankdp.publish.score_errors import (
+    DRAWS,
+    HELD,
+    SPREAD,
+    design_count,
+    information_of,
+    likely_spread,
+    plausible_strengths,
+)
 from rankdp.rankers.expected_design import (
     CLOSENESS,
     closeness_by_gaps,
@@ -124,7 +133,7 @@ def possible_strengths(
     truths, closeness = np.empty(noise.shape), before
     for block in np.array_split(random.permutation(items), -(-items // _BLOCK)):
         part = _Block(scores[block], target[block], ridge, noise[block], degrees.of(block), link, luck)
-        truths[block] = part.drawn(None, random)
+        truths[block], spread = part.drawn(None, SPREAD, random)
         if gaps is None:
             continue
         inside = bucket[np.ix_(block, block)][np.triu_indices(len(block), 1)]
@@ -139,7 +148,7 @@ def possible_strengths(
             )
             if differences is not None:
                 closeness = closeness + part.by_spread(differences[block])
-            truths[block] = part.drawn((truths[block], closeness), random)
+            truths[block], spread = part.drawn((truths[block], closeness), spread, random)
     return truths, closeness
 
 
@@ -156,14 +165,16 @@ class _Block:
     link: Link
     luck: float
 
-    def drawn(self, close: tuple[Floats, Floats] | None, random: np.random.Generator) -> Floats:
-        """Strengths, given draws of them and chances of closeness, if items that are close may have been preferred."""
+    def drawn(
+        self, close: tuple[Floats, Floats] | None, least: float, random: np.random.Generator
+    ) -> tuple[Floats, float]:
+        """Strengths and their spread, given draws of them and chances of closeness, if close items may be preferred."""
         count = design_count(len(self.scores))
         middles, values, agreed = [self.scores] * count, np.zeros(count), 0.0
         if close is not None:
-            truths, logs = close
-            agreed = float(np.square(truths.mean(axis=1)).sum() / max(np.square(truths).mean(axis=1).sum(), 1e-300))
-            middles = [truths[:, group[0]] for group in np.array_split(np.arange(truths.shape[1]), count)]
+            held, logs = close
+            agreed = float(np.square(held.mean(axis=1)).sum() / max(np.square(held).mean(axis=1).sum(), 1e-300))
+            middles = [held[:, group[0]] for group in np.array_split(np.arange(held.shape[1]), count)]
             chances = np.exp(logs - logs.max())
             values = random.choice(CLOSENESS, count, p=chances / chances.sum())
         rests, informations, slopes, shapes = [], [], [], []
@@ -183,7 +194,10 @@ class _Block:
             informations.append(known)
             slopes.append(slope)
             shapes.append(shape)
-        return plausible_strengths(self.scores, rests, informations, self.noise, self.luck, slopes, shapes)
+        likeliest = likely_spread(self.scores, rests[0], slopes[0], informations[0], self.noise.var(axis=1), self.luck)
+        spread = max(least, likeliest)
+        truths = plausible_strengths(self.scores, rests, informations, self.noise, self.luck, slopes, shapes, spread)
+        return truths, spread
 
     def by_spread(self, differences: Floats) -> Floats:
         """The logarithm of how likely differences of this size are for each closeness."""

@@ -18,8 +18,8 @@ around 0 for each item, P = s^2 I. s^2 is the likeliest, with log s^2 held to be
 law: where the released numbers say little, it is 1/3.
 
 A design may know of the strengths: whom an item met says which items were about as strong, though not how far apart all
-of them are. If that is a share c of their variance, along a shape v with sum v_i^2 = c n, then t0 is s (1 +- 1/3) v and
-an even law of variance (1 - c) s^2 for each item; P = s^2 ((1 - c) I + v v'/9).
+of them are. If that is a share c of their variance, along a shape v with sum v_i^2 = c n, then t0 is s (1 +- f) v and
+an even law of variance (1 - c) s^2 for each item; P = s^2 ((1 - c) I + f^2 v v'), f = 0.45.
 
 *What an interval means.* Over boards whose strengths are spread like that, and over the items of a board, the stated
 share of the intervals hold the true strength, relative to the mean of all. Where the noise is small beside the spread
@@ -43,7 +43,7 @@ DRAWS = 4000
 _STEPS = np.linspace(0, 4, 81)  # of log s^2, in factors of 3
 HELD = 0.25
 """How firmly the variance of strengths is held to be that: each factor of 3 has 1/3^(1/HELD) of the chance before."""
-_FACTOR = 1 / 3  # how far a shape's size is open
+_FACTOR = 0.45  # f, how far a shape's size is open
 _WHOLE_UP_TO = 400  # items: above, the spread is found from the information's diagonal
 
 
@@ -55,6 +55,7 @@ def plausible_strengths(
     luck: float = 1.0,
     slopes: Sequence[Floats] | None = None,
     shapes: Sequence[Floats] | None = None,
+    spread: float | None = None,
 ) -> Floats:
     """Draws of the true strengths, one row an item; NaN where nothing is known of an item.
 
@@ -73,11 +74,13 @@ def plausible_strengths(
         J for each design; H if not given.
     shapes
         v for each design; 0 if not given.
+    spread
+        s^2; the likeliest for the first design if not given.
     """
     random, variance = np.random.default_rng(0), noise.var(axis=1)
     groups, slopes = np.array_split(np.arange(noise.shape[1]), len(informations)), slopes or informations
     shapes = shapes or [np.zeros(len(scores))] * len(informations)
-    spread = likely_spread(scores, rests[0], slopes[0], informations[0], variance, luck)
+    spread = likely_spread(scores, rests[0], slopes[0], informations[0], variance, luck) if spread is None else spread
     truths = np.empty(noise.shape)
     for columns, rest, slope, information, shape in zip(groups, rests, slopes, informations, shapes, strict=True):
         before = math.sqrt(3 * _free(shape)) * random.uniform(-1, 1, (len(scores), len(columns)))
