@@ -102,7 +102,7 @@ def test_scores_through_the_mechanism_itself(noise, items, epsilon, law, request
     [("outcome", "bradley-terry", 0.3), ("comparison", "bradley-terry", 1.0), ("comparison", "wins", 0.5)],
 )
 def test_a_leaderboard_from_simulated_votes(protect, method, epsilon, request):
-    """Pairs within 2 points, the top within 4, half-widths within a tenth, over votes drawn from the model."""
+    """Pairs within 2 points, the top within 4, half-widths within an eighth: plans know of no equals that met."""
     items, votes, runs, random = 15, 3000, 40, generator(request)
     situation, asked = ManyComparisons(items, votes, protect), Request(3)
     names = [f"i{place:02}" for place in range(items)]
@@ -127,7 +127,7 @@ def test_a_leaderboard_from_simulated_votes(protect, method, epsilon, request):
     agrees(situation.accuracy(method, PAIRS, epsilon, asked), np.array(pairs), slack=0.02)
     agrees(situation.accuracy(method, TOP, epsilon, asked), np.array(tops), slack=0.04)
     if method == "bradley-terry":
-        assert np.mean(widths) == pytest.approx(situation.accuracy(method, HALF_WIDTH, epsilon, asked), rel=0.1)
+        assert np.mean(widths) == pytest.approx(situation.accuracy(method, HALF_WIDTH, epsilon, asked), rel=0.125)
 
 
 # -- the search -------------------------------------------------------------------------------------------------------
