@@ -51,6 +51,12 @@ def table() -> Table:
     return Table((*header, "target", "met"), rows)
 
 
+def poll_of_the_paper(share: float, seed: int) -> tuple[FloatArray, PairCounts]:
+    """The strengths and the votes of one repetition."""
+    poll = _Poll.drawn(share, seed)
+    return poll.truth, poll.counts
+
+
 def _row(
     share: float, epsilon: float | None, name: str, errors: FloatArray, paper: float | None = None
 ) -> tuple[str, ...]:

@@ -8,7 +8,15 @@ from support import generator
 
 from rankdp.errors import InputError
 from rankdp.publish.leaderboard import build, check_request
-from rankdp.publish.score_errors import DRAWS, information_of, plausible_strengths
+from rankdp.publish.score_errors import (
+    DEVIATION,
+    DRAWS,
+    drawn_spreads,
+    held_spreads,
+    information_of,
+    plausible_strengths,
+    spread_chances,
+)
 
 NAMES = ("a", "b", "c", "d")
 
@@ -203,24 +211,24 @@ def test_plausible_strengths_are_those_of_the_normal_model(request):
 
 
 def test_strengths_are_as_held_before_where_nothing_is_known(request):
-    """Noise that drowns all: strengths of an even law, of variance 1/3."""
+    """Noise that drowns all: strengths of an even law, whose variance is 1/3 on average."""
     random = generator(request)
     noise = 1e4 * random.standard_normal((30, DRAWS))
     truths = plausible_strengths(np.zeros(30), [np.zeros(30)] * 100, [laplacian(random, 30)] * 100, noise)
-    assert truths.var() * 30 / 29 == pytest.approx(1 / 3, rel=0.01)
+    assert truths.var() * 30 / 29 == pytest.approx(1 / 3, rel=0.02)
     assert np.abs(truths.mean()) < 0.01
 
 
 def test_a_shape_and_a_slope_of_its_own(request):
-    """The best linear estimate around v/sqrt(3) for P = ((1 - c) I + 0.2 v v')/3, c a half, J not H but for luck."""
+    """The best linear estimate around v/sqrt(3) for P = ((1 - c) I + 0.09 v v')/3, c a half, J not H but for luck."""
     random = generator(request)
     matrix, noise, shape = laplacian(random, 8), 6 * random.standard_normal((8, DRAWS)), np.linspace(-1, 1, 8)
     shape *= math.sqrt(0.5 * 8 / float(shape @ shape))
     slope = matrix + np.outer(shape, random.normal(size=8))
     slope -= slope.mean(axis=0)
-    scores, held = 0.3 * shape, (0.5 * np.eye(8) + 0.45**2 * np.outer(shape, shape)) / 3
+    scores, held = 0.3 * shape, (0.5 * np.eye(8) + 0.3**2 * np.outer(shape, shape)) / 3
     middle = shape / math.sqrt(3)
-    options = {"slopes": [slope] * 4, "shapes": [shape] * 4}
+    options = {"slopes": [slope] * 4, "shapes": [shape] * 4, "spreads": np.full(4, 1 / 3)}
     truths = plausible_strengths(scores, [np.zeros(8)] * 4, [matrix] * 4, noise, **options)
     gain = held @ slope.T @ np.linalg.inv(slope @ held @ slope.T + matrix + np.diag(noise.var(axis=1)))
     left = held - gain @ slope @ held
@@ -228,6 +236,21 @@ def test_a_shape_and_a_slope_of_its_own(request):
     expected = centred @ (middle + gain @ slope @ (scores - middle))
     assert truths.mean(axis=1) == pytest.approx(expected, abs=5 * math.sqrt(left.max() / DRAWS))
     assert np.cov(truths) == pytest.approx(centred @ left @ centred, abs=8 * left.max() / math.sqrt(DRAWS))
+
+
+@pytest.mark.parametrize("wide", [0.5, 1.0, 3.0])
+def test_the_spread_of_strengths_is_found(wide, request):
+    """200 items of which much is known; with noise as large as the strengths it is between that and what was held."""
+    random, medians = generator(request), []
+    truth, known = wide * random.uniform(-1, 1, 200), np.full(200, 30.0)
+    found = truth + random.normal(size=200) / math.sqrt(30)
+    for noise in (0.0, 30 * wide / math.sqrt(3)):
+        rest = noise * random.standard_normal(200)
+        chances = held_spreads(DEVIATION) + spread_chances(found, rest, known, known, np.full(200, noise**2), 1.0)
+        medians.append(math.log(np.median(drawn_spreads(chances, 51, random)) * 3))
+    assert medians[0] == pytest.approx(2 * math.log(wide), abs=0.3)
+    assert abs(medians[1]) <= abs(medians[0]) + 0.3
+    assert medians[1] * medians[0] >= 0 or wide == 1
 
 
 def test_strengths_of_a_disconnected_design(request):

@@ -49,9 +49,9 @@ def look(monkeypatch):
     """What `rank` sees of a table, or the sentence of its refusal."""
     size, totals = vote_scores.size, []
 
-    def noted(items, total, protection, epsilon, bits):
+    def noted(items, total, protection, epsilon, bits, **options):
         totals.append(total)
-        return size(items, total, protection, epsilon, bits)
+        return size(items, total, protection, epsilon, bits, **options)
 
     def stopped(half_wins, public, noisy, bits):
         design = public.design

@@ -8,7 +8,7 @@ from rankdp.data.counts import PairCounts
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.possible_designs import information, pull_slopes
 from rankdp.publish.rank import BoardRequest, CountedVotes
-from rankdp.rankers.expected_design import CLOSENESS, closeness_by_spread, design_of_degrees, kernel_of_gaps
+from rankdp.rankers.expected_design import CLOSENESS, closeness_by_size, design_of_degrees, kernel_of_gaps
 from rankdp.rankers.links import LINKS, LOGISTIC
 
 
@@ -57,8 +57,8 @@ def test_small_differences_speak_for_equals_that_met(request):
             strengths = random.uniform(-1, 1, 60)
             design = design_of_degrees(degrees, kernel_of_gaps(strengths, closeness))
             differences = 2 * pull_slopes(design, strengths, np.zeros(60))[0] + np.sqrt(noise) * random.normal(size=60)
-            logs = closeness_by_spread(differences, degrees**2, noise, np.array([1 / 3]), np.zeros(1))
-            likeliest.append(CLOSENESS[logs.argmax()])
+            logs = closeness_by_size(differences, degrees**2, noise, np.array([1 / 3]))
+            likeliest.append(CLOSENESS[logs[:, 0].argmax()])
         assert np.median(likeliest) == pytest.approx(closeness, abs=0.5)
 
 

@@ -83,7 +83,7 @@ def test_every_combination_promises_what_was_asked(table, method, protect):
 @pytest.mark.parametrize("design", ["chance", "even", "any"])
 @combinations
 def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, design, monkeypatch):
-    """What all mechanisms get, and the count's share, add up to epsilon; and the noise is for the unit asked for."""
+    """What all mechanisms get, that of the count too, adds up to epsilon; and the noise is for the unit asked for."""
     seen = []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
@@ -97,19 +97,9 @@ def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect,
 
     monkeypatch.setattr(NoisyCounts, "sample", counted)
     monkeypatch.setattr(ObjectivePerturbation, "sample", fitted)
-    sizes = []
-
-    def count_noise(scale, count, bits):
-        sizes.append(scale)
-        return np.zeros(count, dtype=np.int64)
-
-    monkeypatch.setattr(vote_scores, "discrete_laplace", count_noise)
     rank(table, 2, method=method, design=design, **options(protect))
     assert {protection for _, protection in seen} == {Protection.of(protect, 5 if protect == "voter" else None)}
-    # a voter's at most 5 comparisons change their number by at most 5: a scale of 5/eps_count
-    spent = [5 / scale for scale in sizes]
-    assert len(spent) == (protect == "voter")
-    assert sum(epsilon for epsilon, _ in seen) + sum(spent) == 2
+    assert sum(epsilon for epsilon, _ in seen) == 2
 
 
 @pytest.mark.parametrize("protect", ["comparison", "voter"])
@@ -119,14 +109,16 @@ def test_gaussian_noise_on_differences(table, protect, design, monkeypatch):
     seen = []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
-        seen.append(self.l2_squared / (2 * self.sigma**2))
+        pure = self.rho is None
+        seen.append((self.epsilon * self.share) ** 2 / 2 if pure else self.l2_squared / (2 * self.sigma**2))
         return real(self, data, bits)
 
     monkeypatch.setattr(NoisyCounts, "sample", counted)
     release = rank(table, 1, delta="1e-6", design=design, **options(protect))
     assert release.provenance.parameters["mechanism"] == "differences"
     assert release.guarantee.delta == Fraction(1, 10**6)
-    total = sum(seen) + (Fraction(1, 20) ** 2 / 2 if protect == "voter" else 0)
+    total = sum(seen)
+    assert (Fraction(1, 20) ** 2 / 2 in seen) == (protect == "voter")
     assert total <= release.guarantee.rho <= float(total) * 1.001
 
 
@@ -211,7 +203,9 @@ def test_the_release_depends_on_the_data_through_the_mechanism_only(table, metho
     """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
     monkeypatch.setattr(NoisyCounts, "sample", lambda self, data, bits: np.resize([50, 41, 80, 3, -12, 60], len(data)))
     monkeypatch.setattr(ObjectivePerturbation, "sample", lambda self, data, bits: np.linspace(-1, 1, 6) ** 3)
-    monkeypatch.setattr(vote_scores, "size", lambda items, *rest, real=vote_scores.size: _told(real, items, *rest))
+    monkeypatch.setattr(
+        vote_scores, "size", lambda *given, real=vote_scores.size, **options: _told(real, *given, **options)
+    )
     first, second = (
         everything(rank(data, 1, method=method, top=2, bits=SeededBits(1), **options(protect)))
         for data in (table, other_data(table, protect, generator(request)))
@@ -219,9 +213,9 @@ def test_the_release_depends_on_the_data_through_the_mechanism_only(table, metho
     assert first == second
 
 
-def _told(real, items, total, protection, epsilon, bits):
+def _told(real, *given, **options):
     """The noisy number of comparisons is a release of its own: always the same here, at the real price."""
-    public, spent = real(items, total, protection, epsilon, bits)
+    public, spent = real(*given, **options)
     return (dataclasses.replace(public, comparisons=290) if spent else public), spent
 
 

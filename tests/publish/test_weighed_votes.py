@@ -25,7 +25,7 @@ from rankdp.mechanisms.votes.noisy_counts import (
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.ledger import Ledger
-from rankdp.publish import vote_scores, weighed_votes
+from rankdp.publish import weighed_votes
 from rankdp.publish.rank import rank
 from rankdp.publish.weighed_votes import MOST, NoisyVoters, histogram_of, weigh
 
@@ -143,29 +143,24 @@ def asked(**others):
 @pytest.mark.parametrize("method", ["bradley-terry", "wins", "copeland"])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_all_that_is_drawn_costs_what_is_promised(method, delta, monkeypatch, tmp_path, request):
-    spent, rhos = [], []
+    spent, rhos, sized = [], [], []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
+        if isinstance(self, NoisyTotal) and self.protection.steps > 1 and not sized:
+            sized.append(self.scale)  # of the number of comparisons, which comes first
         if self.rho is None:
             spent.append(self.l1 * self.protection.steps / self.scale)
         else:
             rhos.append(self.l2_squared * self.protection.steps**2 / (2 * self.sigma**2))
         return real(self, data, bits)
 
-    def sized(scale, count, bits, real=vote_scores.discrete_laplace):
-        spent.append(scale)
-        return real(scale, count, bits)
-
     monkeypatch.setattr(NoisyCounts, "sample", counted)
-    monkeypatch.setattr(vote_scores, "discrete_laplace", sized)
     ledger = Ledger.create(tmp_path / "ledger.db", "poll", f"one voter with at most {MOST} comparisons", 5, "1e-3")
     release = rank(table(generator(request)), 2, method=method, delta=delta, ledger=ledger, **asked())
     assert (ledger.budgets[0].remaining == 3) if not delta else (3 <= ledger.budgets[0].remaining < 4)
     used = release.provenance.parameters["max_per_voter"]
     protection = Protection("voter", used, steps=STEPS, spread_items=4 if method == "bradley-terry" and delta else 0)
-    sizes = [one for one in spent if one > 1000]  # a scale in steps, not an epsilon
-    assert sizes == [protection.moved_in_all * STEPS / Fraction(1, 10)]
-    spent = [one for one in spent if one <= 1000] + [Fraction(1, 10)]
+    assert sized == [protection.moved_in_all * STEPS / Fraction(1, 10)]
     if delta:
         assert spent == [Fraction(1, 10)] * 2
         total = sum(rhos) + 2 * Fraction(1, 10) ** 2 / 2

@@ -66,7 +66,7 @@ class ManyComparisons(Situation):
     def _noise(self, option: str, epsilon: float) -> tuple[float, float]:
         """The variance of the privacy noise on an item's wins, and the ridge that ``rank`` would take with it."""
         exact = Fraction(epsilon)
-        rest = exact - count_cost(self.protection, exact)
+        rest = exact - count_cost(self.protection, exact, None if self.delta else self.comparisons)
         if option == "wins" or self.protection.design_public:
             variance = NoisyWins(self.protection, rest, self.delta).noise_variance
             return variance, choose_ridge(2 * self.comparisons / self.items, variance)

@@ -14,11 +14,12 @@ are about as strong, and so all strengths up to that factor: they are held to ha
 along a shape (``score_errors``), with a the share of the draws' variance in which they agree.
 
 The design of a group of draws is that of its first draw, and there f is made linear; three rounds of this, with the
-same random numbers, lead that draw near the strengths that are at one with their own design. Their spread is the
-largest that a round has found likeliest.
+same random numbers, lead that draw near the strengths that are at one with their own design.
 
 *How likely b is* is said by the released numbers of comparisons of pairs that are close (``closeness_by_gaps``), and
-where there are differences by their size, which is smaller where equals met (``closeness_by_spread``).
+where there are differences by their size, which is smaller where equals met or strengths are close together
+(``closeness_by_size``): it says how likely b and the spread s^2 of the strengths are together. As b and s can hardly be
+told apart, log s^2 is held with half the deviation where b > 0.
 """
 
 from __future__ import annotations
@@ -28,18 +29,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdp.publish.score_errors import (
+    DEVIATION,
     DRAWS,
-    HELD,
-    SPREAD,
+    SPREADS,
     design_count,
+    drawn_spreads,
+    held_spreads,
     information_of,
-    likely_spread,
     plausible_strengths,
+    spread_chances,
 )
 from rankdp.rankers.expected_design import (
     CLOSENESS,
     closeness_by_gaps,
-    closeness_by_spread,
+    closeness_by_size,
     design_of_degrees,
     kernel_of_gaps,
 )
@@ -50,7 +53,7 @@ _FARTHEST = 50.0  # the expected degree over a true one, at most
 _STRONGEST = 8.0  # stronger items win as surely: where f is made linear, its derivative must not vanish
 _ROUNDS = 3
 _BLOCK = 300
-_SPREADS = np.linspace(0, 4, 9)  # of log s^2, in factors of 3
+_HELD = np.array([held_spreads(DEVIATION / 2 if closeness else DEVIATION) for closeness in CLOSENESS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,9 @@ def possible_strengths(
         bucket += bucket.T
     truths, closeness = np.empty(noise.shape), before
     for block in np.array_split(random.permutation(items), -(-items // _BLOCK)):
-        part = _Block(scores[block], target[block], ridge, noise[block], degrees.of(block), link, luck)
-        truths[block], spread = part.drawn(None, SPREAD, random)
+        sizes = None if differences is None else _sizes(differences[block], noise[block], degrees.of(block), luck)
+        part = _Block(scores[block], target[block], ridge, noise[block], degrees.of(block), link, luck, sizes)
+        truths[block] = part.drawn(None, random)
         if gaps is None:
             continue
         inside = bucket[np.ix_(block, block)][np.triu_indices(len(block), 1)]
@@ -146,9 +150,9 @@ def possible_strengths(
                 gaps.variance,
                 degrees.means.sum() / 2,
             )
-            if differences is not None:
-                closeness = closeness + part.by_spread(differences[block])
-            truths[block], spread = part.drawn((truths[block], closeness), spread, random)
+            if sizes is not None:
+                closeness = closeness + np.logaddexp.reduce(_HELD + sizes, axis=1)
+            truths[block] = part.drawn((truths[block], closeness), random)
     return truths, closeness
 
 
@@ -164,11 +168,11 @@ class _Block:
     degrees: Degrees
     link: Link
     luck: float
+    sizes: Floats | None
+    """The logarithm of how likely each closeness and spread is by the size of differences, where there are any."""
 
-    def drawn(
-        self, close: tuple[Floats, Floats] | None, least: float, random: np.random.Generator
-    ) -> tuple[Floats, float]:
-        """Strengths and their spread, given draws of them and chances of closeness, if close items may be preferred."""
+    def drawn(self, close: tuple[Floats, Floats] | None, random: np.random.Generator) -> Floats:
+        """Strengths, given draws of them and chances of closeness, if close items may be preferred."""
         count = design_count(len(self.scores))
         middles, values, agreed = [self.scores] * count, np.zeros(count), 0.0
         if close is not None:
@@ -194,17 +198,23 @@ class _Block:
             informations.append(known)
             slopes.append(slope)
             shapes.append(shape)
-        likeliest = likely_spread(self.scores, rests[0], slopes[0], informations[0], self.noise.var(axis=1), self.luck)
-        spread = max(least, likeliest)
-        truths = plausible_strengths(self.scores, rests, informations, self.noise, self.luck, slopes, shapes, spread)
-        return truths, spread
+        spreads = np.empty(count)
+        for value in np.unique(values):
+            alike = np.flatnonzero(values == value)
+            row, one = int(np.searchsorted(CLOSENESS, value)), int(alike[0])
+            if self.sizes is None:
+                noise = self.noise.var(axis=1)
+                found = spread_chances(self.scores, rests[one], slopes[one], informations[one], noise, self.luck)
+            else:
+                found = self.sizes[row]
+            spreads[alike] = drawn_spreads(_HELD[row] + found, len(alike), random)
+        return plausible_strengths(self.scores, rests, informations, self.noise, self.luck, slopes, shapes, spreads)
 
-    def by_spread(self, differences: Floats) -> Floats:
-        """The logarithm of how likely differences of this size are for each closeness."""
-        degrees = self.degrees.means
-        noise = 4 * self.noise.var(axis=1) + self.luck * degrees
-        squares = degrees**2 * (1 + self.degrees.doubt)
-        return closeness_by_spread(differences, squares, noise, SPREAD * 3**_SPREADS, -_SPREADS * np.log(3) / HELD)
+
+def _sizes(differences: Floats, noise: Floats, degrees: Degrees, luck: float) -> Floats:
+    """The logarithm of how likely each closeness and spread is, by the size of differences."""
+    squares = degrees.means**2 * (1 + degrees.doubt)
+    return closeness_by_size(differences, squares, 4 * noise.var(axis=1) + luck * degrees.means, SPREADS)
 
 
 def _bounded(strengths: Floats) -> Floats:

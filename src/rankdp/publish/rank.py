@@ -321,7 +321,8 @@ class CountedVotes:
             asked, votes = replace(asked, protection=weighed.protection), weighed.counts
             epsilon, sampling = epsilon * (1 - SHARE), weighed.sampling
         size = int(votes.halves.sum()) // 2  # every comparison gives two half-wins, whatever its outcome
-        public, spent = vote_scores.size(votes.items, size, asked.protection, asked.epsilon, bits)
+        exact = bool(asked.delta)  # the guarantee states the rho of what counting leaves
+        public, spent = vote_scores.size(votes.items, size, asked.protection, asked.epsilon, bits, gradual=not exact)
         design = votes if asked.protection.design_public else None
         public = replace(public, sampling=sampling, design=design)
         drawn = asked.scores(votes, public, epsilon - spent, bits)

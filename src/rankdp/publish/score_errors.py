@@ -14,12 +14,13 @@ covariance P held before, and of z and w, by Matheron's rule
 
 It is exact where all laws are normal; and whatever they are, q + J r - J t0 - z - w is then a draw of what the best
 linear estimate leaves open, so that an interval holds as often as is stated, over boards. Held before is an even law
-around 0 for each item, P = s^2 I. s^2 is the likeliest, with log s^2 held to be near log(1/3) by a double exponential
-law: where the released numbers say little, it is 1/3.
+around 0 for each item, P = s^2 I. s^2 is itself drawn from what the released numbers leave possible, with log s^2 held
+to be normal of deviation log 1.5, and s^2 to have the mean 1/3: where they say little, strengths are spread like the
+even law on [-1, 1], give or take a fifth.
 
 A design may know of the strengths: whom an item met says which items were about as strong, though not how far apart all
 of them are. If that is a share c of their variance, along a shape v with sum v_i^2 = c n, then t0 is s (1 +- f) v and
-an even law of variance (1 - c) s^2 for each item; P = s^2 ((1 - c) I + f^2 v v'), f = 0.45.
+an even law of variance (1 - c) s^2 for each item; P = s^2 ((1 - c) I + f^2 v v'), f = 0.3.
 
 *What an interval means.* Over boards whose strengths are spread like that, and over the items of a board, the stated
 share of the intervals hold the true strength, relative to the mean of all. Where the noise is small beside the spread
@@ -40,10 +41,11 @@ from rankdp.types import Flags, Floats, Ints
 SPREAD = 1 / 3
 """The variance that true log-strengths are expected to have: that of the even law on [-1, 1]."""
 DRAWS = 4000
-_STEPS = np.linspace(0, 4, 81)  # of log s^2, in factors of 3
-HELD = 0.25
-"""How firmly the variance of strengths is held to be that: each factor of 3 has 1/3^(1/HELD) of the chance before."""
-_FACTOR = 0.45  # f, how far a shape's size is open
+SPREADS = SPREAD * 1.5 ** np.linspace(-4, 12, 33)
+"""Variances that true log-strengths may have."""
+DEVIATION = math.log(1.5)
+"""How far the logarithm of their variance is open."""
+_FACTOR = 0.3  # f, how far a shape's size is open
 _WHOLE_UP_TO = 400  # items: above, the spread is found from the information's diagonal
 
 
@@ -55,7 +57,7 @@ def plausible_strengths(
     luck: float = 1.0,
     slopes: Sequence[Floats] | None = None,
     shapes: Sequence[Floats] | None = None,
-    spread: float | None = None,
+    spreads: Floats | None = None,
 ) -> Floats:
     """Draws of the true strengths, one row an item; NaN where nothing is known of an item.
 
@@ -74,15 +76,18 @@ def plausible_strengths(
         J for each design; H if not given.
     shapes
         v for each design; 0 if not given.
-    spread
-        s^2; the likeliest for the first design if not given.
+    spreads
+        s^2 for each design; drawn from what the first design leaves possible if not given.
     """
     random, variance = np.random.default_rng(0), noise.var(axis=1)
     groups, slopes = np.array_split(np.arange(noise.shape[1]), len(informations)), slopes or informations
     shapes = shapes or [np.zeros(len(scores))] * len(informations)
-    spread = likely_spread(scores, rests[0], slopes[0], informations[0], variance, luck) if spread is None else spread
+    if spreads is None:
+        possible = spread_chances(scores, rests[0], slopes[0], informations[0], variance, luck)
+        spreads = drawn_spreads(held_spreads(DEVIATION) + possible, len(groups), random)
     truths = np.empty(noise.shape)
-    for columns, rest, slope, information, shape in zip(groups, rests, slopes, informations, shapes, strict=True):
+    designs = zip(groups, rests, slopes, informations, shapes, spreads.tolist(), strict=True)
+    for columns, rest, slope, information, shape, spread in designs:
         before = math.sqrt(3 * _free(shape)) * random.uniform(-1, 1, (len(scores), len(columns)))
         before = math.sqrt(spread) * (before + shape[:, None] * random.choice([1 - _FACTOR, 1 + _FACTOR], len(columns)))
         chance = _sampled(information, math.sqrt(luck) * random.standard_normal(before.shape))
@@ -93,10 +98,22 @@ def plausible_strengths(
     return truths
 
 
-def likely_spread(
+def held_spreads(deviation: float) -> Floats:
+    """The logarithm of how likely each of ``SPREADS`` is held to be before: log-normal, of mean 1/3.
+
+    Parameters
+    ----------
+    deviation
+        That of log s^2.
+    """
+    logs = -np.square(np.log(SPREADS / SPREAD) / deviation + deviation / 2) / 2
+    return np.asarray(logs - np.logaddexp.reduce(logs))
+
+
+def spread_chances(
     scores: Floats, rest: Floats, slope: Floats, information: Floats, noise: Floats, luck: float
-) -> float:
-    """The likeliest variance of the true strengths, at least that of the even law on [-1, 1].
+) -> Floats:
+    """The logarithm of how likely each of ``SPREADS`` makes what was released, for one design.
 
     With J whole, J r + q ~ N(0, s^2 J J' + luck H + V) is whitened for all s at once.
 
@@ -115,10 +132,25 @@ def likely_spread(
     else:
         variance = luck * diagonal + noise + floor
         signals, target = diagonal**2 / variance, np.square(diagonal * scores + rest) / variance
-    spreads = SPREAD * 3**_STEPS
-    total = 1 + spreads[:, None] * np.maximum(signals, 0)
-    logs = -(np.log(total) + target / total).sum(axis=1) / 2 - _STEPS * math.log(3) / HELD
-    return float(spreads[logs.argmax()])
+    total = 1 + SPREADS[:, None] * np.maximum(signals, 0)
+    return np.asarray(-(np.log(total) + target / total).sum(axis=1) / 2)
+
+
+def drawn_spreads(chances: Floats, count: int, random: np.random.Generator) -> Floats:
+    """So many of ``SPREADS``, in random order: one from each of as many parts that are equally likely.
+
+    Parameters
+    ----------
+    chances
+        The logarithm of how likely each is.
+    count
+        How many.
+    random
+        Where the order comes from.
+    """
+    below = np.cumsum(np.exp(chances - chances.max()))
+    parts = (random.permutation(count) + 0.5) / count
+    return np.asarray(SPREADS[np.searchsorted(below, parts * below[-1])])
 
 
 def design_count(items: int) -> int:

@@ -96,7 +96,7 @@ _GAPS = Fraction(1, 25)
 _CHECKS = {"chance": (Fraction(1, 50), Fraction(1, 20)), "even": (Fraction(1, 100),), "any": (Fraction(1, 50),)}
 _LOOKS = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10))
 _BUCKETS = 6
-_HELD = {"any": 0.5, "chance": 0.75, "even": 3.0}  # how firmly nobody is held to be preferred
+_HELD = {"any": 1.0, "chance": 3.5, "even": 4.0}  # how firmly nobody is held to be preferred
 _CHANCE = {"even": 0.13, "chance": 0.06}  # u
 _CLEARLY = {"even": 1.0, "chance": 0.95}  # how much less than objective perturbation differences must err
 _MISFIT = 0.1
@@ -395,7 +395,7 @@ class SecretDesign:
 
 def _held(design: str) -> Floats:
     """The logarithm of how likely each closeness is held to be, by what is said of the design."""
-    return -_HELD[design] * CLOSENESS
+    return np.where(CLOSENESS > 0, -_HELD[design], 0.0)
 
 
 def _close(gaps: Gaps, expected: Floats) -> bool:

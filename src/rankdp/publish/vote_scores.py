@@ -7,8 +7,8 @@ paper's parameter space), a ridge g leaves a mean squared error of about
     (h + v + g^2/3) / (h + g)^2,
 
 and the g that minimises it is taken. (h is that of the logistic link; in general d F'^2/(F (1 - F)) at 0.) Where
-the number of comparisons is itself private (voters, or rows that are left out): a noisy count, at 5% of epsilon, stands
-in for it.
+the number of comparisons is itself private (voters, or rows that are left out) a noisy count stands in for it, at 2% of
+epsilon where its noise is then at most a hundredth of it, else at 5%.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import numpy as np
 
 from rankdp.data.counts import PairCounts, components
 from rankdp.errors import InputError
-from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyPairs, NoisyWins
+from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyPairs, NoisyTotal, NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.noise import discrete_laplace
 from rankdp.publish import leaderboard
 from rankdp.publish.score_errors import DRAWS, SPREAD, design_count, information_of, plausible_strengths
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.types import Floats, Longs
 
-_COUNT_SHARE = Fraction(1, 20)
+_COUNT_SHARE, _ROUGH_SHARE = Fraction(1, 20), Fraction(1, 50)
+_ENOUGH = 0.01  # the noise on a rough number of comparisons over that number, at most
 _LEAST_DEGREE = 1e-3  # so that no comparisons at all still have a ridge
 _FEWEST_DRAWS = 100
 _MOST_LEADS = 10**7
@@ -66,24 +66,69 @@ class Drawn:
 
 
 def size(
-    items: tuple[str, ...], total: int, protection: Protection, epsilon: Fraction, bits: Bits
+    items: tuple[str, ...],
+    total: int,
+    protection: Protection,
+    epsilon: Fraction,
+    bits: Bits,
+    *,
+    gradual: bool = True,
 ) -> tuple[Public, Fraction]:
     """How many comparisons there are, as far as it is public, and what of epsilon that costs.
 
     Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. Replacing
     a voter, or a comparison by a row that is left out, does not: up to ``protection.moved_in_all`` more or fewer are
     counted, and their number is released with discrete Laplace noise of that sensitivity.
+
+    Gradually, that is first a rough number. If it is good enough, its small share is all that is spent, and what is
+    left of epsilon is for the rest. If not, the fine one is released as well and both cost its share (*a rough look
+    first* in ``noisy_counts``). What is spent follows from a released number, so costs add up to epsilon in each case.
+
+    Parameters
+    ----------
+    items
+        The items.
+    total
+        The secret number of comparisons, in steps (``Protection.steps``).
+    protection, epsilon
+        What is protected, and how much in all.
+    bits
+        Where the noise comes from.
+    gradual
+        Whether a rough number may be enough; not where the cost of the rest is fixed beforehand.
     """
     spent = count_cost(protection, epsilon)
     if not spent:
         return Public(items, total), spent
-    noisy = total + int(discrete_laplace(protection.moved_in_all * protection.steps / spent, 1, bits)[0])
-    return Public(items, max(round(noisy / protection.steps), len(items))), spent
+    fine = NoisyTotal(protection, epsilon, share=_COUNT_SHARE)
+    noisy = fine.sample(np.array([total]), bits)
+    if gradual:
+        rough = fine.rougher(noisy, _ROUGH_SHARE, bits)
+        if _rough_enough(protection, epsilon, int(rough[0]) / protection.steps):
+            noisy, spent = rough, epsilon * _ROUGH_SHARE
+    return Public(items, max(round(int(noisy[0]) / protection.steps), len(items))), spent
 
 
-def count_cost(protection: Protection, epsilon: Fraction) -> Fraction:
-    """What of epsilon goes into knowing how many comparisons there are: nothing where all neighbours have as many."""
-    return Fraction(0) if protection.count_public else epsilon * _COUNT_SHARE
+def count_cost(protection: Protection, epsilon: Fraction, comparisons: int | None = None) -> Fraction:
+    """What of epsilon goes into knowing how many comparisons there are: nothing where all neighbours have as many.
+
+    Parameters
+    ----------
+    protection, epsilon
+        What is protected, and how much in all.
+    comparisons
+        About how many there are, to expect what ``size`` will spend; if not given, the most that it may spend.
+    """
+    if protection.count_public:
+        return Fraction(0)
+    rough = comparisons is not None and _rough_enough(protection, epsilon, comparisons)
+    return epsilon * (_ROUGH_SHARE if rough else _COUNT_SHARE)
+
+
+def _rough_enough(protection: Protection, epsilon: Fraction, comparisons: float) -> bool:
+    """Whether the noise on a rough number of comparisons is small beside it."""
+    rough = NoisyTotal(protection, epsilon, share=_ROUGH_SHARE)
+    return math.sqrt(rough.count_variance) <= _ENOUGH * comparisons
 
 
 def choose_ridge(degree: float, noise_variance: float) -> float:

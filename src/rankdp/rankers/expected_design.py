@@ -23,6 +23,7 @@ from rankdp.types import Floats, Ints
 _STEPS = 200
 CLOSENESS = np.linspace(0, 6, 13)
 """Values of b in K_ij = exp(-b |t_i - t_j|) that are held for possible."""
+_UNEVEN = np.append(0, 4 / 2.0 ** np.arange(8))  # v, the variance of degrees beyond that of chance, over their mean^2
 _SHAPE = 0.02  # of a bucket's number: no kernel has exactly the shape that is supposed
 
 
@@ -124,8 +125,8 @@ def closeness_by_gaps(
     return logs
 
 
-def closeness_by_spread(differences: Floats, squares: Floats, noise: Floats, spreads: Floats, held: Floats) -> Floats:
-    """How likely wins less losses are if close items were preferred, for each closeness: logarithms.
+def closeness_by_size(differences: Floats, squares: Floats, noise: Floats, spreads: Floats) -> Floats:
+    """How likely wins less losses are for each closeness and each spread of the strengths: logarithms.
 
     Items that met their equals win and lose about as often whatever their strengths, so that differences are smaller
     than the strengths' spread lets expect. D_i is taken for normal, of variance d_i^2 k(b, s^2) plus that of its noise;
@@ -139,13 +140,12 @@ def closeness_by_spread(differences: Floats, squares: Floats, noise: Floats, spr
         The expected square of each item's degree.
     noise
         The variance of what is added to the expected differences: luck, and noise for privacy.
-    spreads, held
-        Variances that true strengths may have, and the logarithm of how likely each is held to be.
+    spreads
+        Variances that true strengths may have.
     """
     ratios = _mean_squares(tuple(spreads.tolist()))
     variances = ratios[..., None] * squares + noise
-    logs = held - (np.square(differences) / variances + np.log(variances)).sum(axis=2) / 2
-    return np.asarray(np.logaddexp.reduce(logs, axis=1))
+    return np.asarray(-(np.square(differences) / variances + np.log(variances)).sum(axis=2) / 2)
 
 
 @cache
@@ -177,11 +177,11 @@ def kernel_of_gaps(strengths: Floats, closeness: float) -> Floats:
 def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tuple[Floats, Floats]:
     """What noisy degrees say of the true ones: possible degrees, and for each item the chance of each.
 
-    Degrees are taken for draws of a gamma law, of a log-normal one (which has items that were compared far more than
-    others) or of a power of an even one (which has items that joined late), weighted by how likely each makes the noisy
-    degrees. All have the mean 2M/n, and the variance that noisy degrees have beyond that of their noise, but at least
-    the 2M/n that mere chance gives them. Small differences of noisy degrees are shrunk away in this manner, and none
-    becomes negative.
+    Degrees are taken for draws of a log-normal law, which has items that were compared far more than others, or of a
+    power of an even one, which has items that joined late. All have the mean 2M/n, and a variance of v times its square
+    beyond the 2M/n that mere chance gives, v = 0 or 1/32, 1/16, ..., 4, held to be 1/(1 + 4v) as likely as none. These
+    18 laws are weighted by how likely each makes the noisy degrees. Small differences of noisy degrees are shrunk away
+    in this manner, and none becomes negative.
 
     Parameters
     ----------
@@ -194,22 +194,27 @@ def likely_degrees(noisy: ArrayLike, variance: float, comparisons: float) -> tup
     """
     seen = np.asarray(noisy, dtype=np.float64)
     mean = max(2 * comparisons / len(seen), 1e-3)
-    spread = max(float(np.square(seen - mean).mean()) - variance, mean)
-    shape, width = mean**2 / spread, np.log1p(spread / mean**2)
-    power = shape / (np.sqrt(1 + shape) + 1)  # sqrt(1 + shape) - 1, above 0 also for the smallest shapes
     most = max(float(seen.max()), mean) + 2 * np.sqrt(variance) + 3 * np.sqrt(mean)
     grid = np.concatenate([np.geomspace(1e-3 * mean, 0.2 * mean, 40), np.linspace(0.2 * mean, most, 400)[1:]])
     logs = -np.abs(seen[:, None] - grid) * np.sqrt(2 / max(variance, 1.0))
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    gamma = (shape - 1) * np.log(grid / mean) - shape * (grid / mean - 1)
-    normal = -np.log(grid / mean) - np.square(np.log(grid / mean) + width / 2) / (2 * width)
-    late = np.where(grid <= mean * (1 + 1 / power), (power - 1) * np.log(grid / mean), -np.inf)
-    laws = np.array([np.exp(law - law.max()) * np.gradient(grid) for law in (gamma, normal, late)])
-    joint = likelihood * (laws / laws.sum(axis=1, keepdims=True))[:, None, :]
-    sums = np.maximum(joint.sum(axis=2, keepdims=True), 1e-300)
-    fits = np.log(sums).sum(axis=(1, 2))
+    laws = np.concatenate([_degree_laws(grid / mean, 1 / mean + uneven) for uneven in _UNEVEN.tolist()])
+    laws *= np.gradient(grid)
+    laws /= laws.sum(axis=1, keepdims=True)
+    sums = np.maximum(likelihood @ laws.T, 1e-300)
+    fits = np.log(sums).sum(axis=0) - np.repeat(np.log1p(4 * _UNEVEN), 2)
     weights = np.exp(fits - fits.max())
-    return grid, np.asarray(np.tensordot(weights / weights.sum(), joint / sums, 1))
+    chances = likelihood * ((weights / sums) @ laws)
+    return grid, np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def _degree_laws(ratios: Floats, spread: float) -> Floats:
+    """The densities of degrees over their mean, up to a factor, by two laws of mean 1 and this variance."""
+    shape, width, logs = 1 / spread, np.log1p(spread), np.log(ratios)
+    power = shape / (np.sqrt(1 + shape) + 1)  # sqrt(1 + shape) - 1, above 0 also for the smallest shapes
+    normal = -logs - np.square(logs + width / 2) / (2 * width)
+    late = np.where(ratios <= 1 + 1 / power, (power - 1) * logs, -np.inf)
+    return np.array([np.exp(law - law.max()) for law in (normal, late)])
 
 
 def fit_differences(expected: Floats, differences: ArrayLike, ridge: ArrayLike, tolerance: float = 1e-9) -> Floats:

@@ -239,7 +239,10 @@ def _by_pair(counts: PairCounts, values: Longs) -> Longs:
 
 
 class NoisyTotal(NoisyCounts):
-    """Releases one number: how many comparisons were of pairs in some public set. At most k come or go: k and k^2."""
+    """Releases one number: how many comparisons there are, or of pairs in some public set.
+
+    At most k come or go: k and k^2.
+    """
 
     @property
     def l1(self) -> int:
