@@ -24,7 +24,7 @@ from rankdp.publish.rank import BoardRequest, CountedVotes
 from rankdp.publish.vote_scores import choose_ridge, objective
 from rankdp.rankers.expected_design import even_design, fit_differences
 
-_SETS = 20
+_SETS = 10
 _PER_VOTER = 10
 _COMPARISONS = [(share, epsilon) for share in (1.0, 0.25) for epsilon in ("0.5", "1", "2.5")]
 _VOTERS = [(50, 2_000), (50, 20_000), (300, 10_000)]

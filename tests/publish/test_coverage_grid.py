@@ -84,7 +84,10 @@ def coverage(random, repetitions, *cell):
 @pytest.mark.parametrize("unit", list(UNITS))
 @pytest.mark.parametrize(("design", "said"), SAID)
 def test_intervals_hold_their_level(design, said, unit, epsilon, items, comparisons, request, record_property):
-    """93 to 97%, up to the error of this simulation; ``pytest --junitxml`` keeps the numbers, for the docs."""
+    """93 to 97%, up to the error of this simulation.
+
+    ``pytest --junitxml FILE -o junit_family=xunit1`` keeps the numbers, for the docs.
+    """
     found, error, width = coverage(generator(request), 50, design, said, unit, epsilon, items, comparisons)
     record_property("coverage", f"{found:.4f} {error:.4f} {width:.4f}")
     assert 0.93 - 3 * error <= found <= 0.97 + 3 * error
