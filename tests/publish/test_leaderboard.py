@@ -9,9 +9,10 @@ from support import generator
 from rankdp.errors import InputError
 from rankdp.publish.leaderboard import build, check_request
 from rankdp.publish.score_errors import (
+    DEVIATION,
     DRAWS,
-    HELD,
     drawn_spreads,
+    held_spreads,
     information_of,
     plausible_strengths,
     spread_chances,
@@ -245,7 +246,7 @@ def test_the_spread_of_strengths_is_found(wide, request):
     found = truth + random.normal(size=200) / math.sqrt(30)
     for noise in (0.0, 30 * wide / math.sqrt(3)):
         rest = noise * random.standard_normal(200)
-        chances = HELD + spread_chances(found, rest, known, known, np.full(200, noise**2), 1.0)
+        chances = held_spreads(DEVIATION) + spread_chances(found, rest, known, known, np.full(200, noise**2), 1.0)
         medians.append(math.log(np.median(drawn_spreads(chances, 51, random)) * 3))
     assert medians[0] == pytest.approx(2 * math.log(wide), abs=0.3)
     assert abs(medians[1]) <= abs(medians[0]) + 0.3

@@ -19,7 +19,7 @@ same random numbers, lead that draw near the strengths that are at one with thei
 *How likely b is* is said by the released numbers of comparisons of pairs that are close (``closeness_by_gaps``), and
 where there are differences by their size, which is smaller where equals met or strengths are close together
 (``closeness_by_size``): it says how likely b and the spread s^2 of the strengths are together. As b and s can hardly be
-told apart, s^2 is held more firmly where b > 0: half a normal law for log s^2 below log(1/3), an exponential one above.
+told apart, log s^2 is held with half the deviation where b > 0.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdp.publish.score_errors import (
+    DEVIATION,
     DRAWS,
-    HELD,
-    SPREAD,
     SPREADS,
     design_count,
     drawn_spreads,
+    held_spreads,
     information_of,
     plausible_strengths,
     spread_chances,
@@ -53,7 +53,7 @@ _FARTHEST = 50.0  # the expected degree over a true one, at most
 _STRONGEST = 8.0  # stronger items win as surely: where f is made linear, its derivative must not vanish
 _ROUNDS = 3
 _BLOCK = 300
-_BELOW, _ABOVE = 0.2, 6.0  # where equals met: the deviation of log s^2 below log(1/3), and how fast it falls off above
+_HELD = np.array([held_spreads(DEVIATION / 2 if closeness else DEVIATION) for closeness in CLOSENESS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def possible_strengths(
                 degrees.means.sum() / 2,
             )
             if sizes is not None:
-                closeness = closeness + np.logaddexp.reduce(_held_spreads() + sizes, axis=1)
+                closeness = closeness + np.logaddexp.reduce(_HELD + sizes, axis=1)
             truths[block] = part.drawn((truths[block], closeness), random)
     return truths, closeness
 
@@ -207,15 +207,8 @@ class _Block:
                 found = spread_chances(self.scores, rests[one], slopes[one], informations[one], noise, self.luck)
             else:
                 found = self.sizes[row]
-            spreads[alike] = drawn_spreads(_held_spreads()[row] + found, len(alike), random)
+            spreads[alike] = drawn_spreads(_HELD[row] + found, len(alike), random)
         return plausible_strengths(self.scores, rests, informations, self.noise, self.luck, slopes, shapes, spreads)
-
-
-def _held_spreads() -> Floats:
-    """The logarithm of how likely each spread is held to be before, for each closeness."""
-    logs = np.log(SPREADS / SPREAD)
-    close = np.where(logs < 0, -np.square(logs / _BELOW) / 2, -_ABOVE * logs)
-    return np.where(CLOSENESS[:, None] > 0, close - np.logaddexp.reduce(close), HELD)
 
 
 def _sizes(differences: Floats, noise: Floats, degrees: Degrees, luck: float) -> Floats:

@@ -43,10 +43,8 @@ SPREAD = 1 / 3
 DRAWS = 4000
 SPREADS = SPREAD * 1.5 ** np.linspace(-4, 12, 33)
 """Variances that true log-strengths may have."""
-_DEVIATION = math.log(1.5)
-HELD = -np.square(np.log(SPREADS / SPREAD) / _DEVIATION + _DEVIATION / 2) / 2
-HELD -= np.logaddexp.reduce(HELD)
-"""The logarithm of how likely each of them is held to be before: log-normal, of mean 1/3."""
+DEVIATION = math.log(1.5)
+"""How far the logarithm of their variance is open."""
 _FACTOR = 0.3  # f, how far a shape's size is open
 _WHOLE_UP_TO = 400  # items: above, the spread is found from the information's diagonal
 
@@ -86,7 +84,7 @@ def plausible_strengths(
     shapes = shapes or [np.zeros(len(scores))] * len(informations)
     if spreads is None:
         possible = spread_chances(scores, rests[0], slopes[0], informations[0], variance, luck)
-        spreads = drawn_spreads(HELD + possible, len(groups), random)
+        spreads = drawn_spreads(held_spreads(DEVIATION) + possible, len(groups), random)
     truths = np.empty(noise.shape)
     designs = zip(groups, rests, slopes, informations, shapes, spreads.tolist(), strict=True)
     for columns, rest, slope, information, shape, spread in designs:
@@ -98,6 +96,18 @@ def plausible_strengths(
     truths += scores.mean() - truths.mean(axis=0)
     truths[~largest_part(informations[0])] = math.nan
     return truths
+
+
+def held_spreads(deviation: float) -> Floats:
+    """The logarithm of how likely each of ``SPREADS`` is held to be before: log-normal, of mean 1/3.
+
+    Parameters
+    ----------
+    deviation
+        That of log s^2.
+    """
+    logs = -np.square(np.log(SPREADS / SPREAD) / deviation + deviation / 2) / 2
+    return np.asarray(logs - np.logaddexp.reduce(logs))
 
 
 def spread_chances(
