@@ -89,7 +89,7 @@ _SECRET = "Who was compared with whom is secret:"
 _SUPPOSED = {
     "chance": "pairs were drawn without regard to strength",
     "even": "every pair was equally likely, as was said",
-    "any": "one number says how much items of about the same strength were preferred",
+    "any": "one number says how much equals were preferred, and log-strengths are spread about as on [-1, 1]",
 }
 _DEGREES = {"chance": Fraction(1, 10), "any": Fraction(1, 20), "even": Fraction(1, 50)}
 _GAPS = Fraction(1, 25)
