@@ -1,6 +1,6 @@
 """What is promised about elections, measured: noise against other noise, and results on published ballots.
 
-Variances are those of draws, of score differences (Borda) or of all margins together (pairs). Joseph and Yu (2023)
+Variances are those of draws, of score differences (Borda) or of all margins together. Joseph and Yu (2023)
 dilate a cylinder over the permutohedron in m dimensions by a gamma number with m + 1 degrees of freedom; their noise is
 drawn here from that description, with the uniform points of our own tiling. The results need the data sets in
 $RANKDP_DATA: the ballots of Dublin North 2002, Debian's leader elections, AGH course choices (PrefLib) and sushi.
@@ -8,7 +8,6 @@ $RANKDP_DATA: the ballots of Dublin North 2002, Debian's leader elections, AGH c
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -28,17 +27,11 @@ from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.cube_noise import draw_dilations
-from rankdp.publish.ballot_rules import borda_noise
-from rankdp.publish.close_pairs import ask, share_of_scores
-from rankdp.publish.election_result import PAIR_RULES, pair_order
 from rankdp.publish.elections import ElectionRequest
-from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Piles, run
 
-_DRAWS, _RUNS, _TABLES, _ORDERS = 20_000, 200, 10, 400
-_SEEN = 1e-5  # of all pairs: a smaller mean excess is not told from none
-_SIZES = (5, 15, 50, 150, 500, 1500, 5000, 15_000, 50_000, 100_000)
-_VOTER, _BALLOT = BallotProtection("voter"), BallotProtection("ballot")
+_DRAWS, _RUNS, _TABLES = 20_000, 200, 10
+_VOTER = BallotProtection("voter")
 _IRISH = "preflib_irish2002/dublin_north_2002.csv"
 _CHOICES = {
     "sushi": "sushi/sushi3a_rankings.csv",
@@ -59,7 +52,6 @@ def table() -> Table:
     """Every promise with its bar."""
     rows = [*_noise(), *_on_data(_IRISH, _irish)]
     for name, path in _CHOICES.items():
-        rows += _on_data(path, lambda ballots, name=name: _choices(name, ballots))
         rows += _on_data(path, lambda ballots, name=name: _sureness(name, ballots))
     return Table(("what", "measured", "target", "met"), rows)
 
@@ -82,7 +74,7 @@ def _noise() -> Iterator[Row]:
     random = np.random.default_rng(1)
     for m, laplace_bar, cylinder_bar in ((5, 0.55, 0.72), (10, 0.54, 0.84), (20, 0.55, 0.92)):
         ours = _differences(NoisyBorda(m, _VOTER, "0.1").noise(_DRAWS, SeededBits(m)))
-        laplace = _differences(random.laplace(scale=_VOTER.borda_l1(m) / 0.1, size=(_DRAWS, m)))
+        laplace = _differences(random.laplace(scale=m * m // 2 / 0.1, size=(_DRAWS, m)))
         yield _at_most(f"Borda, {m} candidates: variance over centred Laplace noise", ours / laplace, laplace_bar)
         far = PermutohedronNoise(m, "0.0001")
         uniform = far.sample(_DRAWS, SeededBits(m)) / draw_dilations(m - 1, far.rate, _DRAWS, SeededBits(m))[:, None]
@@ -92,8 +84,8 @@ def _noise() -> Iterator[Row]:
         mechanism = NoisyMargins(m, _VOTER, 1, "1e-6")
         drawn = mechanism.noise(_DRAWS // m, SeededBits(m))[:, *np.triu_indices(m, 1)]
         assert mechanism.scores.rho is not None
-        alone = _VOTER.margins_l2_squared(m) / (2 * float(mechanism.scores.rho))
-        yield _at_most(f"pairs, {m} candidates: variance over Gaussian noise on pairs", drawn.var() / alone, bar)
+        alone = m * (m - 1) / 2 / (2 * float(mechanism.scores.rho))
+        yield _at_most(f"margins, {m} candidates: variance over Gaussian noise on pairs", drawn.var() / alone, bar)
     votes = np.round(100 / np.arange(1, 11) / sum(1 / np.arange(1, 11))).astype(np.int64)
     gaps = votes.max() - votes
     flip = float(PermuteAndFlip(_VOTER, 1, "0.2").probabilities(votes) @ gaps)
@@ -108,7 +100,7 @@ def _differences(noise: Numbers) -> float:
 
 
 def _request(rule: str, protect: str, seats: int = 1, epsilon: Fraction | int = 1) -> ElectionRequest:
-    return ElectionRequest.of(epsilon, rule, protect, 0, seats, 1, "kemeny", "everything", 0.95)
+    return ElectionRequest.of(epsilon, rule, protect, 0, seats, 1, "everything", 0.95)
 
 
 def _irish(ballots: Ballots) -> Iterator[Row]:
@@ -157,59 +149,10 @@ def _synthetic(ballots: Ballots, order: tuple[str, ...]) -> Iterator[Row]:
     yield ("privatize, epsilon 1 for a position: mean error of margins, of n, %", f"{100 * off / n:.2f}", "", "")
 
 
-def _choices(name: str, ballots: Ballots) -> Iterator[Row]:
-    """``auto`` against the best of all ways, in contradictions with the ballots beyond the exact Kemeny order's."""
-    for delta in (Fraction(0), Fraction(1, 10**6)):
-        worst, at, most = (0.0, 0.0), 0, 0.0
-        for size in _SIZES:
-            found = excesses(ballots, size, delta, _ORDERS)
-            ours, best = found.pop("auto"), min(found.values())
-            if best[0] >= _SEEN:
-                ratio = ours[0] / best[0]
-                error = ratio * math.hypot(ours[1] / max(ours[0], _SEEN), best[1] / best[0])
-                worst, at = max((worst, at), ((ratio, error), size))
-            most = max(most, ours[0] - best[0])
-        said = f"auto on {name}, delta {'0' if not delta else '1e-6'}"
-        told = f"{worst[0]:.2f} ± {worst[1]:.2f}"
-        met = verdict(worst[0] - 2 * worst[1] <= 1.1)
-        yield (f"{said}: excess over the best way's, the worst at n eps {at:,}", told, "at most 1.10", met)
-        yield (f"{said}: excess more than the best way's, of all pairs, %", f"{100 * most:.4f}", "", "")
-
-
-def excesses(ballots: Ballots, size: int, delta: Fraction, runs: int) -> dict[str, tuple[float, float]]:
-    """By way, at n eps = ``size``: the mean excess of its order, as a share of all pairs, and the error of the mean.
-
-    The excess is by how much oftener an order contradicts the ballots than the exact Kemeny order does.
-    """
-    m, n, margins, scores = len(ballots.items), ballots.count, ballots.margins(), ballots.centred_borda()
-    epsilon, bits = Fraction(size) / n, SeededBits(size)
-
-    def value(order: Numbers) -> float:
-        return float(np.triu(margins[np.ix_(order, order)], 1).sum()) / (n * m * (m - 1))
-
-    best, found = value(kemeny(np.maximum(margins, 0)).order), dict[str, list[float]]()
-    for loss in {Fraction(0), delta}:
-        noise = "Gaussian" if loss else "pure"
-        drawn = NoisyBorda(m, _BALLOT, epsilon, loss).samples(scores, runs, bits)
-        found[f"borda, {noise}"] = [value(np.argsort(-row, kind="stable")) for row in drawn]
-        law = NoisyMargins(m, _BALLOT, epsilon, loss)
-        tables = law.samples(margins, runs, bits)
-        for rule in PAIR_RULES:
-            found[f"{rule}, {noise}"] = [value(pair_order(table, law, rule)) for table in tables]
-    whole = borda_noise(m, _BALLOT, epsilon, delta)
-    share = share_of_scores(m, n, whole)
-    if share == 1:
-        found["auto"] = found[f"borda, {'Gaussian' if whole.delta else 'pure'}"]
-    else:
-        asked = (ask(whole, share, scores, margins, n, bits)[-1].margins()[0] for _ in range(runs))
-        found["auto"] = [value(np.asarray(PAIR_RULES["kemeny"](table))) for table in asked]
-    return {way: (best - float(np.mean(got)), float(np.std(got)) / math.sqrt(len(got))) for way, got in found.items()}
-
-
 def _sureness(name: str, ballots: Ballots) -> Iterator[Row]:
     """Whether intervals hold the exact scores and ranks, and whether the probability of the winner is true."""
     held, ranked, said, right = [], [], [], []
-    for rule in ("borda", "pairs", "plurality"):
+    for rule in ("borda", "kemeny", "plurality"):
         true = _request(rule, "ballot", epsilon=10**5).count(ballots).draw(SeededBits(0)).value
         places = {item: place for place, item in enumerate(true.items, 1)}
         for size in (50, 200, 1000):

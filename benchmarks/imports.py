@@ -46,7 +46,7 @@ _FIRST_USES = {
         *("rank", "votes.csv", "-e", "1", "--items-from-data"),
         *("--protect", "voter", "--max-per-voter", "3"),
     ),
-    "elect": ("elect", "poll.csv", "-e", "1"),
+    "elect, by kemeny": ("elect", "poll.csv", "-e", "1", "--rule", "kemeny"),
     "elect, by irv": ("elect", "poll.csv", "-e", "1", "--rule", "irv"),
     "aggregate": ("aggregate", "synthetic.csv"),
     "aggregate, 30 items": ("aggregate", "long-synthetic.csv"),

@@ -42,11 +42,14 @@ with tempfile.TemporaryDirectory() as directory:
         sampler = Path(rankdp.web.__file__).with_name("static") / "sampler.js"
         respondents = Path(__file__).with_name("respondents.mjs")
         subprocess.run([node, respondents, address, str(RESPONDENTS), sampler], check=True)
-        print(f"{RESPONDENTS} respondents in {time.perf_counter() - began:.1f} s; all that was collected:")
+        print(
+            f"{RESPONDENTS} respondents in {time.perf_counter() - began:.1f} s; the results, while the survey is open:"
+        )
         report = results_report(survey, collected(database, survey))
         for record in report.records:
             print(f"  {record['rank']}  {record['item']:18} {record['low']:5.2f} … {record['high']:5.2f}")
         print(report.words[0])
+        print(report.footer[0])
         if "--open" in sys.argv:
             print(f"The page: {address}\nIts results: {address}/results\nStop with Ctrl-C.")
             webbrowser.open(f"{address}/results")

@@ -18,7 +18,6 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
-from live_streams import worst_loss
 
 import rankdp
 from rankdp.audit import (
@@ -34,7 +33,6 @@ from rankdp.audit.boards import ITEMS
 from rankdp.audit.electorates import audit_electorates
 from rankdp.data.comparisons import Comparisons
 from rankdp.mechanisms.ballots.borda import NoisyBorda
-from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
@@ -48,7 +46,6 @@ from rankdp.mechanisms.rankings.ulam import UlamTiers
 from rankdp.mechanisms.votes.noisy_counts import NoisyDegrees, NoisyDifferences, NoisyWins
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.mechanisms.votes.running_totals import RunningTotals
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.cube_noise import CubeNoise
@@ -205,14 +202,6 @@ class UnpaidRound(NoisyVotes):
         self.rounds, self.shares = rounds, (*self.shares, self.shares[-1])
 
 
-class UnpaidPair(ChosenMargins):
-    """Every pair gets the noise of a question about it alone."""
-
-    def noise(self, count, bits):
-        alone = ChosenMargins(1, self.protection, self.epsilon)
-        return np.hstack([alone.noise(count, bits) for _ in range(self.items)])
-
-
 class SmallRho(PermuteAndFlip):
     """The zCDP of the exponential mechanism, eps^2/8."""
 
@@ -278,7 +267,7 @@ def wins(cls: type[NoisyWins]) -> dict[str, Callable[[], bool]]:
     mechanism = cls(Protection("outcome"), 1)
 
     def release(table, count):
-        wins = Comparisons.of(table, items=ITEMS).half_wins()
+        wins = Comparisons.of(table, items=ITEMS).count().half_wins
         return mechanism.sample(np.tile(wins, count), bits).reshape(count, -1)
 
     bits = SeededBits(SEED)
@@ -295,7 +284,7 @@ def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
 
     def release(table, count):
         votes = Comparisons.of(table, items=ITEMS)
-        half_wins = (votes.bound(2) if bounded else votes).half_wins()
+        half_wins = (votes.bound(2) if bounded else votes).count().half_wins
         return mechanism.sample(np.tile(half_wins, count), bits).reshape(count, -1)
 
     def caught():
@@ -405,18 +394,6 @@ def repeated_voters(order, count, bits):
     return release.value.orders.reshape(count, -1), release.guarantee and release.guarantee.epsilon
 
 
-def live_boards(forget: bool = False, half: bool = False) -> dict[str, Callable[[], bool]]:
-    """All that a voter says in three updates: counted again in each, or with half the noise."""
-
-    def caught():
-        scale = RunningTotals.scale
-        halved = mock.patch.object(RunningTotals, "scale", lambda self, kind: scale(self, kind) / 2)
-        with halved if half else nullcontext(), TemporaryDirectory() as directory:
-            return worst_loss(Path(directory), forget) > 1
-
-    return {"exact: law": caught}
-
-
 def covariates(scale: int) -> dict[str, Callable[[], bool]]:
     """One outcome of two comparisons with two covariates is changed, with cube noise of this scale."""
     law = NoisyCovariates(np.array([[1.0, -1.0], [0.2, 0.4]]), np.ones(2, np.int64), Fraction(1))
@@ -495,17 +472,11 @@ MUTANTS = [
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
     Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.ranking_run.RankingRun.check_voters")),
-    Mutant("live boards as they are", live_boards(), honest=True),
-    Mutant("a live board's voter counted again in every update", live_boards(forget=True)),
-    Mutant("live boards with half the sensitivity", live_boards(half=True)),
     Mutant("covariates as they are", covariates(2 * STEPS), honest=True),
     Mutant("covariates: an outcome taken to change by 1", covariates(STEPS)),
     Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),
     Mutant("noisy Borda of four items", elections(NoisyBorda(4, _VOTER, 1), statistical=False), honest=True),
     Mutant("noisy margins as they are", elections(NoisyMargins(3, _VOTER, 1)), honest=True),
-    Mutant("margins of chosen pairs as they are", elections(ChosenMargins(2, _BALLOT, 1)), honest=True),
-    Mutant("a chosen pair not paid for", elections(UnpaidPair(3, _VOTER, 1))),
-    Mutant("chosen pairs: replacement taken for removal", elections(ChosenMargins(2, SmallRemoval("ballot"), 1))),
     Mutant("rounds of a runoff as they are", elections(NoisyVotes(3, _VOTER, 1, rounds=2)), honest=True),
     Mutant("a round not paid for", elections(UnpaidRound(3, _VOTER, 1, rounds=2))),
     Mutant("permute-and-flip as it is", elections(PermuteAndFlip(_BALLOT, 2, 1)), honest=True),

@@ -94,7 +94,7 @@ def test_neighbouring_tables_differ_in_one_unit():
             assert len({len(table) for table in (one, other)}) == 1 or protection.unit == "voter"
     protection = Protection("voter", 2)
     one, other = neighbouring_votes(protection)[0]
-    wins = [Comparisons.of(table, items=ITEMS).bound(2).half_wins() for table in (one, other)]
+    wins = [Comparisons.of(table, items=ITEMS).bound(2).count().half_wins for table in (one, other)]
     assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1
 
 

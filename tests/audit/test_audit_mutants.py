@@ -30,8 +30,6 @@ def test_mutant(mutant):
         ("Ulam tiers compared by < instead of <=", "exact: sampler"),
         ("sensitivity 1 instead of 2", "exact: law"),
         ("sensitivity 1 instead of 2", "statistical"),
-        ("a chosen pair not paid for", "statistical"),
-        ("chosen pairs: replacement taken for removal", "exact: law"),
         ("a seed reused for every row", "independence"),
         ("a seed reused for every call", "independence"),
         ("NumPy floats, epsilon 200", "exact: law"),

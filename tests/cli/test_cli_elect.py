@@ -14,6 +14,7 @@ from rankdp.cli.terminal import print_table
 from rankdp.data.ballots import Ballots
 from rankdp.errors import RankdpError
 from rankdp.privacy.ledger import Ledger
+from rankdp.publish.ballot_rules import RULES
 
 BALLOTS = "rank_1,rank_2,rank_3,count\n" + "ann,bob,cleo,40\nbob,cleo,ann,30\ncleo,,,20\n<b>dan</b>,ann,,5\n"
 
@@ -33,7 +34,7 @@ def elect(*arguments: str):
 COMMON = ("ballots.csv", "-e", "5", "--items", "candidates.txt", "--rehearse", "1")
 
 
-@pytest.mark.parametrize("rule", ["auto", "borda", "pairs", "plurality", "irv", "stv"])
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "condorcet"])
 def test_every_rule_prints_a_table_and_says_how_sure_it_is(rule: str) -> None:
     done = elect(*COMMON, "--rule", rule, "--title", "Board of the club")
     assert done.exit_code == 0, done.output
@@ -42,6 +43,24 @@ def test_every_rule_prints_a_table_and_says_how_sure_it_is(rule: str) -> None:
     said = " ".join((done.stdout + done.stderr).split())
     assert "The probability that the exact count elects the same candidate is" in said or "cannot be told" in said
     assert "REHEARSAL" in done.stderr
+
+
+def test_condorcet_says_who_or_that_there_is_nobody(directory: Path) -> None:
+    told = " ".join(elect(*COMMON[:2], "200", *COMMON[3:], "--rule", "condorcet").stdout.split())
+    assert "There is no Condorcet winner, of 95 ballots: no candidate beats every other" in told
+    assert "The probability that the exact count says the same is" in told
+    (directory / "ballots.csv").write_text(BALLOTS.replace("bob,cleo,ann", "ann,cleo,bob"))
+    done = elect(*COMMON[:2], "200", *COMMON[3:], "--rule", "condorcet")
+    assert "The Condorcet winner is ann, of 95 ballots" in " ".join(done.stdout.split())
+    told = json.loads(elect(*COMMON[:2], "200", *COMMON[3:], "--rule", "condorcet", "--json").stdout)
+    assert told["winners"] == ["ann"]
+    assert told["condorcet_winner"] == "ann"
+
+
+def test_the_help_names_every_rule() -> None:
+    for command in (["elect"], ["plan", "election"]):
+        words = " ".join(CliRunner().invoke(cli.cli, [*command, "--help"]).stdout.split())
+        assert all(rule in words for rule in RULES)
 
 
 def test_the_transcript_of_a_transferable_vote() -> None:
@@ -83,7 +102,7 @@ def test_names_alone(directory: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "Only the names were released" in " ".join(done.stdout.split())
     assert "votes, with" not in (directory / "names.html").read_text()
-    ledger = Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=100)
+    ledger = Ledger.create(directory / "budget.db", "poll", protect="one ballot", epsilon=100)
     charged = ("--announce", "winners", "--ledger", "budget.db")
     refused = elect("ballots.csv", "-e", "50", "--rule", "borda", *charged, "-o", "names.png")
     assert "names alone have no picture" in str(refused.exception)
@@ -93,15 +112,22 @@ def test_names_alone(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("ballots.csv", "-e", "nan"), "epsilon must be a finite number above 0, got nan"),
-        (("ballots.csv", "-e", "1", "--rule", "irv", "--pairs-by", "schulze"), "--pairs-by goes with --rule pairs"),
-        (("none.csv", "-e", "1"), "none.csv: there is no such file"),
-        (("ballots.csv", "-e", "1", "--seats", "4"), "--seats must be an integer from 1 to 3, got 4"),
-        (("ballots.csv", "-e", "1", "--items", "few.txt"), "'cleo' is not one of the 2 items"),
-        (("twice.csv", "-e", "1"), "'ann'"),
-        (("half.csv", "-e", "1"), "a weight must be a whole number"),
-        (("empty.csv", "-e", "1"), "there are no ballots"),
-        (("one.csv", "-e", "1"), "at least 2 candidates, got 1"),
+        (("ballots.csv", "-e", "1"), "--rule is required: choose plurality (most first places), borda (most points"),
+        (("ballots.csv", "-e", "1", "--rule", "auto"), "--rule auto is gone, because"),
+        (("ballots.csv", "-e", "1", "--rule", "pairs"), "--rule pairs is gone: name the rule"),
+        (("ballots.csv", "-e", "1", "--rule", "range"), "--rule 'range' is unknown: choose plurality"),
+        (("ballots.csv", "-e", "1", "--rule", "irv", "--first", "2"), "--first goes with --rule plurality, got irv"),
+        (("ballots.csv", "-e", "nan", "--rule", "irv"), "epsilon must be a finite number above 0, got nan"),
+        (("none.csv", "-e", "1", "--rule", "borda"), "none.csv: there is no such file"),
+        (
+            ("ballots.csv", "-e", "1", "--seats", "4", "--rule", "borda"),
+            "--seats must be an integer from 1 to 3, got 4",
+        ),
+        (("ballots.csv", "-e", "1", "--items", "few.txt", "--rule", "borda"), "'cleo' is not one of the 2 items"),
+        (("twice.csv", "-e", "1", "--rule", "borda"), "'ann'"),
+        (("half.csv", "-e", "1", "--rule", "borda"), "a weight must be a whole number"),
+        (("empty.csv", "-e", "1", "--rule", "borda"), "there are no ballots"),
+        (("one.csv", "-e", "1", "--rule", "borda"), "at least 2 candidates, got 1"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_costs_nothing(directory: Path, arguments, words: str) -> None:
@@ -110,7 +136,7 @@ def test_bad_input_gets_one_sentence_and_costs_nothing(directory: Path, argument
     (directory / "half.csv").write_text("rank_1,rank_2,count\nann,bob,1.5\n")
     (directory / "empty.csv").write_text("rank_1,rank_2\n")
     (directory / "one.csv").write_text("rank_1\nann\n")
-    ledger = Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=10)
+    ledger = Ledger.create(directory / "budget.db", "poll", protect="one ballot", epsilon=10)
     done = elect(*arguments, "--ledger", "budget.db", "-o", "result.json")
     assert isinstance(done.exception, RankdpError)
     assert words in str(done.exception)
@@ -120,7 +146,7 @@ def test_bad_input_gets_one_sentence_and_costs_nothing(directory: Path, argument
 
 
 def test_synthetic_ballots_are_written_with_their_promise(directory: Path) -> None:
-    Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=10)
+    Ledger.create(directory / "budget.db", "poll", protect="one ballot", epsilon=10)
     done = elect("ballots.csv", "-e", "5", "--ledger", "budget.db", "--synthetic", "table.soi")
     assert done.exit_code == 0, done.output
     assert Ballots.read("table.soi").count == 95
@@ -138,7 +164,7 @@ def test_a_synthetic_table_takes_the_place_of_a_result(more) -> None:
 
 @pytest.mark.parametrize(("name", "words"), [("table.soc", ".soi"), ("ballots.csv", "the file being read")])
 def test_a_synthetic_table_that_cannot_be_written_costs_nothing(directory: Path, name: str, words: str) -> None:
-    ledger = Ledger.create(directory / "budget.db", "poll", protects="one ballot", epsilon=10)
+    ledger = Ledger.create(directory / "budget.db", "poll", protect="one ballot", epsilon=10)
     done = elect("ballots.csv", "-e", "5", "--ledger", "budget.db", "--synthetic", name)
     assert words in str(done.exception)
     assert not ledger.history()

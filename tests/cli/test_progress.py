@@ -40,7 +40,9 @@ def test_files_tell_how_much_of_them_is_read(tmp_path, told, ending):
     with pa.output_stream(str(path), compression="gzip" if ending.endswith("gz") else None) as file:
         file.write(table.encode())
     Comparisons.read(path, items=["a", "b"]).count()
-    assert rising(told, "reading") == (path.stat().st_size, path.stat().st_size)
+    # bytes of a plain file; bytes once unpacked and objects read, where only the end tells how many there are
+    expected = {"csv": (len(table), len(table)), "csv.gz": (len(table), None), "jsonl": (100_000, None)}
+    assert rising(told, "reading") == expected[ending]
 
 
 def test_parquet_tells_rows(tmp_path, told):

@@ -31,7 +31,7 @@ UNITS = {
 POSITION = "one item's position in one ranking"
 NOISY_WORDS = ("At this eps", "Perhaps", "Who was compared with whom is secret")  # follow from what was released
 NOISY = {"noisy_comparisons", "ridge", "noise_variance"}  # follow from the noisy number of comparisons
-CHOSEN = {"mechanism", "calibration", "link"}  # by noisy degrees, which are paid for, where the design is secret
+CHOSEN = {"mechanism", "link"}  # by noisy degrees, which are paid for, where the design is secret
 
 VOTES = ["ann,ale,beer,left", "ann,ale,cola,left", "ann,beer,cola,right", "bob,cola,tea,left", "bob,ale,tea,tie"]
 #: what is replaced in the neighbouring world, and the units for which that makes neighbours

@@ -118,7 +118,7 @@ def test_counts_and_bounds_in_every_style(engine, style):
 
     want = reference(rows, ITEMS)
     assert votes(rows).count() == want
-    assert votes(rows).half_wins().tolist() == want.half_wins.tolist()
+    assert votes(rows).count().half_wins.tolist() == want.half_wins.tolist()
     # engines take long for each voter, and alike in every style
     alone = engine == "process" or (engine == "duckdb" and style == STYLES[0])
     check_bounded(votes(rows).bound(4), rows, ITEMS, 4, votes if alone else None)
@@ -187,10 +187,10 @@ def test_both_bad(engine):
     )
     votes = Comparisons.from_frame(arena, items=ITEMS, engine=engine)
     assert "both_bad counts as a tie" in votes.recognised
-    assert votes.half_wins().tolist() == [6, 0, 4, 0]
+    assert votes.count().half_wins.tolist() == [6, 0, 4, 0]
     votes = Comparisons.from_frame(arena, items=ITEMS, engine=engine, both_bad="drop")
     assert "both_bad is dropped" in votes.recognised
-    assert votes.half_wins().tolist() == [3, 0, 1, 0]
+    assert votes.count().half_wins.tolist() == [3, 0, 1, 0]
     assert votes.diagnostics().dropped == {"both bad": 3}
 
 
@@ -199,8 +199,8 @@ def test_numbers_as_items_and_voters(engine):
         {"judge": [7.0, 8.0, 7.0], "winner": [9, 10, 9], "loser": [10.0, 9.0, 10.0], "count": ["2", "1.0", " 3 "]}
     )
     votes = Comparisons.from_frame(table, items=["9", 10], engine=engine)
-    assert votes.half_wins().tolist() == [10, 2]
-    assert votes.bound(2).half_wins().tolist() == [4, 2]
+    assert votes.count().half_wins.tolist() == [10, 2]
+    assert votes.bound(2).count().half_wins.tolist() == [4, 2]
 
 
 def test_numbers_that_are_none(engine):
@@ -209,15 +209,15 @@ def test_numbers_that_are_none(engine):
         {"judge": [7.0, nan, 8.0, 8.5, 7.0], "winner": [9.0, 9, far, 9, nan], "loser": [10, 10, 10, 10, 10]}
     )
     votes = Comparisons.from_frame(table, items=[9, 10], engine=engine, on_problem="drop")
-    assert votes.half_wins().tolist() == [6, 0]
+    assert votes.count().half_wins.tolist() == [6, 0]
     assert votes.diagnostics().dropped == {"missing item": 1, "unknown item": 1}
-    assert votes.bound(1).half_wins().tolist() == [4, 0]
+    assert votes.bound(1).count().half_wins.tolist() == [4, 0]
 
 
 def test_spaces_around_a_voters_id_make_no_other_voter(engine):
     table = pa.table({"voter": ["ann", " ann", "ann\t", "bob"], "winner": ["tea"] * 4, "loser": ["water"] * 4})
     votes = Comparisons.from_frame(table, items=ITEMS, engine=engine)
-    assert votes.bound(1).half_wins().tolist() == [4, 0, 0, 0]
+    assert votes.bound(1).count().half_wins.tolist() == [4, 0, 0, 0]
 
 
 def test_rows_are_compared_with_the_rows_announced(engine, tmp_path, monkeypatch):

@@ -110,7 +110,9 @@ def test_rank_and_elect_take_a_spark_table_as_it_is(session, collected):
     assert there.value.scores.tolist() == here.value.scores.tolist()
     ballots = pa.table({"rank_1": ["a", "a", "b"] * 30, "rank_2": ["b", "c", "c"] * 30})
     frame = session.createDataFrame(ballots.to_pandas())
-    there, here = (rankdp.elect(table, 1, items=["a", "b", "c"], bits=SeededBits(2)) for table in (frame, ballots))
+    there, here = (
+        rankdp.elect(table, 1, rule="borda", items=["a", "b", "c"], bits=SeededBits(2)) for table in (frame, ballots)
+    )
     assert there.value.rows() == here.value.rows()
     assert max(collected) <= 9, "the table came to the driver"
     assert session.conf.get("spark.sql.session.timeZone") == "Europe/Paris", "the session's settings are the user's"

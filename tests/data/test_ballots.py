@@ -141,7 +141,8 @@ def test_rankings_and_lists_are_ballots_too(tmp_path):
         assert ballots.centred_borda().tolist() == [-1, 3, -2]
     assert Ballots.of(orders).items_from_data
     assert not Ballots.of(orders, items=["a", "b", "c", "d"]).items_from_data
-    assert not Ballots.of(tmp_path / "r.parquet").items_from_data  # the file carries its list
+    Rankings.from_orders(orders, items=["a", "b", "c"]).write(tmp_path / "given.parquet")
+    assert not Ballots.of(tmp_path / "given.parquet").items_from_data  # the file carries a list that was given
     assert Ballots.of(orders, weights=[1, 0, 5]).count == 6
     with pytest.raises(InputError, match="open already: items"):
         Ballots.of(rankings, items=["a"])

@@ -38,7 +38,7 @@ FRAMES = {
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames(name):
     votes = Comparisons.of(FRAMES[name](), items=ITEMS)
-    assert votes.half_wins().tolist() == HALF_WINS
+    assert votes.count().half_wins.tolist() == HALF_WINS
     assert votes.bound(1).count().halves.sum() == 4
 
 
@@ -93,7 +93,7 @@ def test_more_refusals(tmp_path):
         Comparisons.of(votes, items=ITEMS)
     assert votes.bound(3).bound(5).per_voter == 3
     heavy = Comparisons.from_frame(pa.table(VOTES | {"weight": [1, 1, 2_000_000]}), items=ITEMS)
-    assert heavy.half_wins().tolist() == [3 + 4_000_000, 1, 0]
+    assert heavy.count().half_wins.tolist() == [3 + 4_000_000, 1, 0]
     with pytest.raises(InputError, match="must be a whole number from 0 to 1,000,000, got 2000000"):
         heavy.bound(1).count()
 
@@ -268,7 +268,7 @@ def test_equal_comparisons_are_chosen_by_their_number():
             "weight": [9, 1] * voters,
         }
     )
-    wins = Comparisons.from_frame(table, items=["a", "b"]).bound(1).half_wins() / 2
+    wins = Comparisons.from_frame(table, items=["a", "b"]).bound(1).count().half_wins / 2
     assert chisquare(wins, [0.9 * voters, 0.1 * voters]).pvalue > 1e-3
 
 
@@ -289,7 +289,7 @@ def test_llmfao(data_directory):
     left = frame.groupby("item_1")["outcome"].sum()
     right = (1 - frame["outcome"]).groupby(frame["item_2"]).sum()
     wins = left.add(right, fill_value=0).reindex(list(votes.items)).fillna(0)
-    assert (votes.half_wins() == (2 * wins).to_numpy()).all()
+    assert (votes.count().half_wins == (2 * wins).to_numpy()).all()
     most = frame["user_id"].value_counts().clip(upper=20).sum()
     assert votes.bound(20).count().halves.sum() / 2 == most
     assert votes.bound(343).count() == counts

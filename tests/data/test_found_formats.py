@@ -13,7 +13,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError
 
 ORDERS = [("tea", "milk", "water"), ("water", "tea", "milk")]
 
@@ -134,7 +134,7 @@ def test_latin_1_gets_a_hint(tmp_path):
 ARENA = [
     {"model_a": "x", "model_b": "y", "winner": "model_a", "judge": "u1", "conversation": [{"role": "user", "n": 1}]},
     {"model_a": "y", "model_b": "x", "winner": "tie", "judge": "u2", "conversation": [{"role": None, "n": "two"}]},
-    {"model_a": "y", "model_b": "z", "winner": "tie (bothbad)", "judge": "u2", "meta": {"deep": [[1], [2]]}},
+    {"model_a": "y", "model_b": "z", "winner": "tie (bothbad)", "judge": "u2", "conversation": {"deep": [[1], [2]]}},
 ]
 
 
@@ -142,7 +142,7 @@ ARENA = [
 def test_json_lines_of_votes_with_nested_extras(tmp_path, ending):
     path = write(tmp_path, f"votes.{ending}", "".join(json.dumps(row) + "\n\n" for row in ARENA))
     votes = Comparisons.read(path, items_from_data=True, voter_column="judge")
-    assert dict(zip(votes.items, votes.half_wins().tolist(), strict=True)) == {"x": 3, "y": 2, "z": 1}
+    assert dict(zip(votes.items, votes.count().half_wins.tolist(), strict=True)) == {"x": 3, "y": 2, "z": 1}
     assert votes.bound(1).count().half_wins.sum() == 4
     assert "conversation" in votes.recognised
 
@@ -155,17 +155,18 @@ def test_json_lines_of_rankings_and_scores(tmp_path):
     assert read_scores(scores).scores.tolist() == [1, 2.5]
 
 
-def test_engines_leave_json_lines_to_the_process(tmp_path):
-    path = write(tmp_path, "votes.jsonl", "".join(json.dumps(row) + "\n" for row in ARENA))
-    with pytest.raises(Unsupported, match="engines read Parquet and plain CSV files"):
-        Comparisons.read(path, items_from_data=True, engine="duckdb")
+def test_an_engine_counts_json_lines_that_the_process_reads(tmp_path):
+    rows = [{key: row[key] for key in ("model_a", "model_b", "winner")} for row in ARENA]
+    path = write(tmp_path, "votes.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    here, there = (Comparisons.read(path, items=["x", "y", "z"], engine=engine) for engine in ("process", "duckdb"))
+    assert here.count().half_wins.tolist() == there.count().half_wins.tolist() == [3, 2, 1]
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ('{"left": "a", "right": "b", "winner": "left"}\n{"left": 1', "line 2: this is not a JSON object on one line"),
-        ('{"left": "a"}\n5', "line 2: each line must be a JSON object"),
+        ('{"left": "a", "right": "b", "winner": "left"}\n5', "line 2: each line must be a JSON object"),
         ('[{"left": "a", "right": "b", "winner": "left"}, 5]', "object 2: an array must hold JSON objects"),
         ('[{"left": "a", "right": "b", "winner": "left"} {}]', "object 2: a comma or the end of the array must come"),
         ('[{"left": "a", "right": "b", "winner": "left"}', "object 2: a comma or the end of the array must come"),
@@ -173,7 +174,7 @@ def test_engines_leave_json_lines_to_the_process(tmp_path):
         ('[{"left": "a", "right": "b", "winner": "left"}] []', "there is more behind the end of the array"),
         (b'[{"left": "\xe9"}]', "near object 1: the text is not valid UTF-8"),
         ("[]", "there is no object with a key"),
-        ('{"left": ["a"], "right": "b", "winner": "left"}\n', "the column 'left' must hold texts or numbers"),
+        ('{"left": ["a"], "right": "b", "winner": "left"}\n', "line 1: 'left' must hold a text or a number, got"),
         ('{"a": 1}\n', "comparisons need the columns"),
         ("\n\n", "there is no object with a key"),
     ],
@@ -183,11 +184,30 @@ def test_bad_json_lines(tmp_path, text, sentence):
         Comparisons.read(write(tmp_path, "votes.jsonl", text), items_from_data=True).count()
 
 
-def test_json_that_changes_its_kind_is_refused(tmp_path):
-    rows = ['{"left": "a", "right": "b", "winner": "left"}'] * 1001 + ['{"left": 5, "right": "b", "winner": "left"}']
-    path = write(tmp_path, "votes.jsonl", "\n".join(rows))
-    with pytest.raises(InputError, match="line 1002: 'left' must hold texts as in those before, got '5'"):
-        Comparisons.read(path, items=["a", "b"]).count()
+def test_the_first_object_has_the_columns(tmp_path):
+    vote = {"left": "a", "right": "b", "winner": "left", "weight": 2}
+    text = "".join(json.dumps(row) + "\n" for row in (vote, vote | {"weight": 3}))
+    assert Comparisons.read(write(tmp_path, "votes.jsonl", text), items=["a", "b"]).count().half_wins.sum() == 10
+    missing = text + json.dumps({"left": "a", "right": "b", "winner": "left"})
+    with pytest.raises(InputError, match=r"line 3: 'weight' must be a whole number .* got None"):
+        Comparisons.read(write(tmp_path, "missing.jsonl", missing), items=["a", "b"]).count()
+    unknown = text + json.dumps(vote | {"voter": "ann"})
+    with pytest.raises(
+        InputError, match="line 3: the key 'voter' is not in the first object, whose keys are the columns"
+    ):
+        Comparisons.read(write(tmp_path, "unknown.jsonl", unknown), items=["a", "b"]).count()
+    with pytest.raises(InputError, match=r"line 2: '\\ud800' is not valid Unicode text"):
+        Comparisons.read(
+            write(tmp_path, "half.jsonl", text.replace('"b"', '"\\ud800"').replace("ud800", "u0062", 1)),
+            items=["a", "b"],
+        ).count()
+
+
+def test_numbers_in_json_are_the_text_that_is_written(tmp_path):
+    ids = ["1152921504606846976", "1152921504606846977", "1e3", "1000", "1000.0", "0.10", "0.1", "true", '"7"']
+    text = "".join(f'{{"voter": {one}, "winner": "a", "loser": "b"}}\n' for one in ids)
+    votes = Comparisons.read(write(tmp_path, "votes.jsonl", text), items=["a", "b"]).bound(1)
+    assert votes.count().half_wins.sum() == 2 * len(ids)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -206,7 +226,7 @@ def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, e
         monkeypatch.setattr("rankdp.data.formats.jsonlines._PIECE", piece)
         votes = [Comparisons.read(path, items_from_data=True) for path in (lines, array)]
         assert votes[0].items == votes[1].items == ("b", "ü", "茶")
-        counts += [one.half_wins().tolist() for one in votes]
+        counts += [one.count().half_wins.tolist() for one in votes]
     assert counts == [[50, 50, 200]] * 4
     ranked = write(tmp_path, "ballots.json", json.dumps([{"rank_1": "a", "rank_2": "b"}, {"rank_1": "b"}]))
     assert Ballots.read(ranked).first_preferences().tolist() == [720720, 720720]
@@ -228,7 +248,7 @@ def test_one_column_marks_the_winner(engine):
         }
     )
     votes = Comparisons.from_frame(frame.slice(0, 3), items=["x", "y", "z"], engine=engine)
-    assert votes.half_wins().tolist() == [3, 0, 3]
+    assert votes.count().half_wins.tolist() == [3, 0, 3]
     with pytest.raises(InputError, match="winner_model_a and winner_model_b and winner_tie is blank"):
         Comparisons.from_frame(frame, items=["x", "y", "z"], engine=engine).count()
     both = frame.set_column(3, "winner_model_b", pa.array([1, 1, 0, 0]))
@@ -241,14 +261,14 @@ def test_one_column_marks_the_winner(engine):
 def test_players_and_scores(tmp_path, header, engine):
     path = write(tmp_path, "games.csv", f"{header}\nann,bob,1\nbob,ann,0.5\ncid,ann,0-1\nbob,cid,1/2-1/2\n")
     votes = Comparisons.read(path, items=["ann", "bob", "cid"], engine=engine)
-    assert votes.half_wins().tolist() == [5, 2, 1]
+    assert votes.count().half_wins.tolist() == [5, 2, 1]
 
 
 def test_columns_mapped_by_hand(tmp_path):
     path = write(tmp_path, "odd.csv", "Who,A,B,Who won,n\nann,x,y,left,2\n")
     columns = {"voter": "Who", "left": "A", "right": "B", "winner": "Who won", "weight": "n"}
     votes = Comparisons.read(path, items=["x", "y"], columns=columns)
-    assert votes.half_wins().tolist() == [4, 0]
+    assert votes.count().half_wins.tolist() == [4, 0]
     assert votes.columns.voter == "Who"
     poll = write(tmp_path, "poll.csv", "Who,Best,Next,Q9\nann,x,y,7\n")
     assert list(Rankings.read(poll, columns={"voter": "Who", "rank_1": "Best", "rank_2": "Next"})) == [("x", "y")]

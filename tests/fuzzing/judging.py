@@ -59,7 +59,7 @@ def _read_rankings(path: Path) -> tuple[Rankings, Any]:
 
 def _read_votes(path: Path) -> tuple[Comparisons, dict[str, int]]:
     votes = Comparisons.read(path, items_from_data=True)
-    return votes, dict(zip(votes.items, votes.half_wins().tolist(), strict=True))
+    return votes, dict(zip(votes.items, votes.count().half_wins.tolist(), strict=True))
 
 
 def _same(ours: Any, theirs: Any, what: str) -> None:

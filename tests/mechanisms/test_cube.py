@@ -1,4 +1,4 @@
-"""Noise in a cube: its law by enumeration, epsilon over all changes, variance; margins of chosen pairs."""
+"""Noise in a cube: its law by enumeration, epsilon over all changes, variance."""
 
 import itertools
 import math
@@ -9,12 +9,12 @@ import pytest
 from support import assert_law, seeded
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.ballots.cube import ChosenMargins
-from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.privacy.cube_noise import CubeNoise, cube_of
+from rankdp.privacy.cube_noise import CubeNoise
 
-BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
-units = pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
+
+def cube_of(points):
+    """The smallest t with each row in {-t, …, t - 1}^k."""
+    return np.maximum(points + 1, -points).max(axis=-1)
 
 
 def points(k, reach):
@@ -49,44 +49,30 @@ def test_the_law_is_that_of_the_least_cubes_and_is_drawn(k, rate, request):
     assert_law((drawn + near) @ base, np.array(chances) / sum(chances))
 
 
-@units
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_epsilon_over_all_changes(protection, k):
-    """Every change that one ballot can make, and half the noise is caught."""
-    mechanism = ChosenMargins(k, protection, "1/2")
-    outputs = points(k, 5)
+@pytest.mark.parametrize("moved", [1, 2])
+def test_epsilon_over_all_changes(moved, k):
+    """Every change within the cube of side 2 * moved costs at most moved * rate, and some change costs it."""
+    rate, outputs = 0.25, points(k, 5)
 
-    def worst(rate):
-        def log_law(at):
-            return np.logaddexp(-rate * cube_of(at), -rate * cube_of(-at))
+    def log_law(at):
+        return np.logaddexp(-rate * cube_of(at), -rate * cube_of(-at))
 
-        moved = points(k, protection.moved) * mechanism.grid
-        return max((log_law(outputs) - log_law(outputs + change)).max() for change in moved)
-
-    assert 0.49 < worst(float(mechanism.rate)) <= 0.5 + 1e-9
-    assert worst(2 * float(mechanism.rate)) > 0.9
+    worst = max((log_law(outputs) - log_law(outputs + change)).max() for change in points(k, moved))
+    assert 0.9 * moved * rate < worst <= moved * rate + 1e-9
 
 
-@units
-@pytest.mark.parametrize(("k", "epsilon", "delta"), [(1, 1, 0), (12, 3, 0), (200, 1, 0), (5, 100, 0), (7, 1, "1e-6")])
-def test_the_margins_are_unbiased_with_the_stated_variance(protection, k, epsilon, delta, request):
-    mechanism = ChosenMargins(k, protection, epsilon, delta, Fraction(1, 2))
-    margins = np.arange(k) - k // 2
-    noise = mechanism.samples(margins, 3000, seeded(request)) - margins
-    assert ((noise * mechanism.grid) % 1 == 0).all()
-    squares = (noise**2).mean(axis=1)
-    assert squares.mean() == pytest.approx(mechanism.noise_variance, abs=4.5 * squares.std() / math.sqrt(3000))
-    assert np.abs(noise.mean(axis=0)).max() < 5 * math.sqrt(mechanism.noise_variance / 3000)
-    if not delta:
-        about = (k + 1) * (k + 2) / 3 * (2 * protection.moved / epsilon) ** 2
-        assert mechanism.noise_variance == pytest.approx(about, rel=0.05)
-    else:
-        spent = protection.moved**2 * k * mechanism.grid**2 / (2 * mechanism.sigma**2)
-        assert mechanism.rho / 2 * Fraction(999, 1000) < spent <= mechanism.rho / 2
+@pytest.mark.parametrize(("k", "rate"), [(1, "1/4"), (12, "1/2"), (200, "1")])
+def test_the_variance_is_the_stated_one(k, rate, request):
+    noise = CubeNoise(k, rate)
+    drawn = noise.sample(3000, seeded(request))
+    squares = (drawn.astype(float) ** 2).mean(axis=1)
+    assert squares.mean() == pytest.approx(noise.variance, abs=4.5 * squares.std() / math.sqrt(3000))
+    assert np.abs(drawn.mean(axis=0)).max() < 5 * math.sqrt(noise.variance / 3000)
 
 
 def test_refusals():
-    with pytest.raises(InputError, match="pairs must be an integer from 1 to 200, got 201"):
-        ChosenMargins(201, VOTER, 1)
+    with pytest.raises(InputError, match="numbers must be an integer from 1 to 200, got 201"):
+        CubeNoise(201, 1)
     with pytest.raises(InputError, match="epsilon is too small for 3 numbers"):
-        ChosenMargins(3, VOTER, "1e-17").noise(1, None)
+        CubeNoise(3, "1e-17").sample(1, None)

@@ -45,8 +45,8 @@ def test_sensitivities_of_the_cyclic_part(protection, m):
     assert np.abs(once).sum(axis=1).max() == protection.cyclic_l1(m)
     assert (once**2).sum(axis=1).max() == protection.cyclic_l2_squared(m)
     squared = protection.cyclic_l2_squared(m) / m**2 + protection.borda_l2_squared(m) / m
-    assert squared == protection.margins_l2_squared(m)  # the parts are orthogonal
-    assert np.abs(scores).sum(axis=1).max() == protection.borda_l1(m)
+    assert squared == protection.moved**2 * m * (m - 1) / 2  # the parts are orthogonal
+    assert (scores**2).sum(axis=1).max() == protection.borda_l2_squared(m)
 
 
 def worst_log_ratio(mechanism, neighbours):
@@ -90,8 +90,9 @@ def test_rho_of_the_two_parts_adds_up(protection, m):
 def test_less_noise_than_on_the_pairs_alone(protection):
     for m, gaussian_share, laplace_share in ((10, 0.72, 0.47), (50, 0.53, 0.34)):
         pure, mixed = NoisyMargins(m, protection, 1), NoisyMargins(m, protection, 1, "1e-6")
-        assert pure.noise_variance <= laplace_share * 2 * protection.margins_l1(m) ** 2
-        alone = protection.margins_l2_squared(m) / (2 * float(mixed.scores.rho))
+        pairs = m * (m - 1) / 2  # each moves by at most ``moved``
+        assert pure.noise_variance <= laplace_share * 2 * (protection.moved * pairs) ** 2
+        alone = protection.moved**2 * pairs / (2 * float(mixed.scores.rho))
         assert mixed.noise_variance <= gaussian_share * alone
 
 

@@ -93,7 +93,7 @@ def voter_distance(generator, most, bound):
                 }
             )
             read = Comparisons.from_frame(table, items=items)
-            counted.append((read.bound(most) if bound else read).half_wins())
+            counted.append((read.bound(most) if bound else read).count().half_wins)
         largest = max(largest, int(np.abs(counted[0] - counted[1]).sum()))
     return largest
 

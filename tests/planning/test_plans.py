@@ -27,7 +27,7 @@ PUBLIC = {
     "ranking": {"items": 12},
     "comparisons": {"items": 12, "comparisons": 3000, "protect": "outcome"},
     "scores": {"items": 12, "bounds": (0, 1)},
-    "election": {"items": 12, "voters": 3000},
+    "election": {"items": 12, "voters": 3000, "rule": "borda"},
 }
 situations = pytest.mark.parametrize("situation", list(SITUATIONS))
 

@@ -45,9 +45,3 @@ def test_refusals_and_the_command():
     shown = CliRunner().invoke(cli, [*words, "1:5000,5:2000,50:200,1000:10"])
     assert "--max-per-voter 5" in shown.output
     assert CliRunner().invoke(cli, [*words, "1-5"]).exit_code == 2
-
-
-def test_a_budget_protects_what_is_known(tmp_path):
-    for unit, code in (("banana", 2), ("ballot", 0), ("one voter with at most 9 comparisons", 0), ("one voter", 2)):
-        words = ["budget", "create", str(tmp_path / f"{unit}.db"), "--dataset", "d", "--protects", unit, "-e", "1"]
-        assert CliRunner().invoke(cli, words).exit_code == code

@@ -452,7 +452,7 @@ def test_wrong_files_are_refused(tmp_path):
 )
 def test_wrong_budgets_are_refused(path, change_, words):
     with pytest.raises(InputError, match=words):
-        Ledger.create(**({"path": path, "dataset": "poll", "protects": COMPARISON, "epsilon": 1} | change_))
+        Ledger.create(**({"path": path, "dataset": "poll", "protect": COMPARISON, "epsilon": 1} | change_))
     assert not path.exists()
 
 

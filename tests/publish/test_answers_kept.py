@@ -114,7 +114,7 @@ def test_files_and_the_command_line(tmp_path):
         assert told.exception is None, (told.output, told.exception)
         return told.output
 
-    call("budget", "create", budget, "--dataset", "poll", "--protects", "position", "-e", "3")
+    call("budget", "create", budget, "--dataset", "poll", "--protect", "position", "-e", "3")
     poll(1).write(tmp_path / "poll.csv")
     for target in ("one.csv", "two.csv"):
         call(

@@ -146,7 +146,7 @@ def test_a_board_is_that_of_its_rows():
     parts = counted(rows, "comparison", on_problem="drop").parts
     for name, part in parts.items():
         own = Comparisons.from_frame(table([row for row in rows if row[0] == name]), items=ITEMS)
-        assert part.votes.half_wins.tolist() == own.half_wins().tolist()
+        assert part.votes.half_wins.tolist() == own.count().half_wins.tolist()
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -158,7 +158,7 @@ def test_engines_count_categories_alike(bounded):
             Comparisons.from_frame(table(rows), items=ITEMS, engine=engine).within("category", name)
             for engine in ("process", "duckdb")
         ]
-        counts = [(votes.bound(3) if bounded else votes).half_wins() for votes in both]
+        counts = [(votes.bound(3) if bounded else votes).count().half_wins for votes in both]
         assert counts[0].sum() == counts[1].sum() == (12 if bounded else 24)
         assert bounded or counts[0].tolist() == counts[1].tolist()
         assert both[0].diagnostics().dropped == both[1].diagnostics().dropped == {"another category": 24}

@@ -389,7 +389,6 @@ def test_protect_must_be_said(table):
         ({"ridge": math.inf}, "ridge must be a finite number above 0, got inf"),
         ({"ridge": "big"}, "ridge must be a finite number above 0, got big"),
         ({"link": "loglog"}, "link must be one of logistic, secant, best-of-three, got 'loglog'"),
-        ({"calibration": "loose"}, "calibration must be one of tight, paper, got 'loose'"),
         ({"level": 95}, "level must be a number above 0 and below 1, got 95"),
         ({"top": 7}, "top must be an integer from 1 to 6, got 7"),
         ({"items": None}, "items must list the public items, or items_from_data=True must say"),
@@ -432,7 +431,6 @@ def test_other_links_need_the_pairs(table):
         ("outcome", {"link": "secant"}),
         ("comparison", {"ridge": 0.01, "design": "any"}),
         ("voter", {"ridge": 0.01, "design": "any"}),
-        ("comparison", {"ridge": 0.01, "calibration": "paper"}),
         ("comparison", {"delta": "1e-6", "design": "any"}),
     ],
 )

@@ -82,7 +82,7 @@ def test_the_table_is_made_of_released_counts_alone(monkeypatch):
 
 
 def test_the_promise_and_the_charge(tmp_path):
-    ledger = Ledger.create(tmp_path / "budget.ledger", "poll", epsilon=1, protects="one ballot")
+    ledger = Ledger.create(tmp_path / "budget.ledger", "poll", epsilon=1, protect="ballot")
     poll = electorate(200)
     release = synthetic_ballots(poll, "0.75", ledger=ledger)
     assert release.guarantee.protects == "one ballot"

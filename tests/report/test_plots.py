@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rankdp.demo import _spread
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.registry import MECHANISMS
+from rankdp.publish.ballot_rules import RULES
 from rankdp.publish.rank import METHODS
 from rankdp.report.plots import COLOURS, Intervals, new_figure, picture
 from rankdp.theory.noises import NOISES
@@ -26,15 +27,12 @@ def test_labels_keep_their_order_and_their_distance(levels: list[float]) -> None
     assert abs(sum(heights) - sum(levels)) < 1e-6
 
 
-RULES = ("borda", "pairs", "plurality", "irv")
-
-
 def test_labels_far_apart_do_not_move() -> None:
     assert _spread([1, 2, 3], gap=0.5) == [1, 2, 3]
 
 
 def test_every_mechanism_has_its_colour() -> None:
-    for together in (MECHANISMS, NOISES, METHODS, RULES):  # those that meet in one figure
+    for together in (MECHANISMS, NOISES, METHODS):  # those that meet in one figure
         assert len({COLOURS[name] for name in together}) == len(together)
     assert set(COLOURS) == {*MECHANISMS, *NOISES, *METHODS, *RULES}
 

@@ -22,7 +22,7 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.board_report import board_report, write_board
 from rankdp.publish.rank import rank
-from rankdp.report.document import Report, check_outputs
+from rankdp.report.document import Report, check_outputs, rank_span, shown_ranks
 from rankdp.report.plots import new_figure
 
 NASTY = ("<script>alert('x')</script>", 'a "quoted", name', "$\\frac{1$ & co", "[/bold]", "plain")
@@ -73,6 +73,11 @@ class Page(HTMLParser):
         if self.inside == "td":
             self.cells[-1] += data
         self.words.append(data)
+
+
+def test_shared_ranks_and_spans():
+    assert shown_ranks([1, 2, 2, 4]) == ["1", "2=", "2=", "4"]
+    assert (rank_span(2, 2), rank_span(2, 5)) == ("2", "2 – 5")
 
 
 def test_csv_comes_back(release):

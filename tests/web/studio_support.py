@@ -69,9 +69,10 @@ def prepare(client, directory, kind, *, epsilon="1", items=ITEMS, budget="people
     """Go from a file to the page with the button; the name of the work."""
     opened = post(client, "/open", path=str(directory / (file or FILES[kind])))
     work = name_of(opened)
-    post(client, f"/w/{work}/file", items="\n".join(items), **SAID[kind])
+    post(client, f"/w/{work}/file", items="\n".join(items), confirmed="on", **SAID[kind])
     post(client, f"/w/{work}/protect", protect=PROTECT[kind])
-    post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "300"})
+    rule = {"option": option or OPTION[kind]} if kind == "ballots" else {}
+    post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "300", **rule})
     if budget and f">charge {budget}<" not in client.get(f"/w/{work}/goal").text.replace("> charge", ">charge"):
         client.post(f"/w/{work}/budget", data={"name": budget, "total": "20"})
     form = {"epsilon": epsilon, "option": option or OPTION[kind], "dataset": budget, "title": title}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from fractions import Fraction
@@ -19,7 +20,8 @@ from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tier_tables import Acceptance
 from rankdp.mechanisms.rankings.tiers import Tiers
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.cut_tables import LAST, Weights
+from rankdp.privacy.cut_tables import LAST, CutTable, Weights, integer_weights
+from rankdp.theory.permutations import neighbour_places
 from rankdp.web import browser_tables as page
 
 NODE = shutil.which("node")
@@ -28,9 +30,10 @@ STATIC = Path(page.__file__).with_name("static")
 LONG = pytest.mark.long
 
 
-def draw(tables, count, *, seed=None, pool=(), tally=False, module=STATIC / "sampler.js"):
+def draw(tables, epsilon, count, *, seed=None, pool=(), tally=False, module=STATIC / "sampler.js"):
     """What the sampler draws for the ranking 0, 1, …: rankings, or how often each came."""
     asked = {"module": module.as_uri(), "tables": tables, "ranking": list(range(tables["items"])), "count": count}
+    asked |= {"epsilon": str(epsilon)}
     asked |= {"pool": [str(word) for word in pool], "tally": tally} | ({} if seed is None else {"seed": str(seed)})
     command = [NODE, str(Path(__file__).with_name("draw.mjs"))]
     run = subprocess.run(command, input=json.dumps(asked), capture_output=True, check=True, text=True)
@@ -75,7 +78,7 @@ def same(name, items, epsilon, count, module=STATIC / "sampler.js"):
     tables = page.browser_tables(made)
     row = np.arange(items, dtype=np.int32)[None]
     for pool in ((), special_words(tables)):
-        drawn = draw(tables, count // 2, seed=7, pool=pool, module=module)
+        drawn = draw(tables, made.epsilon, count // 2, seed=7, pool=pool, module=module)
         expected = [made.sample_with_offsets(row, Stream(7 + (i << 32), pool)) for i in range(count // 2)]
         if drawn != [[*orders[0].tolist(), int(offsets[0])] for orders, offsets in expected]:
             return False
@@ -125,7 +128,7 @@ def fits(name, items, epsilon, draws, module=STATIC / "sampler.js"):
     """The p-value of a chi-squared test of the page's own draws against the exact law."""
     made = mechanism(name, items, epsilon)
     law = np.array([float(low + high) for low, high in made.exact_law(made.bits_for(128))])
-    counts = draw(page.browser_tables(made), draws, tally=True, module=module)
+    counts = draw(page.browser_tables(made), epsilon, draws, tally=True, module=module)
     seen = [counts.get(",".join(map(str, order)), 0) for order in made._permutations.tolist()]
     return chisquare(seen, draws * law / law.sum()).pvalue
 
@@ -195,7 +198,7 @@ class Sent:
         return [(weight, weight) for weight in self.law] if isinstance(self.law, list) else self.law.exact_law(bits)
 
     def sample(self, orders, bits=None):
-        relative = np.array(draw(self.tables, len(orders), module=self.module), dtype=np.int32)[:, :-1]
+        relative = np.array(draw(self.tables, self.claimed, len(orders), module=self.module), dtype=np.int32)[:, :-1]
         return np.take_along_axis(np.asarray(orders), relative, axis=1)
 
 
@@ -220,6 +223,139 @@ def test_the_exact_audit_passes_for_every_offset_that_is_sent():
     assert max(epsilons) > 0.99  # at the worst offset all of epsilon is used
 
 
+# -- the promise that the sampler checks ---------------------------------------------------------------------------
+
+
+def sent(name, items, epsilon):
+    return json.loads(json.dumps(page.browser_tables(mechanism(name, items, epsilon))))
+
+
+def refused(tables, epsilon):
+    """Whether the sampler refuses to draw, and for no other reason than a broken promise."""
+    try:
+        draw(tables, epsilon, 1)
+    except subprocess.CalledProcessError as failed:
+        if "BrokenPromise" not in failed.stderr:
+            raise
+        return True
+    return False
+
+
+PROMISED = [
+    ("optimal", 5, 2),
+    ("optimal", 4, 200),
+    ("reinsertion", 2, 1),
+    ("reinsertion", 5, 2),
+    ("reinsertion", 100, Fraction(1, 10**90)),
+    ("reinsertion", 100, 50),
+    ("reinsertion", 20, 5000),
+    ("tiers", 12, 2),
+    ("tiers-10-90", 100, 1),
+    ("offset-tiers", 12, 2),
+    ("offset-tiers", 100, 1),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "items", "epsilon"), PROMISED)
+def test_the_sampler_draws_for_its_epsilon_and_for_none_below(name, items, epsilon):
+    tables = sent(name, items, epsilon)
+    assert not refused(tables, epsilon)
+    if epsilon <= 4096:  # the largest for which tables are made
+        assert refused(tables, epsilon * Fraction(10**6 - 1, 10**6))
+    assert refused(tables, Fraction(2, 50) * min(epsilon, 4096))
+
+
+@pytest.mark.parametrize("name", ["optimal", "reinsertion", "tiers-2-2-1", "offset-tiers-2"])
+def test_the_sampler_refuses_tables_of_epsilon_50_on_a_page_of_epsilon_2(name):
+    assert refused(sent(name, 5, 50), 2)
+
+
+def test_the_largest_ratio_is_that_of_an_exact_audit():
+    """Outputs with one weight raised until one neighbour breaks the promise, found by Python's enumeration."""
+    made = mechanism("reinsertion", 4, 1)
+    weights = [int(low) for low, _ in made.exact_law(0)]
+    neighbours = neighbour_places(4)
+    for cell in (0, 7, 23):
+        raised = list(weights)
+        raised[cell] = min(weights[other] for other in neighbours[cell] if other != cell) * 3
+        worst = max(Fraction(raised[s], raised[other]) for s in range(24) for other in neighbours[s])
+        table = CutTable(integer_weights(raised))
+        tables = {"sampler": "outputs", "items": 4, "outputs": {**page._cuts(table), "weights": [*map(str, raised)]}}
+        near = Fraction(math.log(worst))
+        assert refused(tables, near - Fraction(1, 10**9))
+        assert not refused(tables, near + Fraction(1, 10**9))
+
+
+def _swap(tables, other, *path):
+    """Tables with the part at ``path`` taken from others."""
+    for key in path[:-1]:
+        tables, other = tables[key], other[key]
+    tables[path[-1]] = other[path[-1]]
+
+
+FORGERIES = {
+    "outputs: the cuts alone": ("reinsertion", 5, ["outputs", "cuts"]),
+    "outputs: the exact weights alone": ("reinsertion", 5, ["outputs", "weights"]),
+    "taken: the cuts alone": ("reinsertion", 9, ["taken", "cuts"]),
+    "taken: the exact ratios alone": ("reinsertion", 9, ["taken", "ratios"]),
+    "taken: one ratio": ("reinsertion", 9, ["taken", "ratios", 4]),
+    "tiers: one law": ("tiers-3-3-2", 8, ["shapes", 0, "left", 0]),
+    "tiers: the cuts of one law": ("tiers-3-3-2", 8, ["shapes", 0, "left", 1, "cuts"]),
+    "tiers: the acceptance": ("tiers-3-3-2", 8, ["shapes", 0, "accept", "sure"]),
+    "tiers: the mean of the acceptance": ("tiers-3-3-2", 8, ["shapes", 0, "accept", "mean"]),
+    "offset tiers: one division": ("offset-tiers-3", 8, ["shapes", 1]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", FORGERIES)
+def test_tables_with_one_part_of_another_epsilon_are_refused(part):
+    name, items, path = FORGERIES[part]
+    tables, other = sent(name, items, 2), sent(name, items, 50)
+    assert not refused(tables, 2)
+    _swap(tables, other, *path)
+    assert refused(tables, 2)
+
+
+def _set(*path):
+    def change(tables, value):
+        for key in path[:-1]:
+            tables = tables[key]
+        tables[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "items", "change", "value"),
+    [
+        ("reinsertion", 5, _set("sampler"), "valueOf"),
+        ("reinsertion", 5, _set("items"), 4),
+        ("reinsertion", 5, _set("outputs", "weights", 3), "-7"),
+        ("reinsertion", 5, _set("outputs", "weights", 3), "0"),
+        ("reinsertion", 5, _set("outputs", "first"), 1),
+        ("reinsertion", 9, _set("taken", "weights"), ["1"] * 10),
+        ("reinsertion", 9, _set("taken", "first"), 2),
+        ("tiers-3-3-2", 8, _set("shapes", 0, "sizes"), [3, 3, 3]),
+        ("tiers-3-3-2", 8, _set("shapes", 0, "accept", "mode"), 1),
+        ("tiers-3-3-2", 8, _set("shapes", 0, "left", 0, "weights"), ["1", "1", "1", "1"]),
+        ("tiers-3-3-2", 8, _set("shapes", 0, "left", 0, "cuts", 0), "5"),
+        ("offset-tiers-3", 8, _set("offsets", "weights"), ["1"] * 9),
+    ],
+)
+def test_tables_of_another_form_are_refused(name, items, change, value):
+    tables = sent(name, items, 2)
+    change(tables, value)
+    assert refused(tables, 2)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e9", "", "2/0", " 2"])
+def test_an_epsilon_that_is_none_is_refused(epsilon):
+    assert refused(sent("reinsertion", 5, 2), epsilon)
+
+
 # -- mutants of the script -------------------------------------------------------------------------------------------
 
 MUTANTS = {
@@ -237,6 +373,7 @@ MUTANTS = {
     ),
     "one item too few": ("taken, 1, words)", "{ ...taken, first: taken.first - 1 }, 1, words)"),
     "a place of a tier that is never given": ("uniform(halves, tier.length + 1)", "uniform(halves, tier.length)"),
+    "a promise that is not checked": ("need(top * scale <= power * bottom", "need(true || bottom"),
     "proposals that are all accepted": ("if (word > BigInt(sure[kept]) + 1n) return false", "return true"),
 }
 
@@ -249,10 +386,12 @@ def test_mutants_of_the_script_are_caught(fault, tmp_path):
     assert text.count(right) == 1
     mutant = tmp_path / "sampler.mjs"
     mutant.write_text(text.replace(right, wrong), "utf-8")
-    if fault == "Math.random":  # it looks random enough; draw.mjs lets it throw
+    if fault == "a promise that is not checked":
+        assert len(draw(sent("reinsertion", 5, 50), 2, 1, module=mutant)) == 1  # which tests above refuse
+    elif fault == "Math.random":  # it looks random enough; draw.mjs lets it throw
         tables = page.browser_tables(mechanism("reinsertion", 5, 1))
         with pytest.raises(subprocess.CalledProcessError) as failed:
-            draw(tables, 1, module=mutant)
+            draw(tables, 1, 1, module=mutant)
         assert "only WebCrypto is random" in failed.value.stderr
     else:
         cases = [("reinsertion", 6, 1), ("tiers-3-2-2-1", 8, 1)]

@@ -32,7 +32,6 @@ from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
-from rankdp.web import studio_inside
 from rankdp.web.studio_plan import drawn, meaning, proposed, rounded_up
 from rankdp.web.studio_release import FOLDER, Releases
 from rankdp.web.studio_work import Work
@@ -111,7 +110,11 @@ def test_without_data(client, kind):
     reply = post(client, "/without", kind=kind, count="6")
     work = name_of(reply)
     post(client, f"/w/{work}/protect", protect="")
-    found = post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "500"})
+    aim = {"goal": "pairs", "target-pairs": "80", "number": "500"}
+    if kind == "ballots":
+        assert "is required: choose plurality" in post(client, f"/w/{work}/goal", 422, **aim).text
+        aim["option"] = "schulze"
+    found = post(client, f"/w/{work}/goal", **aim)
     assert "The planner says" in found.text
     option = re.search(r'name="option" value="([\w-]+)" checked', found.text)[1]
     post(client, f"/w/{work}/choose", epsilon="1", option=option)
@@ -173,7 +176,7 @@ def test_hostile_names(tmp_path, kind, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     work = prepare(client, desk, kind, items=HOSTILE, title="<script>alert(2)</script>{{ 7*7 }}", file=hostile.name)
     press(client, work)
-    for step in ("file", "protect", "goal", "rehearse", "release", "inside"):
+    for step in ("file", "protect", "goal", "rehearse", "release"):
         page = client.get(f"/w/{work}/{step}").text
         assert not re.search(r"<(?:img src=x|svg onload|b onclick|script>alert)", page)
     assert "{{ 7*7 }}" in client.get(f"/w/{work}/release").text  # shown, not computed
@@ -223,7 +226,7 @@ def test_strange_values_get_a_sentence(desk, client, kind):
         forms = {
             "/open": {"path": value, "columns": value},
             "/without": {"kind": value, "count": value},
-            f"/w/{work}/file": {"kind": kind, "items": value, "low": value, "high": "5"},
+            f"/w/{work}/file": {"kind": kind, "items": value, "confirmed": "on", "low": value, "high": "5"},
             f"/w/{work}/protect": {"protect": value, "max_per_voter": value},
             f"/w/{work}/goal": {"goal": value, "target-pairs": value, "target-winner": value, "number": value},
             f"/w/{work}/choose": {"epsilon": value, "option": "auto", "dataset": value},
@@ -233,7 +236,7 @@ def test_strange_values_get_a_sentence(desk, client, kind):
         for address, form in forms.items():
             assert client.post(address, data=form).status_code in (200, 422)
         assert client.get("/", params={"at": value}).status_code in (200, 422)
-        for step in ("goal", "rehearse", "inside"):
+        for step in ("goal", "rehearse"):
             assert client.get(f"/w/{work}/{step}").status_code in (200, 422)
     assert entries(desk) == []
 
@@ -258,7 +261,7 @@ def test_no_page_but_the_first_tells_anything_of_the_rows(tmp_path):
             work = prepare(client, desk, kind, budget="")
             file = client.get(f"/w/{work}/file").text
             assert "NOT PRIVATE" in file
-            for step in ("protect", "goal", "rehearse", "release", "inside"):
+            for step in ("protect", "goal", "rehearse", "release"):
                 text = client.get(f"/w/{work}/{step}").text
                 assert "NOT PRIVATE: counted" not in text
                 text = text.replace(str(desk), "DESK").replace(work, "WORK")
@@ -280,36 +283,12 @@ def test_no_page_but_the_first_tells_anything_of_the_rows(tmp_path):
 )
 def test_a_secret_number_of_rows_is_asked_for_and_not_told(desk, client, kind, unit, more, shown):
     work = name_of(post(client, "/open", path=str(desk / FILES[kind])))
-    post(client, f"/w/{work}/file", items="\n".join(ITEMS), kind=kind, **more)
+    post(client, f"/w/{work}/file", items="\n".join(ITEMS), confirmed="on", kind=kind, **more)
     page = post(client, f"/w/{work}/protect", protect=unit).text
     assert re.search(r'name="number"[^>]* value="(\d*)"', page)[1] == shown
 
 
-# looking inside
-
-
-@pytest.mark.parametrize(
-    "work",
-    [
-        Work(kind="ballots", items=ITEMS, protect="voter", option="irv", epsilon="1"),
-        pytest.param(
-            Work(kind="ballots", items=ITEMS, protect="ballot", option="auto", epsilon="1"), marks=pytest.mark.long
-        ),
-        Work(kind="comparisons", items=ITEMS, protect="outcome", option="bradley-terry", epsilon="1"),
-        Work(kind="comparisons", items=ITEMS, protect="voter", option="bradley-terry", epsilon="1"),
-        Work(kind="rankings", items=ITEMS, protect="position", option="reinsertion", epsilon="1"),
-        Work(kind="scores", items=ITEMS, protect="score", option="generalized-normal", epsilon="1"),
-    ],
-    ids=lambda work: f"{work.kind}-{work.option}",
-)
-def test_the_audit_passes_what_is_released_and_fails_what_promises_less(work, monkeypatch):
-    report, words = studio_inside.audit(work)
-    assert not report.failed
-    assert words
-    if work.kind in ("rankings", "scores"):
-        exact = studio_inside.audit_exact
-        monkeypatch.setattr(studio_inside, "audit_exact", lambda made, **how: exact(made, claimed_epsilon="0.5", **how))
-        assert studio_inside.audit(work)[0].failed
+# the planner
 
 
 def test_what_is_proposed_meets_the_goal():
@@ -332,23 +311,20 @@ def test_partial_rankings_are_planned_and_promised_for_their_length(desk, client
     names = [f"item {number}" for number in range(8)]
     write(desk / "partial.csv", ["rank_1", "rank_2", "rank_3"], [[*names[row % 6 :][:3]] for row in range(60)])
     work = name_of(post(client, "/open", path=str(desk / "partial.csv")))
-    post(client, f"/w/{work}/file", kind="rankings", items="\n".join(names), listed_items_public="on")
+    post(client, f"/w/{work}/file", kind="rankings", items="\n".join(names), confirmed="on", listed_items_public="on")
     post(client, f"/w/{work}/protect", protect="position")
     page = post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "60"}).text
     assert "For a ranking of 3 items" in page
     post(client, f"/w/{work}/choose", epsilon="2", option="auto")
     assert "which items a person listed" in client.get(f"/w/{work}/release").text.lower()
     assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
-    assert "For exactly this setting" in client.get(f"/w/{work}/inside?audit=1").text
     page = press(client, work).text
     assert "Released" in page
     promised = read_sidecar(desk / FOLDER / work / "private.csv")["guarantee"]
     assert promised["explanation"] == Releases(desk, desk / "x").find(work).work.promise.explain()
 
 
-def test_odds_and_meaning():
-    rows = studio_inside.odds("1").rows
-    assert ["50%", "26.9%", "73.1%"] in rows
+def test_meaning():
     assert "at most 73.1% sure" in meaning(1)
     assert "over 99.9%" in meaning(20)
     assert [rounded_up(value) for value in (0.35111, 1.0, 12.341, 0.02)] == ["0.352", "1", "12.4", "0.02"]

@@ -6,11 +6,11 @@ import contextlib
 import csv
 import json
 import runpy
-import shlex
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -26,7 +26,6 @@ from studio_support import (
     studio_client,
 )
 
-from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
@@ -64,7 +63,8 @@ def test_what_was_on_the_page_is_released_or_nothing(desk, client):
 
 def test_two_tabs_and_two_servers_at_once(desk, client):
     work = Work(
-        path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, protect="ballot", option="borda", epsilon="1",
+        path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, items_confirmed=True,
+        protect="ballot", option="borda", epsilon="1",
         dataset="people",
     )  # fmt: skip
     Ledger.create(desk / "budget.db", "people", "one ballot", 20).close()
@@ -132,7 +132,8 @@ Releases(desk, desk / "budget.db").make(Work.from_dict(json.loads(sys.argv[3])))
 def test_killed(desk, where, charged, complete):
     """The ledger never counts too little, no file is half there, and nothing is drawn again under the same name."""
     work = Work(
-        path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, protect="ballot", option="borda", epsilon="1",
+        path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, items_confirmed=True,
+        protect="ballot", option="borda", epsilon="1",
         dataset="people",
     )  # fmt: skip
     Ledger.create(desk / "budget.db", "people", "one ballot", 20).close()
@@ -192,68 +193,33 @@ def test_a_failure_after_the_charge_is_told_and_not_repeated(desk, client, monke
     assert len(entries(desk)) == 1
 
 
-# the same as a script, a notebook and a command
+# the same as a script
 
 
 def _facts(place, kind):
     sidecar = {"rankings": "private.csv", "scores": "noisy.csv"}.get(kind)
     facts = read_sidecar(place / sidecar) if sidecar else json.loads((place / "result.json").read_text())
     # these follow from released numbers, such as the noisy degrees by which rank chooses
-    noisy = ("noisy_ballots", "noisy_comparisons", "ridge", "noise_variance", "mechanism", "calibration", "link")
+    noisy = ("noisy_ballots", "noisy_comparisons", "ridge", "noise_variance", "mechanism", "link")
     parameters = {name: value for name, value in facts["parameters"].items() if name not in noisy}
     return facts["mechanism"], facts["guarantee"], json.dumps(parameters, sort_keys=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_script_notebook_and_command_make_the_same_release(desk, client, kind, monkeypatch, capsys):
+def test_the_script_makes_the_same_release(desk, client, kind, monkeypatch, capsys):
     work = prepare(client, desk, kind, title="Result of 'it' $HOME")
     press(client, work)
-    place = desk / FOLDER / work
+    place, here = desk / FOLDER / work, desk / "again"
     made = _facts(place, kind)
-
-    def script():
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for _ in range(2):
         runpy.run_path(str(place / "release.py"))
-
-    def notebook():
-        names = {}
-        for cell in json.loads((place / "release.ipynb").read_text())["cells"]:
-            if cell["cell_type"] == "code":
-                exec(compile(cell["source"], "cell", "exec"), names)
-
-    def command():
-        first, second = [line for line in (place / "release.sh").read_text().splitlines() if not line.startswith("#")]
-        test, _, line = first.partition(" || ")
-        for words in ([] if (here / shlex.split(test)[2]).exists() else [line]) + [second]:
-            assert cli.main(shlex.split(words)[1:], standalone_mode=False) in (None, 0)
-
-    for number, run in enumerate((script, notebook, command), 2):
-        here = desk / run.__name__
-        here.mkdir()
-        monkeypatch.chdir(here)
-        for _ in range(2):
-            run()
-            assert len(entries(desk)) == number
-            assert _facts(here, kind) == made
-        said = capsys.readouterr().out
-        if run is not command:
-            assert "Charged once: epsilon 1 of data set 'people' stays spent" in said
-            assert "nothing was drawn and nothing was charged" in said
-
-
-@pytest.mark.slow
-def test_the_command_runs_in_a_shell(desk, client, tmp_path_factory):
-    work = prepare(client, desk, "scores", title="it's $(touch pwned) `x`")
-    press(client, work)
-    here = tmp_path_factory.mktemp("shell")
-    binaries = str(__import__("pathlib").Path(sys.executable).parent)
-    done = subprocess.run(
-        ["sh", str(desk / FOLDER / work / "release.sh")], cwd=here, env={"PATH": f"{binaries}:/usr/bin:/bin"},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert sorted(one.name for one in here.iterdir()) == ["noisy.csv", "noisy.csv.release.json"]
-    assert len(entries(desk)) == 2
-    assert "committed" in done.stdout
+        assert len(entries(desk)) == 2
+        assert _facts(here, kind) == made
+    said = capsys.readouterr().out
+    assert "Charged once: epsilon 1 of data set 'people' stays spent" in said
+    assert "nothing was drawn and nothing was charged" in said
 
 
 @pytest.mark.long
@@ -299,3 +265,21 @@ def test_the_server_killed_while_it_releases(desk, tmp_path_factory):
                 assert (made.place / name).read_text().rstrip().endswith("</html>")
         Ledger.open(desk / "budget.db").verify()
     print(states)
+
+
+def test_nothing_is_released_before_the_list_of_names_is_confirmed(desk, client):
+    work = name_of(post(client, "/open", path=str(desk / "votes.csv")))
+    assert str(post(client, f"/w/{work}/protect", protect="comparison").url).endswith("/file")
+    page = post(client, f"/w/{work}/file", 422, kind="comparisons", items="\n".join(ITEMS)).text
+    assert "Confirm the list of names first" in page
+    assert all(item in page for item in ITEMS)
+    unconfirmed = Work(
+        path=str(desk / "votes.csv"), kind="comparisons", items=ITEMS, protect="comparison",
+        option="wins", epsilon="1", dataset="people",
+    )  # fmt: skip
+    Ledger.create(desk / "budget.db", "people", "one comparison", 20).close()
+    releases = Releases(desk, desk / "budget.db")
+    with pytest.raises(InputError, match="nobody has confirmed"):
+        releases.make(unconfirmed)
+    assert entries(desk) == []
+    assert releases.make(replace(unconfirmed, items_confirmed=True)).state == "finished"

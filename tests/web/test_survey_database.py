@@ -9,7 +9,7 @@ import pytest
 
 from rankdp.errors import InputError, SystemProblem
 from rankdp.web import survey_database as box
-from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase
+from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase, leaving
 
 pytestmark = pytest.mark.xdist_group("postgres")
 SURVEY = Survey("abc", "Lunch", "", ("a", "b", "c"), "optimal", "1", False, "", "2026-01-01")
@@ -101,26 +101,70 @@ def as_stored(database, table):
 
 
 def test_answers_leave_the_inbox_in_batches_and_in_random_order(database):
-    for start in range(0, 2 * BATCH + 5, 1):
+    for start in range(0, 3 * BATCH + 5, 1):
         database.store(SURVEY, numbered(start, 1))
     moved = [int.from_bytes(row.answer) for row in as_stored(database, "answers")]
-    assert sorted(moved) == list(range(2 * BATCH))
-    assert len(as_stored(database, "inbox")) == 5
+    waiting = [int.from_bytes(row.answer) for row in as_stored(database, "inbox")]
+    assert (len(moved), len(waiting)) == (2 * BATCH, BATCH + 5)
+    assert sorted(moved + waiting) == list(range(3 * BATCH + 5))
     assert moved != sorted(moved)
-    keys = [row.id for row in as_stored(database, "answers")]
+    assert waiting != sorted(waiting)
+    keys = [row.id for table in ("answers", "inbox") for row in as_stored(database, table)]
     assert len(set(keys)) == len(keys)
     assert all(len(key) == 16 for key in keys)
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_what_leaves_the_inbox(closing):
+    for waiting in range(300):
+        count = leaving(waiting, closing=closing)
+        assert count == 0 or count >= BATCH
+        if closing:
+            assert count in (0, waiting)
+        elif waiting >= BATCH:
+            assert BATCH <= waiting - count < 2 * BATCH
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 100])
+def test_shown_answers_change_by_a_batch_at_least(database, size):
+    """Each poll shows what the last one did and nothing else, or at least BATCH answers more; so does closing."""
+    polls = [set()]
+
+    def poll():
+        polls.append(set(database.answers("abc", shown=True)))
+        assert database.count("abc", shown=True) == len(polls[-1])
+        assert polls[-2] <= polls[-1]
+        assert len(polls[-1]) - len(polls[-2]) not in range(1, BATCH)
+
+    for start in range(0, 200, size):
+        database.store(SURVEY, numbered(start, size))
+        poll()
+        stored = start + size
+        assert BATCH <= stored - len(polls[-1]) < 2 * BATCH or (stored < BATCH and not polls[-1])
+    database.finish("abc")
+    poll()
+    assert len(polls[-1]) == database.count("abc") == stored
+
+
+@pytest.mark.parametrize("count", [0, 1, BATCH - 1, BATCH, 2 * BATCH - 1])
+def test_a_survey_that_is_closed_early_shows_a_batch_or_nothing(database, count):
+    database.store(SURVEY, numbered(0, count))
+    assert database.count("abc", shown=True) == 0
+    database.finish("abc")
+    assert database.count("abc", shown=True) == (count if count >= BATCH else 0)
+    assert sorted(database.answers("abc")) == [i.to_bytes(3) for i in range(count)]
 
 
 def test_the_log_of_transactions_is_emptied_with_every_batch(tmp_path):
     database = SurveyDatabase(tmp_path / "survey.db", create=True)
     database.add(SURVEY)
     log = tmp_path / "survey.db-wal"
-    for start in range(BATCH - 1):
-        database.store(SURVEY, numbered(start, 1))
-    assert log.stat().st_size > 0
-    database.store(SURVEY, numbered(BATCH, 1))
-    assert log.stat().st_size == 0
+    for batch in range(3):
+        for start in range(BATCH - 1):
+            database.store(SURVEY, numbered(batch * BATCH + start, 1))
+        assert log.stat().st_size > 0
+        database.store(SURVEY, numbered(batch * BATCH + BATCH - 1, 1))
+        assert log.stat().st_size == 0
     database.close()
 
 

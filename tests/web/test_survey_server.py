@@ -5,21 +5,35 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 import json
 import string
+from fractions import Fraction
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 from conftest import DRINKS, served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdp.errors import InputError
+from rankdp.privacy.guarantee import odds_factor
+from rankdp.version import __version__
 from rankdp.web import survey_results
 from rankdp.web.pages import HEADERS, all_texts
 from rankdp.web.survey_app import MOST_BYTES
-from rankdp.web.surveys import create_survey, good_ticket, invite, new_ticket, read_answer, tables_of
+from rankdp.web.survey_database import BATCH
+from rankdp.web.surveys import (
+    create_survey,
+    good_ticket,
+    invite,
+    mechanism_of,
+    new_ticket,
+    read_answer,
+    tables_of,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +206,35 @@ def test_what_the_page_brings_along_is_public_and_the_same_for_all_but_the_ticke
 
     first, second = brought(), brought()
     assert first.pop("ticket") != second.pop("ticket")
-    assert first == second == {"survey": survey.id, "items": list(DRINKS), "tables": tables_of(survey)}
+    assert (
+        first
+        == second
+        == {
+            "survey": survey.id,
+            "version": __version__,
+            "title": "Drinks",
+            "question": "What at noon?",
+            "items": list(DRINKS),
+            "mechanism": survey.mechanism,
+            "epsilon": "2",
+            "private_results": False,
+            "tables": tables_of(survey),
+        }
+    )
+
+
+def test_respondents_read_about_the_whole_ranking_and_a_weak_promise(database):
+    strong = create_survey(database, "Drinks", DRINKS, 10)
+    weak = create_survey(database, "Drinks", DRINKS, "10.5", weak_promise_accepted=True)
+    with served(database) as address:
+        texts = [httpx.get(f"{address}/s/{survey.id}").text for survey in (strong, weak)]
+    for survey, text in zip((strong, weak), texts, strict=True):
+        whole = mechanism_of(survey).guarantee.whole_ranking_epsilon
+        assert f"there the factor is at most {odds_factor(whole)}." in text
+        assert f"by a factor of at most {odds_factor(Fraction(survey.epsilon))}." in text
+    shown = [text.split('id="known"')[0] for text in texts]
+    assert "almost no protection" not in shown[0]
+    assert "This survey offers almost no protection: its epsilon is 21/2." in shown[1]
 
 
 @pytest.mark.parametrize(
@@ -219,13 +261,13 @@ def fields(words):
 
 
 def test_results_in_every_format(client, ticket, survey):
-    assert "from two answers on" in client.get("/results").text
+    assert "from 64 answers on" in client.get("/results").text
     assert client.get("/results.csv").status_code == 404
-    for ranking in ([0, 1, 2, 3], [0, 1, 3, 2], [1, 0, 2, 3], [0, 2, 1, 3]) * 20:
+    for ranking in ([0, 1, 2, 3], [0, 1, 3, 2], [1, 0, 2, 3], [0, 2, 1, 3]) * 24:
         send(client, ticket(), ranking)
     part = client.get("/results/part")
-    assert "Answers: 80" in part.text
-    assert "240 more answers would make the intervals half as long" in part.text
+    assert "Answers shown: 64" in part.text
+    assert "192 more answers would make the intervals half as long" in part.text
     assert client.get("/results/part", headers={"If-None-Match": part.headers["ETag"]}).status_code == 304
     rows = list(csv.DictReader(io.StringIO(client.get("/results.csv").text)))
     facts = client.get("/results.json").json()
@@ -233,8 +275,46 @@ def test_results_in_every_format(client, ticket, survey):
     assert rows[0]["item"] == "Tea"
     assert (rows[0]["rank"], rows[-1]["rank"]) == ("1", str(facts["items"][-1]["rank"]))
     assert facts["guarantee"]["epsilon"] == "2"
-    assert facts["answers"] == 80
+    assert facts["answers"] == 64
     assert "<h1>Drinks</h1>" in client.get("/results.html").text
+
+
+def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
+    """``naive`` times ``answers``, subtracted between any two polls: the sum of a batch, never of one answer."""
+    survey = create_survey(database, "Drinks", DRINKS, 2)
+    rankings = [list(order) for order in itertools.permutations(range(4))]
+    sent = [rankings[(7 * number) % 24] for number in range(150)]
+    polls = [(0, np.zeros(4))]
+    with served(database) as address, Client(address, survey) as client:
+
+        def poll():
+            reply = client.get("/results.json")
+            part = client.get("/results/part").text
+            if reply.status_code == 404:
+                assert "Answers shown: 0<" in part
+                assert client.get("/results.csv").status_code == client.get("/results.html").status_code == 404
+                return
+            facts = reply.json()
+            naive = {record["item"]: record["naive"] for record in facts["items"]}
+            rows = list(csv.DictReader(io.StringIO(client.get("/results.csv").text)))
+            assert {row["item"]: float(row["naive"]) for row in rows} == pytest.approx(naive)
+            assert {int(row["answers"]) for row in rows} == {facts["answers"]}
+            assert f"Answers shown: {facts['answers']}<" in part
+            polls.append((facts["answers"], facts["answers"] * np.array([naive[drink] for drink in DRINKS])))
+
+        for number, ranking in enumerate(sent, 1):
+            assert database.store(survey, [(str(number), bytes(ranking))]) == ["stored"]
+            poll()
+        database.finish(survey.id)
+        poll()
+        assert "The survey is open" not in client.get("/results").text
+    assert len({count for count, _ in polls}) == 5  # 0, 32, 64, 96 and all
+    for (before, first), (after, second) in itertools.pairwise(polls):
+        assert after - before == 0 or after - before >= BATCH
+        assert (after == before) == np.allclose(first, second)
+    assert polls[-1][0] == len(sent)
+    places = np.argsort(np.array(sent), axis=1) + 1
+    assert polls[-1][1] == pytest.approx(places.sum(axis=0))
 
 
 def test_results_behind_a_key(database):
@@ -251,7 +331,7 @@ def test_results_behind_a_key(database):
 def test_noise_that_cannot_be_undone_completely_says_so(database):
     survey = create_survey(database, "Drinks", DRINKS, 1, tiers=[2, 2])
     assert survey.mechanism == "tiers-2x2"
-    database.store(survey, [(str(n), bytes([0, 1, 2, 3])) for n in range(9)])
+    database.store(survey, [(str(n), bytes([0, 1, 2, 3])) for n in range(64)])
     with served(database) as address:
         reply = httpx.get(f"{address}/s/{survey.id}/results", timeout=60).text
     assert "Shrunken: the noise is undone as far as so many voters are worth" in reply
@@ -268,6 +348,7 @@ def test_noise_that_cannot_be_undone_completely_says_so(database):
         ({"title": "a\x07"}, "title must have"),
         ({"question": "x" * 501}, "question must have 0 to 500"),
         ({"epsilon": "nan"}, "epsilon must be a finite number above 0"),
+        ({"epsilon": "10.01"}, "epsilon must be at most 10, got 10.01: .* weak_promise_accepted=True"),
         ({"mechanism": "kendall"}, "mechanism must be one of"),
         ({"mechanism": "nothing"}, "mechanism must be auto or one of"),
         ({"mechanism": "optimal", "items": list("abcdef")}, "mechanism must be one of"),

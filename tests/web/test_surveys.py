@@ -7,6 +7,7 @@ import re
 import shlex
 import stat
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from rankdp.privacy.ledger import Ledger
 from rankdp.theory.estimators import rank_estimator
 from rankdp.web.browser_tables import NAMES, browser_tables, survey_mechanism
 from rankdp.web.survey_database import SurveyDatabase
-from rankdp.web.surveys import collected, create_survey, mechanism_of, promised, read_answer, shift_by_liars
+from rankdp.web.surveys import collected, create_survey, mechanism_of, promised, read_answer
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice", "Milk", "Soda")
 
@@ -51,22 +52,47 @@ def create(run, *more, database="survey.db"):
     return re.search(r"survey +(\w+)", result.output)[1]
 
 
-def answer(address, survey_id, count=300):
+def answer(address, survey_id, count=300, first=0):
     """Answers as browsers would draw them, of people who agree about the first."""
     database = SurveyDatabase(address)
     survey = database.find(survey_id)[0]
     made = mechanism(survey.mechanism, len(ITEMS), survey.epsilon)
     truth = np.array([[0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 5, 4]] * (count // 2), dtype=np.int32)
     drawn = made.sample(truth, SeededBits(count))
-    database.store(survey, [(str(row), bytes(order)) for row, order in enumerate(drawn.tolist())])
+    database.store(survey, [(str(row), bytes(order)) for row, order in enumerate(drawn.tolist(), first)])
     database.close()
+
+
+def test_commands_show_an_open_survey_in_batches_only(run, tmp_path):
+    survey_id = create(run)
+    answer("survey.db", survey_id, 40)
+    for command in (["results"], ["export"]):
+        target = ["out.csv"] * (command == ["export"])
+        run("survey", *command, "survey.db", *target, refused="results from 64 answers on, survey .* has 40")
+    assert not (tmp_path / "out.csv").exists()
+    answer("survey.db", survey_id, 90, first=40)
+    run("survey", "export", "survey.db", "out.csv")
+    assert len((tmp_path / "out.csv").read_text("utf-8").splitlines()) == 1 + 96
+    assert "The survey is open" in run("survey", "results", "survey.db", "-o", "open.json").output
+    assert json.loads((tmp_path / "open.json").read_text("utf-8"))["answers"] == 96
+    run("survey", "close", "survey.db")
+    assert "The survey is open" not in run("survey", "results", "survey.db", "-o", "closed.json").output
+    assert json.loads((tmp_path / "closed.json").read_text("utf-8"))["answers"] == 130
+
+
+def test_a_small_survey_has_no_results_but_an_export_once_it_is_closed(run, tmp_path):
+    answer("survey.db", create(run), 10)
+    assert "leave out 10" in run("survey", "close", "survey.db").output
+    run("survey", "results", "survey.db", refused="results from 32 answers on, survey .* has 10; rankdp survey export")
+    run("survey", "export", "survey.db", "out.csv")
+    assert len((tmp_path / "out.csv").read_text("utf-8").splitlines()) == 1 + 10
 
 
 def test_an_organiser_from_opening_to_deleting(run, tmp_path):
     survey_id = create(run)
     answer("survey.db", survey_id)
     shown = run("survey", "results", "survey.db", "-o", "board.csv", "-o", "board.json", "-o", "board.html").output
-    assert "900 more answers would make the intervals half as long." in shown
+    assert "768 more answers would make the intervals half as long." in shown
     facts = json.loads((tmp_path / "board.json").read_text("utf-8"))
     assert facts["items"][0]["item"] == "Tea"
     assert facts["items"][0]["rank"] == 1 < facts["items"][-1]["rank"]
@@ -77,8 +103,9 @@ def test_an_organiser_from_opening_to_deleting(run, tmp_path):
     assert sidecar["parameters"]["drawn_by"] == "the respondents' browsers"
     run("survey", "close", "survey.db")
     run("survey", "export", "survey.db", "again.csv")
-    both = [sorted((tmp_path / name).read_text("utf-8").splitlines()) for name in ("out.csv", "again.csv")]
-    assert both[0] == both[1]
+    first, again = (Counter((tmp_path / name).read_text("utf-8").splitlines()) for name in ("out.csv", "again.csv"))
+    assert first < again
+    assert (first.total(), again.total()) == (1 + 256, 1 + 300)
     run("survey", "delete", "survey.db", "--yes")
     run("survey", "results", "survey.db", refused="there are: none")
 
@@ -103,6 +130,7 @@ def test_an_export_is_read_by_the_other_commands(run, tmp_path):
 def test_an_export_trains_a_model(run, tmp_path):
     survey_id = create(run)
     answer("survey.db", survey_id)
+    run("survey", "close", "survey.db")
     run("survey", "export", "survey.db", "out.csv")
     features = [f"{item},{place},{place % 2}" for place, item in enumerate(ITEMS)]
     (tmp_path / "items.csv").write_text("\n".join(["item,a,b", *features]), "utf-8")
@@ -173,6 +201,14 @@ def test_auto_takes_the_most_precise_that_a_browser_can_draw(items, epsilon):
         assert rank_estimator(chosen).mean_variance <= needed * (1 + 1e-8)
 
 
+def test_a_weak_promise_must_be_accepted(run):
+    words = ("survey", "create", "weak.db", "--title", "Drinks", "--items", "items.txt", "--epsilon", "11")
+    run(*words, refused="epsilon must be at most 10, got 11.*weak.promise.accepted")
+    assert SurveyDatabase("weak.db").surveys() == []
+    run(*words, "--weak-promise-accepted")
+    assert [survey.epsilon for survey in SurveyDatabase("weak.db").surveys()] == ["11"]
+
+
 def test_the_odds_sentence_is_that_of_epsilon(tmp_path):
     database = SurveyDatabase(tmp_path / "survey.db", create=True)
     numbers = promised(create_survey(database, "Drinks", ITEMS, "1.5"))
@@ -192,6 +228,7 @@ def test_answers_with_offsets_go_all_the_way(run, tmp_path):
     pairs = list(zip(drawn.tolist(), offsets.tolist(), strict=True))
     sent = [{"token": str(row), "ranking": order, "offset": offset} for row, (order, offset) in enumerate(pairs)]
     database.store(survey, [read_answer(survey, content) for content in sent])
+    database.finish(survey.id)
     value = collected(database, survey).value
     assert sorted(zip(value.orders.tolist(), value.offsets.tolist(), strict=True)) == sorted(pairs)
     for offset in (made.offsets, -1, 1.0, True, None):
@@ -231,7 +268,8 @@ def test_liars_shift_a_result_as_far_as_stated(name, items, epsilon):
         )
         return rankdp.aggregate(table, name, epsilon, estimator="unbiased").mean_ranks.values[2]
 
-    shift, stated = np.ptp([estimated(cell) for cell in np.unique(made.cells)]), shift_by_liars(made, 20, 400)
+    shift = np.ptp([estimated(cell) for cell in np.unique(made.cells)])
+    stated = np.ptp(rank_estimator(made).values) * 20 / 400
     if made.has_offsets:  # an aggregate averages over each offset first, which bounds what one of them can do
         assert shift <= stated
     else:
@@ -243,7 +281,7 @@ def test_answers_come_back_as_rankings(tmp_path):
     database = SurveyDatabase(tmp_path / "survey.db", create=True)
     survey = create_survey(database, "Drinks", ITEMS, 1)
     database.store(survey, [("a", bytes([5, 4, 3, 2, 1, 0]))])
-    release = collected(database, survey)
+    release = collected(database, survey, shown=False)
     assert release.value.orders.tolist() == [[5, 4, 3, 2, 1, 0]]
     assert release.value.items == ITEMS
     assert release.guarantee.epsilon == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from rankdp.aggregation.estimates import Aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report, Table, rank_span, shown_ranks
 from rankdp.report.plots import Intervals
 
 _DIGITS = {"kemeny place": 0, "majorities": 1}  # of the scores
@@ -156,20 +155,17 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
 
 def _table(records: list[dict[str, Any]], name: str, level: float) -> Table:
     heads = ["rank", "item", name, f"{level:.0%} interval", "rank interval", f"naive {name}", "naive place"]
-    sharing = Counter(record["rank"] for record in records)
     rows = [
         [
-            f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
+            rank,
             record["item"],
             _number(record[_key(name)], name),
             f"{_number(record['low'], name)} … {_number(record['high'], name)}",
-            str(record["rank_low"])
-            if record["rank_low"] == record["rank_high"]
-            else f"{record['rank_low']} – {record['rank_high']}",
+            rank_span(record["rank_low"], record["rank_high"]),
             _number(record["naive"], name),
             str(record["naive_place"]),
         ]
-        for record in records
+        for rank, record in zip(shown_ranks(record["rank"] for record in records), records, strict=True)
     ]
     return Table(heads, rows, texts=2)
 

@@ -188,7 +188,8 @@ def with_offsets(rankings: Rankings, origins: Sequence[Origin], codes: Longs | N
         if length > 1:
             mine = rows == number
             offsets[mine] = origins[code].offsets(length, epsilon, rankings.tied[mine, :length])
-    return Rankings._of(rankings.orders, rankings.items, rankings._voters, rankings.epsilons, offsets, rankings.tied)
+    parts = (rankings._voters, rankings.epsilons, offsets, rankings.tied, rankings.items_from_data)
+    return Rankings._of(rankings.orders, rankings.items, *parts)
 
 
 def groups_of(

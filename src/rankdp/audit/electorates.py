@@ -1,6 +1,6 @@
 """Audits of mechanisms for ballots on small electorates.
 
-*Exact*, for noise on scores, margins and chosen pairs: what all other voters said is the same on both sides and falls
+*Exact*, for noise on scores and margins: what all other voters said is the same on both sides and falls
 out of the difference. So every ballot of three or four items, complete or truncated, is counted by the library's own
 counting and compared with every other (ballot), or with no ballot (voter). For a change d of the counts the largest
 log P(x)/P(x + d) is looked for over outputs x of the K-norm noise around 0; the cyclic part of margins adds the l1 norm
@@ -35,18 +35,16 @@ from rankdp.checks import whole
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.ballots.borda import NoisyBorda
-from rankdp.mechanisms.ballots.cube import ChosenMargins
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.permutohedron import dilation_of
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
 from rankdp.privacy.bits import Bits, SecureBits
-from rankdp.privacy.cube_noise import cube_of
 from rankdp.privacy.exact import Real, positive
 from rankdp.rankers.runoff import Piles
 from rankdp.types import Floats, Longs
 
-BallotMechanism = NoisyBorda | NoisyMargins | ChosenMargins | NoisyVotes | PermuteAndFlip | JointTopK
+BallotMechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
 Count = Callable[[Ballots], Longs]
 """What is counted from ballots before the noise: Borda scores, margins or votes."""
 
@@ -66,12 +64,11 @@ def audit_electorates(
         return _audit_rounds(mechanism, claimed, draws, bits)
     if mechanism.delta:
         raise Unsupported("Gaussian noise on ballots is audited by its samples: there is no exact audit of its delta")
-    assert isinstance(mechanism, (NoisyBorda, NoisyMargins, ChosenMargins))
+    assert isinstance(mechanism, (NoisyBorda, NoisyMargins))
     scores = mechanism.scores if isinstance(mechanism, NoisyMargins) else mechanism
-    chosen = isinstance(mechanism, ChosenMargins)
-    m = whole("pairs", mechanism.items, 1, 3) and 3 if chosen else whole("items", mechanism.items, 2, 4)
-    outputs, dilation = (_box(mechanism.items, 5), cube_of) if chosen else (_lattice(m, m + 2), dilation_of)
-    here, turned = dilation(outputs), dilation(-outputs)
+    m = whole("items", mechanism.items, 2, 4)
+    outputs = _lattice(m, m + 2)
+    here, turned = dilation_of(outputs), dilation_of(-outputs)
     log_here = np.logaddexp(-float(scores.rate) * here, -float(scores.rate) * turned)
     low, high, worst, changes = 0.0, Fraction(0), "", set()
     said = {ballots: _counted(mechanism, ballots, m, count) for ballots in [(), *_single_ballots(m)]}
@@ -86,10 +83,10 @@ def audit_electorates(
         if isinstance(mechanism, NoisyMargins):
             cyclic = _cyclic_change(change) / mechanism.scale if m > 2 else cyclic
             change = change.sum(axis=1)
-        if not chosen and change.sum():  # the noise adds up to 0: such a change is seen for certain
+        if change.sum():  # the noise adds up to 0: such a change is seen for certain
             return ExactAudit(name_of(mechanism), claimed, math.inf, math.inf, _against(one, other), "sums", 1)
         moved = outputs + scores.grid * change
-        there, there_turned = dilation(moved), dilation(-moved)
+        there, there_turned = dilation_of(moved), dilation_of(-moved)
         log_there = np.logaddexp(-float(scores.rate) * there, -float(scores.rate) * there_turned)
         steps = max(int((there - here).max()), int((there_turned - turned).max()))
         high = max(high, scores.rate * steps + cyclic)
@@ -104,7 +101,7 @@ def audit_electorates(
         "the least dilations of its noise and counted ballots",
         len(changes) * len(outputs),
         _TOLERANCE,
-        sampler_p_value=_noise_p_value(mechanism, scores, outputs, dilation, draws, bits) if draws else None,
+        sampler_p_value=_noise_p_value(mechanism, scores, outputs, draws, bits) if draws else None,
     )
 
 
@@ -162,7 +159,7 @@ def audit_election(
 def _candidates(mechanism: BallotMechanism) -> int:
     if isinstance(mechanism, NoisyVotes):
         return mechanism.candidates
-    return 3 if isinstance(mechanism, ChosenMargins) else getattr(mechanism, "items", 3)
+    return getattr(mechanism, "items", 3)
 
 
 def _stated(mechanism: NoisyVotes, ballots: Sequence[str], size: int, bits: Bits) -> Floats:
@@ -238,9 +235,7 @@ def _table(ballots: Sequence[str], m: int) -> Ballots:
 def _counted(mechanism: BallotMechanism, ballots: Sequence[str], m: int, count: Count | None) -> Longs:
     """By the library's own counting; whole votes for selections, none where there is no ballot."""
     table = _table(ballots, m)
-    if count is None and isinstance(mechanism, ChosenMargins):
-        counted = table.margins()[np.triu_indices(m, 1)][: mechanism.items]
-    elif count is None and isinstance(mechanism, NoisyMargins):
+    if count is None and isinstance(mechanism, NoisyMargins):
         counted = table.margins()
     elif count is None and isinstance(mechanism, NoisyBorda):
         counted = table.centred_borda()
@@ -270,23 +265,13 @@ def _cyclic_change(change: Longs) -> int:
 
 def _lattice(m: int, reach: int) -> Longs:
     """Every integer vector of sum 0 with entries up to ``reach``."""
-    free = _box(m - 1, reach)
+    free = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * (m - 1), indexing="ij"), axis=-1).reshape(-1, m - 1)
     points = np.column_stack([free, -free.sum(axis=1)])
     return np.asarray(points[np.abs(points[:, -1]) <= reach])
 
 
-def _box(k: int, reach: int) -> Longs:
-    """Every integer vector with k entries up to ``reach``."""
-    return np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * k, indexing="ij"), axis=-1).reshape(-1, k)
-
-
 def _noise_p_value(
-    mechanism: NoisyBorda | NoisyMargins | ChosenMargins,
-    scores: NoisyBorda | ChosenMargins,
-    outputs: Longs,
-    dilation: Callable[[Longs], Longs],
-    draws: int,
-    bits: Bits,
+    mechanism: NoisyBorda | NoisyMargins, scores: NoisyBorda, outputs: Longs, draws: int, bits: Bits
 ) -> float:
     """Chi-squared of fresh noise on the outputs, and of the cyclic part, against their laws there."""
     reach = int(outputs.max())
@@ -294,7 +279,7 @@ def _noise_p_value(
     inside = drawn[np.abs(drawn).max(axis=1) <= reach]
     base = (2 * reach + 1) ** np.arange(mechanism.items)
     cells = np.searchsorted(np.sort(keys := (outputs + reach) @ base), (inside + reach) @ base)
-    law = np.exp(-float(scores.rate) * dilation(outputs)) + np.exp(-float(scores.rate) * dilation(-outputs))
+    law = np.exp(-float(scores.rate) * dilation_of(outputs)) + np.exp(-float(scores.rate) * dilation_of(-outputs))
     p_value = chi_squared(np.bincount(cells, minlength=len(outputs)), law[np.argsort(keys)])
     if isinstance(mechanism, NoisyMargins) and mechanism.scale:
         far = math.ceil(8 * mechanism.scale)

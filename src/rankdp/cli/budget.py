@@ -17,38 +17,24 @@ _file = click.argument("file", metavar="FILE", type=PATH)
 _dataset = option("--dataset", "Name of the data set, if FILE has several.", "NAME")
 _protected = options(
     option(
-        "--protects",
-        "What epsilon protects: comparison, outcome, voter (with --max-per-voter), position, ranking, score, ballot, "
-        "or the words of a guarantee's `protects`.",
+        "--protect",
+        "What epsilon protects: comparison, outcome, voter, ballot, position, ranking or score; or the words of a "
+        "guarantee's `protects`.",
         "UNIT",
         required=True,
     ),
-    option("--max-per-voter", "With --protects voter: the most comparisons of one voter.", "C", int),
+    option(
+        "--max-per-voter",
+        "With --protect voter: the most comparisons of one voter. Without it: one ballot.",
+        "C",
+        int,
+    ),
 )
 
 
 @click.group()
 def budget() -> None:
     """Keep the privacy budget of a data set in a file."""
-
-
-def _unit(protects: str, max_per_voter: int | None) -> str:
-    """A unit by its short name, or in the words of the guarantees."""
-    from rankdp.mechanisms.votes.protection import PROTECT, Protection
-    from rankdp.privacy.guarantee import BALLOT, ITEM_POSITION, ONE_SCORE, VOTER, VOTERS_BALLOT, WHOLE_RANKING
-
-    if protects in PROTECT:
-        return Protection.of(protects, max_per_voter).protects
-    if max_per_voter is not None:
-        raise click.UsageError("--max-per-voter goes with --protects voter.")
-    short = {"position": ITEM_POSITION, "ranking": WHOLE_RANKING, "score": ONE_SCORE, "ballot": BALLOT}
-    known = {*short.values(), VOTERS_BALLOT, *(Protection(unit).protects for unit in PROTECT if unit != "voter")}
-    if protects not in short and protects not in known and not VOTER.fullmatch(protects):
-        words = ", ".join([*PROTECT, *short])
-        raise click.UsageError(
-            f"--protects must be one of {words}, or what a guarantee says that it protects, got {protects!r}."
-        )
-    return short.get(protects, protects)
 
 
 @budget.command("create")
@@ -63,15 +49,16 @@ def _unit(protects: str, max_per_voter: int | None) -> str:
     help="How charges add up: basic adds epsilons; renyi needs a delta and is better for many Gaussian releases.",
 )
 def budget_create(
-    file: Path, dataset: str, protects: str, max_per_voter: int | None, epsilon: str, delta: str, accounting: Any
+    file: Path, dataset: str, protect: str, max_per_voter: int | None, epsilon: str, delta: str, accounting: Any
 ) -> None:
     """Add a budget to FILE, which is created if it does not exist.
 
-    Example: rankdp budget create budget.db --dataset poll --protects position --epsilon 3
+    Example: rankdp budget create budget.db --dataset poll --protect position --epsilon 3
     """
     from rankdp.privacy.ledger import Ledger
 
-    made = Ledger.create(file, dataset, _unit(protects, max_per_voter), epsilon, delta, accounting=accounting)
+    asked = {"max_per_voter": max_per_voter, "accounting": accounting}
+    made = Ledger.create(file, dataset, protect, epsilon, delta, **asked)
     say(f"{file}: {dataset} may spend epsilon {epsilon}" + (f" and delta {delta}" if delta != "0" else ""))
     say(f"head {made.verify().head} (note it elsewhere; rankdp budget verify --head asks for it)")
 
@@ -137,7 +124,7 @@ def budget_export(file: Path, target: Path, dataset: str | None) -> None:
 def budget_spend(
     file: Path,
     dataset: str | None,
-    protects: str,
+    protect: str,
     max_per_voter: int | None,
     epsilon: str,
     delta: str,
@@ -149,10 +136,10 @@ def budget_spend(
     WHAT describes the release in the ledger. Publish only after the charge has succeeded.
     """
     from rankdp.privacy.exact import positive, rational
-    from rankdp.privacy.guarantee import Guarantee
+    from rankdp.privacy.guarantee import Guarantee, unit_of
     from rankdp.privacy.ledger import Ledger
 
-    guarantee = Guarantee(_unit(protects, max_per_voter), positive(epsilon), rational(delta, "delta"), local=False)
+    guarantee = Guarantee(unit_of(protect, max_per_voter), positive(epsilon), rational(delta, "delta"), local=False)
     entry = Ledger.open(file, dataset).spend(guarantee, what, **more)
     say(f"entry {entry.number}: charged; release now")
     for words in filter(None, entry.converted):

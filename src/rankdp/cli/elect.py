@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("ballots", metavar="BALLOTS", callback=standard_input)
 @option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER", required=True)
-@choice(
+@option(
     "--rule",
-    ["auto", "borda", "pairs", "plurality", "irv", "stv"],
-    help="How ballots are counted: points by place, majorities between two, first places, instant runoff, or single "
-    "transferable vote; auto takes borda and, with enough ballots, majorities between those who are close.",
+    "How ballots are counted: plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze, or condorcet "
+    "(whether one candidate beats every other, and who).  [required, but for --synthetic]",
+    "RULE",
 )
 @choice(
     "--protect",
@@ -43,11 +43,6 @@ if TYPE_CHECKING:
 )
 @option("--seats", "Number of winners.", "S", default=1)
 @option("--first", "With --rule plurality: a ballot votes for the first K on it.", "K", default=1)
-@choice(
-    "--pairs-by",
-    ["kemeny", "copeland", "ranked-pairs", "schulze"],
-    help="With --rule pairs or auto: how majorities become an order.",
-)
 @choice(
     "--announce",
     ["everything", "winners"],
@@ -98,9 +93,6 @@ def elect(
     check_outputs(outputs)
     columns = ("voter_column", "weight_column", "columns", "table", "contest")
     reading = {name: options.pop(name) for name in ("items", *columns)}
-    request = ElectionRequest.of(epsilon, **options)
-    if request.announce == "winners" and any(path.suffix.lower() in PICTURES for path in outputs):
-        raise Unsupported("names alone have no picture; choose .csv, .json or .html")
     if synthetic is not None:
         _check_synthetic(outputs)
         from rankdp.publish.synthetic_ballots import synthetic_ballots_file
@@ -118,6 +110,9 @@ def elect(
         say(f"{synthetic}: a table of {len(release.value):,} synthetic ballots")
         say(release.explain())
         return
+    request = ElectionRequest.of(epsilon, **options)
+    if request.announce == "winners" and any(path.suffix.lower() in PICTURES for path in outputs):
+        raise Unsupported("names alone have no picture; choose .csv, .json or .html")
     table = Ballots.read(ballots, **reading)
     for note in table.notes:
         say(f"note: {note}")
@@ -127,7 +122,7 @@ def elect(
 def _check_synthetic(outputs: tuple[Path, ...]) -> None:
     """Refuse the options of a result beside --synthetic, which spends all of epsilon on a table."""
     context = click.get_current_context()
-    theirs = ("rule", "seats", "first", "pairs_by", "announce", "level", "title", "as_json")
+    theirs = ("rule", "seats", "first", "announce", "level", "title", "as_json")
     given = [name for name in theirs if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
     if given or outputs:
         name = "output" if outputs else given[0].replace("_", "-").removeprefix("as-")

@@ -88,6 +88,12 @@ def plan_scores(**options: Any) -> Report:
 
 @plan.command("election")
 @option("--items", "Number of candidates.", type=int, required=True)
+@option(
+    "--rule",
+    "How ballots will be counted: plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet.  "
+    "[required]",
+    "RULE",
+)
 @option("--voters", "Expected number of ballots; without it, found for --epsilon.", type=int)
 @option(
     "--right-winner",
@@ -97,7 +103,7 @@ def plan_scores(**options: Any) -> Report:
 )
 @option(
     "--tally",
-    "Find the epsilon for intervals of tallies this wide to either side (with plurality and irv).",
+    "Find the epsilon for intervals of tallies this wide to either side (with plurality, irv and stv).",
     "VOTES",
     float,
 )
@@ -116,7 +122,7 @@ def plan_election(**options: Any) -> Report:
         return _plan("election", **options)
     from rankdp.planning.election_plans import voters_report
 
-    asked = {name: options.pop(name) for name in ("items", "epsilon", "right_winner", "protect", "delta")}
+    asked = {name: options.pop(name) for name in ("items", "epsilon", "right_winner", "rule", "protect", "delta")}
     others = [value for name, value in options.items() if name not in ("voters", "level")]
     if asked["epsilon"] is None or asked["right_winner"] is None or any(value is not None for value in others):
         raise click.UsageError("Without --voters give --epsilon and --right-winner: how many must vote is found then.")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import (
-    PATH,
     charged,
     choice,
     columns_option,
@@ -19,7 +18,7 @@ from rankdp.cli.options import (
     standard_input,
     voter_column_option,
 )
-from rankdp.cli.terminal import deliver, output_options, publish, say
+from rankdp.cli.terminal import output_options, publish, say
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
@@ -47,12 +46,13 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 
 
 @click.command()
-@click.argument("votes", metavar="VOTES", callback=standard_input, required=False)
-@option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER")
+@click.argument("votes", metavar="VOTES", callback=standard_input)
+@option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER", required=True)
 @option(
     "--protect",
     "What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
     type=click.Choice(["comparison", "outcome", "voter"]),
+    required=True,
 )
 @option(
     "--max-per-voter",
@@ -76,18 +76,9 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 )
 @option("--delta", "Above 0: Gaussian noise on wins, (epsilon, delta)-DP.", "NUMBER", default="0")
 @option(
-    "--ridge", "Strength of the pull of scores towards 0; chosen from public numbers if not given.", "NUMBER", float
-)
-@option(
-    "--link",
-    "How a difference of scores becomes a chance of winning: logistic, secant or best-of-three.",
-    default="logistic",
-)
-@choice("--calibration", ["tight", "paper"], help="Constants of the noise: tight ones, or those of the paper (Cai).")
-@option(
     "--covariates",
-    "Covariates with their public bounds, such as length_a-length_b:500,position, whose effect is taken out of the "
-    "scores: public with --protect outcome, secret with comparison.",
+    "With --protect outcome: public covariates with their bounds, such as length_a-length_b:500,position, whose effect "
+    "is taken out of the scores.",
     "LIST",
 )
 @choice(
@@ -95,14 +86,6 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
     ["chance", "even", "any"],
     help="Who met whom, where that is secret: pairs drawn by chance; every pair equally likely; or nothing is known.",
 )
-@option(
-    "--live",
-    "Add VOTES to the live board in the file STATE, begun if it is not there, and publish it; epsilon is for all its "
-    "boards together.",
-    "STATE",
-    PATH,
-)
-@option("--boards", "With --live: how many boards there will be at most; any number if not given.", "N", int)
 @option(
     "--by",
     "One board for each category in this column, all from one epsilon; name the categories, or take them from the "
@@ -132,10 +115,8 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 @rehearse
 @output_options
 def rank(
-    votes: str | None,
-    epsilon: str | None,
-    live: Path | None,
-    boards: int | None,
+    votes: str,
+    epsilon: str,
     by: str | None,
     categories: dict[str, str] | None,
     categories_from_data: bool,
@@ -155,13 +136,10 @@ def rank(
 
     Example: rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
 
-    With --live new votes are added week by week, and without VOTES the newest board is published again:
-    rankdp rank --live state.db week1.csv --items items.txt --epsilon 1 --protect voter --max-per-voter 20 --boards 52
     """
     from rankdp.data.comparisons import Comparisons
     from rankdp.publish.board_report import board_report, boards_report
     from rankdp.publish.categories import CountedBoards
-    from rankdp.publish.live import rank_live
     from rankdp.publish.rank import BoardRequest
     from rankdp.report.document import check_outputs
 
@@ -173,30 +151,6 @@ def rank(
     covariates = options.pop("covariates")
     if by is None and (categories or categories_from_data):
         raise click.UsageError("--category and --categories-from-data go with --by.")
-    if live is not None:
-        _check_live(options | reading | {"covariates": covariates, "by": by})
-        kept = {name: options[name] for name in ("protect", "max_per_voter", "top", "scale", "level", "ridge")}
-        asked = {name: reading[name] for name in ("voter_column", "weight_column", "both_bad", "on_problem")}
-        release = rank_live(
-            live,
-            votes,
-            items=items,
-            epsilon=epsilon,
-            boards=boards,
-            ledger=ledger,
-            bits=bits,
-            **kept,
-            **(asked if votes else {}),
-        )
-        deliver(board_report(release, title), outputs, as_json)
-        return
-    for name, value in (("VOTES", votes), ("--epsilon", epsilon), ("--protect", options["protect"])):
-        if value is None:
-            raise click.UsageError(f"Missing {name}.")
-    if boards is not None:
-        raise click.UsageError("--boards goes with --live.")
-    assert votes is not None
-    assert epsilon is not None
     comparisons = Comparisons.read(votes, items=items, **reading)
     say((comparisons.within(by, "") if by else comparisons).recognised)
     request = BoardRequest.of(epsilon, **options)
@@ -207,20 +161,3 @@ def rank(
     )
     report = partial(boards_report if by else board_report, title=title)
     publish(counted, report, ledger, bits, outputs, as_json)
-
-
-def _check_live(options: dict[str, Any]) -> None:
-    """A live board is that of the logistic model with its items listed; other choices are for a single one."""
-    single: dict[str, Any] = {
-        "method": "bradley-terry",
-        "delta": "0",
-        "link": "logistic",
-        "calibration": "tight",
-        "design": "chance",
-    }
-    single |= {"by": None, "covariates": None, "table": None, "items_from_data": False}
-    for name, usual in single.items():
-        if options[name] != usual:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --live.")
-    if options["protect"] == "outcome":
-        raise click.UsageError("--live goes with --protect voter or comparison.")

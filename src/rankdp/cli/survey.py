@@ -12,7 +12,7 @@ import click
 
 from rankdp.cli.options import PATH, charged, names_in, option, options, sizes_of_tiers
 from rankdp.cli.terminal import reporting, say
-from rankdp.errors import Unsupported
+from rankdp.errors import InputError, Unsupported
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
@@ -75,6 +75,11 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 @option("--tiers", "With tiers: items in each tier, such as 10,90.", "SIZES", callback=sizes_of_tiers)
 @option("--invited", "Take answers with an invitation only (see rankdp survey invite).", is_flag=True)
 @option("--private-results", "Show results only to those who have the link that is printed.", is_flag=True)
+@option(
+    "--weak-promise-accepted",
+    "Allow an epsilon above 10; respondents then read that it offers almost no protection.",
+    is_flag=True,
+)
 @address_option
 @charged
 def create(
@@ -122,10 +127,30 @@ def serve(database: str, host: str, port: int, access_log: bool) -> None:
 
 
 @survey.command()
+@click.argument("address", metavar="URL")
+def verify(address: str) -> None:
+    """Compare what the server at URL sends to respondents with what this version of rankdp would send.
+
+    URL is the link to the page of a survey. Its tables, texts and scripts are computed again from the facts that the
+    page states; the exit code is 1 if anything differs.
+    """
+    try:
+        from rankdp.web.survey_page import verify as differences
+    except ModuleNotFoundError as missing:
+        raise Unsupported(f"surveys need the package {missing.name}: pip install 'rankdp[web]'") from None
+    if found := differences(address):
+        raise InputError(f"{address}: {'; '.join(found)}")
+    say(f"{address}: tables, texts and scripts are those of this version of rankdp")
+
+
+@survey.command()
 @one_survey
 @reporting
 def results(database: str, survey_id: str | None) -> Report:
-    """Show what the answers say together."""
+    """Show what the answers say together.
+
+    While the survey is open, results change by 32 answers or more at once and leave out 32 to 63 answers.
+    """
     with _chosen(database, survey_id) as (opened, made):
         from rankdp.web.survey_results import results_report
         from rankdp.web.surveys import collected
@@ -139,7 +164,8 @@ def results(database: str, survey_id: str | None) -> Report:
 def export(database: str, survey_id: str | None, target: Path) -> None:
     """Write the synthetic rankings to OUT, a CSV, Parquet or PrefLib file.
 
-    OUT.release.json states the guarantee; aggregate, learn and attack read both.
+    While the survey is open, these are the rankings that its results show. OUT.release.json states the guarantee;
+    aggregate, learn and attack read both.
     """
     with _chosen(database, survey_id) as (opened, made):
         from rankdp.web.surveys import export_survey
@@ -177,8 +203,13 @@ def invite(database: str, survey_id: str | None, number: int, output: Path | Non
 def close(database: str, survey_id: str | None) -> None:
     """Take no more answers, and put those that came into random order."""
     with _chosen(database, survey_id) as (opened, made):
+        from rankdp.web.survey_database import BATCH
+
         opened.finish(made.id)
-        say(f"survey {made.id} is closed with {opened.count(made.id):,} answers")
+        count, shown = opened.count(made.id), opened.count(made.id, shown=True)
+        say(f"survey {made.id} is closed with {count:,} answers")
+        if shown < count:
+            say(f"its results leave out {count - shown}: they would change by fewer than {BATCH}; export writes all")
 
 
 @survey.command()

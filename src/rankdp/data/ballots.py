@@ -113,7 +113,8 @@ class Ballots(Opened):
         Parameters
         ----------
         rankings
-            Complete or partial rankings, at most one of each voter. Their list of items is taken to be public.
+            Complete or partial rankings, at most one of each voter. Whether their list of items was given or found
+            goes with them.
         """
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
@@ -138,8 +139,7 @@ class Ballots(Opened):
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        ballots = cls._counted([(rankings, whole_weights(cast, "weights, row {}".format))])
-        return replace(ballots, items_from_data=items is None)
+        return cls._counted([(rankings, whole_weights(cast, "weights, row {}".format))])
 
     @classmethod
     def read(
@@ -227,7 +227,8 @@ class Ballots(Opened):
             )
         most = 1 if names_people(meant.voter, voter_column) else MOST_WEIGHT
         listed = None if items is None else listed_items(items)
-        known = Known.start(listed, meant.items or getattr(held, "declared_items", None))
+        found = not meant.items and getattr(held, "items_from_data", False)
+        known = Known.start(listed, meant.items or getattr(held, "declared_items", None), found)
         with in_a_sentence(held.what):
             if isinstance(held, OnEngine):
                 parts = _engine_parts(held, meant, weight, most, known)
@@ -237,7 +238,7 @@ class Ballots(Opened):
                 parts = list(_wide_parts(held, meant, weight, most, known))
         ballots = cls._counted(parts, sort_items=not known.declared)
         notes = (f"{held.what}: {_LOOSE}",) if meant.loose else ()
-        return replace(ballots, items_from_data=not known.declared, notes=notes)
+        return replace(ballots, items_from_data=known.from_data, notes=notes)
 
     @classmethod
     def _counted(cls, parts: Sequence[Part], sort_items: bool = False) -> Self:
@@ -245,7 +246,8 @@ class Ballots(Opened):
         if not sum(len(weights) for _, weights in parts):
             raise InputError("there are no ballots; at least one is needed")
         table = Rankings.concatenate((rankings.without_voters() for rankings, _ in parts), sort_items=sort_items)
-        items, weights = table.items, np.concatenate([weights for _, weights in parts])
+        items, found = table.items, table.items_from_data
+        weights = np.concatenate([weights for _, weights in parts])
         if (m := len(items)) < 2:
             raise InputError(f"an election needs at least 2 candidates, got {m}")
         # a column for each candidate: no row lists more
@@ -264,7 +266,7 @@ class Ballots(Opened):
         kept, cast = table.take(np.flatnonzero(total)), total[total > 0]
         cast.flags.writeable = False
         assert kept.tied is not None
-        return cls(items, kept.orders, kept.tied, cast)
+        return cls(items, kept.orders, kept.tied, cast, found)
 
     @property
     def count(self) -> int:

@@ -23,7 +23,7 @@ voters, not single comparisons or outcomes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, get_args
 
@@ -46,7 +46,6 @@ from rankdp.data.vote_columns import (
 )
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.types import Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -254,21 +253,6 @@ class Comparisons(VoteRules, Opened):
         """
         return self.engine.loads(self, spread)
 
-    def count_within(self, left: Callable[[list[str]], Longs]) -> tuple[PairCounts, list[str], Longs]:
-        """Half-wins of every pair when each voter has a bound of their own; votes in files and frames only.
-
-        Parameters
-        ----------
-        left
-            How many comparisons of each of these voters may still count; the bound of `bound` holds too.
-
-        Returns
-        -------
-        tuple
-            The counts, the voters, and how many comparisons were kept of each.
-        """
-        return self._in_process.count_within(self, left)
-
     def rows(self, covariates: Sequence[Covariate]) -> VoteRows:
         """The comparisons one by one, with their covariates; votes in files and frames only.
 
@@ -284,17 +268,6 @@ class Comparisons(VoteRules, Opened):
         if not isinstance(self.engine, InProcess):
             raise Unsupported(f"{self.engine.what}: these votes must be in files or frames, not in tables of an engine")
         return self.engine
-
-    def digests(self) -> list[bytes]:
-        """A hash of the content of each file, or of the frame: the same votes again have the same. NOT for publication.
-
-        Votes in files and frames only.
-        """
-        return self._in_process.digests()
-
-    def half_wins(self) -> Longs:
-        """Each item's half-wins, in the order of `items`."""
-        return self.count().half_wins
 
     def diagnostics(self) -> Diagnostics:
         """Rows used and dropped, by reason. Computed from the secret votes and NOT for publication."""

@@ -286,9 +286,8 @@ class InProcess:
         """The counts of all pairs."""
         if rules.per_voter is not None:
             voted, facts = self._voted(rules)
-            return PairCounts._of_contents(
-                rules.items, *voted.kept(np.full(len(voted.ids), rules.per_voter))[:2]
-            ), facts
+            kept = voted.kept(np.full(len(voted.ids), rules.per_voter))
+            return PairCounts._of_contents(rules.items, *kept), facts
         names, threads = _Names(rules.items), 1
         dense = 2 * len(rules.items) ** 2 <= _DENSE
         if dense and (self._table.rows or 0) >= _PARALLEL_ROWS:
@@ -312,18 +311,6 @@ class InProcess:
             said = [part for stream in self._table.streams(rules.used) for part, *_ in rows.judged(stream)]
             facts = self._facts(rules, [rows])
         return Voted.of(said), facts
-
-    def digests(self) -> list[bytes]:
-        """A hash of the content of each file, or of the frame."""
-        return self._table.digests()
-
-    def count_within(self, rules: VoteRules, left: Callable[[list[str]], Longs]) -> tuple[PairCounts, list[str], Longs]:
-        """The counts when every voter has a bound of their own (see `Comparisons.count_within`)."""
-        assert rules.per_voter is not None
-        voted, _ = self._voted(rules)
-        names = voted.ids.cast(pa.string()).to_pylist()
-        kept, amounts, used = voted.kept(np.minimum(left(names), rules.per_voter))
-        return PairCounts._of_contents(rules.items, kept, amounts), names, used
 
     def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
         """The comparisons grouped by their voters' loads (see `Comparisons.loads`)."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rankdp.data.counts import PairCounts, pairs_of
 from rankdp.data.sources import Frame, ParquetFiles, Table, check_rows, find_files
 from rankdp.data.spark import is_spark
-from rankdp.data.tables import MISSING, Kind, in_a_sentence
+from rankdp.data.tables import MISSING, SPACES, Kind, in_a_sentence
 from rankdp.data.vote_columns import (
     ELSEWHERE,
     FIRST,
@@ -37,7 +37,7 @@ from rankdp.data.vote_columns import (
     VoteRules,
     content,
 )
-from rankdp.data.voter_loads import VoterLoads
+from rankdp.data.voter_loads import OVERLOAD, VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
 
 _LIBRARIES = ("ibis", "pyspark", "py4j", "sqlglot")
@@ -137,21 +137,18 @@ def held_file(path: str, table: str | None, engine: Any) -> Table | OnEngine:
 
 
 def _files_on(pattern: str, engine: Any) -> OnEngine:
-    """CSV or Parquet files, read by an engine; every cell of a CSV file as text."""
+    """Parquet files, read by an engine, or text files, read here and handed to it."""
     backend = _backend(engine)
     held = find_files(pattern)
     paths = [str(Path(path).resolve()) for path in held.paths]
     if isinstance(held, ParquetFiles):
         return OnEngine(_read_many(backend.read_parquet, paths, pattern), pattern, backend, held.rows)
-    if not held.plain:
-        raise Unsupported(
-            f"{pattern}: engines read Parquet and plain CSV files; this one is read in process, without one"
-        )
-    options = {
-        "duckdb": {"all_varchar": True, "delim": held.separator, "header": True},
-        "pyspark": {"header": True, "inferSchema": False, "sep": held.separator},
-    }.get(backend.name, {})
-    return OnEngine(_read_many(lambda path: backend.read_csv(path, **options), paths, pattern), pattern, backend)
+    # no engine's own reader of text files keeps a row from changing how others are read
+    names = list(held.kinds)
+    with in_a_sentence(pattern):
+        batches = [batch for stream in held.streams(names, plain=names) for _, _, batch in stream]
+    table = pa.Table.from_batches(batches, pa.schema([(name, pa.string()) for name in names]))
+    return OnEngine(_ibis().memtable(table), pattern, backend, len(table))
 
 
 def _read_many(read: Callable[[str], Any], paths: Sequence[str], what: str) -> Any:
@@ -238,12 +235,17 @@ def _kind(dtype: Any) -> Kind:
     return "text" if dtype.is_string() or dtype.is_uuid() or dtype.is_null() else "other"
 
 
+def trimmed(text: Any) -> Any:
+    """A text without the `SPACES` around it."""
+    return text.re_replace(f"^[{SPACES}]+|[{SPACES}]+$", "")
+
+
 def cell_text(column: Any) -> Any:
     """What a cell says, as `vote_columns.text_of` reads it: no spaces around, whole numbers without a point."""
     ibis = _ibis()
     dtype = column.type()
     if not dtype.is_floating() and not dtype.is_decimal():
-        return column.cast("string").strip()
+        return trimmed(column.cast("string"))
     number = column.cast("float64")
     number = ibis.ifelse(number.isnan(), ibis.null("float64"), number)
     whole = _whole(number, -(2.0**63), 2.0**63 - 1024)
@@ -332,7 +334,7 @@ class OnEngine:
     def loads(self, rules: VoteRules, spread: bool) -> VoterLoads:
         """The comparisons grouped by their voters' loads, as `InProcess.loads` does."""
         self._facts(rules, self.run(self.pairs(rules)))
-        said, m = self._said(rules), len(rules.items)
+        ibis, said, m = _ibis(), self._said(rules), len(rules.items)
 
         def added(numbers: Any) -> Any:
             return numbers.cast("float64").sum().cast("int64")
@@ -342,7 +344,11 @@ class OnEngine:
             first, second = (said.select("voter", "times", item=end.cast("int64")) for end in ends)
             both = first.union(second)
             each = both.group_by("voter", "item").aggregate(met=added(both.times))
-            loads = each.group_by("voter").aggregate(load=added(each.met * each.met))
+            met = each.met.cast("float64")
+            sums = each.group_by("voter").aggregate(sums=(met * met).sum())
+            # as in voter_loads.squared_loads
+            safe = ibis.ifelse(sums.sums < 2.0**53, sums.sums, sums.sums * (1 + 2.0**-12))
+            loads = sums.select("voter", load=ibis.least(safe, float(OVERLOAD)).cast("int64"))
         else:
             loads = said.group_by("voter").aggregate(load=added(said.times))
         joined = said.join(loads, "voter")
@@ -423,7 +429,7 @@ def _weight(column: Any, most: int) -> Any:
     """A whole number from 0 to `most`, or -1."""
     ibis = _ibis()
     if _kind(column.type()) == "text":
-        text = column.cast("string").strip()
+        text = trimmed(column.cast("string"))
         column = ibis.ifelse(text.re_search(WHOLE), text, None)
     return _whole(column.cast("float64"), 0.0, float(most)).fill_null(-1)
 

@@ -104,7 +104,8 @@ def _open(table: Table, kind: str, asked: Reading, batch_rows: int, where: Where
     refuse_nested(table.what, table.kinds, columns.used)
     if table.rows == 0:
         raise InputError(f"{table.what}: there are no rows")
-    known = Known.start(asked.items, columns.items or table.declared_items)
+    found = not columns.items and table.items_from_data
+    known = Known.start(asked.items, columns.items or table.declared_items, found)
     coded, long = columns.ranks, columns.layout == "long"
     plain = [name for name in columns.used if name not in (coded[:1] if long else coded)]
     stream = _some(table.streams(columns.used, plain=plain, batch_rows=batch_rows)[0], table.what)
@@ -161,7 +162,7 @@ class RankingsWriter:
     def __init__(self, file: NewFile, sink: Sink, width: int, tiers: bool, layout: Mapping[str, Any]) -> None:
         self.path = file.path
         self._file, self._sink, self._width, self._tiers, self._layout = file, sink, width, tiers, layout
-        self._rows, self._items = 0, tuple[str, ...]()
+        self._rows, self._items, self._found = 0, tuple[str, ...](), False
         self._traits: tuple[bool, ...] | None = None
         self._ended = False
 
@@ -189,6 +190,7 @@ class RankingsWriter:
         else:
             self._sink.write(arrow_batch(some, self._width, first=self._rows + 1, **self._layout))
         self._rows, self._items = self._rows + len(some), some.items
+        self._found |= some.items_from_data
 
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Say what the file's sidecar is to state (``Release.to_dict``); without it there is none."""
@@ -201,7 +203,7 @@ class RankingsWriter:
         try:
             if self._traits is None:
                 raise InputError(f"{self.path}: no rankings were written")
-            self._sink.finish(self._items)
+            self._sink.finish(self._items, self._found)
             self._file.keep()
             self._ended = True
         except OSError as problem:

@@ -7,7 +7,6 @@ that no voter lists.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from rankdp.data.orders import (
 )
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import (
-    ITEMS_KEY,
     MISSING,
     Batch,
     Coded,
@@ -42,6 +40,7 @@ from rankdp.data.tables import (
     encode,
     epsilon_values,
     in_a_sentence,
+    items_metadata,
     numbers,
     offset_values,
     text_of,
@@ -155,7 +154,7 @@ def rankings_of(batch: Any, columns: Columns, known: Known, where: Where, ties: 
             shape=(batch.num_rows, len(columns.ranks)),
         )
         tied = _kept(again, ties)
-    return Rankings._of(orders, known.items, *_about_voters(batch, columns, where), tied)
+    return Rankings._of(orders, known.items, *_about_voters(batch, columns, where), tied, known.from_data)
 
 
 def _kept(tied: Flags, ties: ReadTies) -> Flags | None:
@@ -282,7 +281,7 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     ids = pa.array(coded.values, type=voters.type)
     epsilons = None if epsilons is None else _one_each(epsilons, coded.codes, "epsilons", where)
     offsets = None if offsets is None else _one_each(offsets, coded.codes, "offsets", where)
-    return Rankings._of(orders, known.items, ids, epsilons, offsets, _kept(tied, ties))
+    return Rankings._of(orders, known.items, ids, epsilons, offsets, _kept(tied, ties), known.from_data)
 
 
 def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
@@ -365,5 +364,5 @@ def to_arrow(rankings: Rankings) -> Any:
     import pyarrow as pa
 
     batch = arrow_batch(rankings, rankings.orders.shape[1], long=rankings.tied is not None)
-    declared = {ITEMS_KEY: json.dumps(rankings.items, ensure_ascii=False).encode()}
-    return pa.Table.from_batches([batch]).replace_schema_metadata(declared)
+    metadata = items_metadata(rankings.items, rankings.items_from_data)
+    return pa.Table.from_batches([batch]).replace_schema_metadata(metadata)

@@ -47,6 +47,8 @@ class Rankings:
     """The public offset that each synthetic row was released with, or None (see ``offset-tiers``)."""
     tied: Flags | None
     """In a tier list, n x width: whether a place is tied with the one before it; None where nothing is tied."""
+    items_from_data: bool
+    """Whether the list of items was found in the rows, which makes public which items occur; False if it was given."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise TypeError(
@@ -63,13 +65,15 @@ class Rankings:
         epsilons: Floats | None,
         offsets: Ints | None = None,
         tied: Flags | None = None,
+        items_from_data: bool = False,
     ) -> Self:
         """Assemble parts that are already checked."""
         self = object.__new__(cls)
         for array in (orders, epsilons, offsets, tied):
             if array is not None:
                 array.flags.writeable = False
-        for name, value in zip(cls.__slots__, (orders, items, epsilons, voters, offsets, tied), strict=True):
+        values = (orders, items, epsilons, voters, offsets, tied, items_from_data)
+        for name, value in zip(cls.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
         return self
 
@@ -117,7 +121,8 @@ class Rankings:
             from 0, padded with -1.
         items
             The names of all items. Without them, names are put in natural order, and indices must use every number from
-            0 to their largest (so that indices counted from 1 are noticed) and become the names "0", "1", ….
+            0 to their largest (so that indices counted from 1 are noticed) and become the names "0", "1", …. A
+            release then warns that the list was taken from the rows.
         voters
             An id for each row; spaces around a text are not part of it, and none is blank.
         epsilons
@@ -126,7 +131,7 @@ class Rankings:
             The public offsets that synthetic rankings were released with, whole numbers from 0 on.
         """
         names = None if items is None else check_items(items)
-        return cls._checked(*orders_array(orders, names), voters, epsilons, offsets)
+        return cls._checked(*orders_array(orders, names), voters, epsilons, offsets, items is None)
 
     @classmethod
     def from_ranks(
@@ -233,14 +238,17 @@ class Rankings:
         if any(part.tied is not None for part in parts):
             flags = [np.zeros(part.orders.shape, np.bool_) if part.tied is None else part.tied for part in parts]
             tied = flags[0] if len(flags) == 1 else _stack([part.astype(np.int32) for part in flags]) > 0
-        return cls._of(orders, items, voters, epsilons, offsets, tied)
+        found = any(part.items_from_data for part in parts)
+        return cls._of(orders, items, voters, epsilons, offsets, tied, found)
 
     @classmethod
-    def _checked(cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Any, offsets: Any = None) -> Self:
+    def _checked(
+        cls, orders: Ints, items: tuple[str, ...], voters: Any, epsilons: Any, offsets: Any = None, found: bool = False
+    ) -> Self:
         check_orders(orders, items)
         own = None if epsilons is None else check_epsilons(epsilons, len(orders))
         public = None if offsets is None else check_offsets(offsets, len(orders))
-        return cls._of(orders, items, check_voters(voters, len(orders)), own, public)
+        return cls._of(orders, items, check_voters(voters, len(orders)), own, public, None, found)
 
     def with_orders(self, orders: Ints, offsets: Any = None) -> Self:
         """The same items, voters and epsilons with new orders.
@@ -257,7 +265,7 @@ class Rankings:
             raise InputError(f"orders must have one row for each of the {len(self)} rankings, got {len(array)}")
         check_orders(array, self.items)
         public = None if offsets is None else check_offsets(offsets, len(array))
-        return self._of(array, self.items, self._voters, self.epsilons, public)
+        return self._of(array, self.items, self._voters, self.epsilons, public, None, self.items_from_data)
 
     def with_epsilons(self, epsilons: Any) -> Self:
         """The same rankings, each with an epsilon of its own.
@@ -268,11 +276,11 @@ class Rankings:
             One finite number above 0 for each row.
         """
         own = check_epsilons(epsilons, len(self))
-        return self._of(self.orders, self.items, self._voters, own, self.offsets, self.tied)
+        return self._of(self.orders, self.items, self._voters, own, self.offsets, self.tied, self.items_from_data)
 
     def without_voters(self) -> Self:
         """The same rankings without their voters' ids."""
-        return self._of(self.orders, self.items, None, self.epsilons, self.offsets, self.tied)
+        return self._of(self.orders, self.items, None, self.epsilons, self.offsets, self.tied, self.items_from_data)
 
     def take(self, rows: Any) -> Self:
         """The rows with these numbers, in this order.
@@ -286,7 +294,8 @@ class Rankings:
 
     def _rows(self, rows: Any, voters: Any) -> Self:
         parts = (voters, self.epsilons, self.offsets, self.tied)
-        return self._of(self.orders[rows], self.items, *(None if part is None else part[rows] for part in parts))
+        some = [None if part is None else part[rows] for part in parts]
+        return self._of(self.orders[rows], self.items, some[0], some[1], some[2], some[3], self.items_from_data)
 
     @property
     def voters(self) -> Any:
@@ -393,7 +402,8 @@ class Rankings:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Rankings._of, (self.orders, self.items, self._voters, self.epsilons, self.offsets, self.tied)
+        parts = (self._voters, self.epsilons, self.offsets, self.tied, self.items_from_data)
+        return Rankings._of, (self.orders, self.items, *parts)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")

@@ -29,7 +29,7 @@ from rankdp.errors import InputError
 from rankdp.types import Floats
 
 _TABLES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_READ = _TABLES | dict.fromkeys((".jsonl", ".ndjson"), "csv")
+_READ = _TABLES | dict.fromkeys((".jsonl", ".ndjson", ".json"), "csv")
 _WRITTEN = {**_TABLES, ".json": "json"}
 
 

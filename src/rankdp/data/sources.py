@@ -8,7 +8,6 @@ sentence.
 from __future__ import annotations
 
 import glob
-import hashlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -16,11 +15,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.atomic import fingerprint
 from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import open_text
 from rankdp.data.formats.parquet import open_checked, read_group, validate
-from rankdp.data.tables import Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number
+from rankdp.data.tables import FOUND_KEY, Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number
 from rankdp.errors import InputError, system_problem
 from rankdp.progress import tell
 
@@ -94,6 +92,8 @@ class _Files:
 
     rows: int | None = None
     declared_items: list[str] | None = None
+    items_from_data = False
+    """Whether the list that the table carries was found in its rows."""
 
     def __init__(self, what: str, paths: Sequence[str]) -> None:
         self.what, self.paths = what, paths
@@ -103,10 +103,6 @@ class _Files:
         self.kinds = self.kinds or kinds
         if kinds != self.kinds:
             raise InputError(f"{path}: its columns are not those of {self.paths[0]}")
-
-    def digests(self) -> list[bytes]:
-        """SHA-256 of each file's bytes."""
-        return [bytes.fromhex(fingerprint(path)["sha256"]) for path in self.paths]
 
 
 class ParquetFiles(_Files):
@@ -122,6 +118,7 @@ class ParquetFiles(_Files):
                 check_names(file.schema_arrow.names, path)
                 # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
                 self.declared_items = declared_items(file.metadata) if len(paths) == 1 else None
+                self.items_from_data = FOUND_KEY in (file.metadata.metadata or {})
                 start = 0
                 for group in range(file.num_row_groups):
                     self._groups.append((number, group, start))
@@ -165,16 +162,6 @@ class TextFiles(_Files):
             self._same_columns(file.path, file.kinds)
         check_names(self._files[0].names, paths[0])
 
-    @property
-    def plain(self) -> bool:
-        """Whether any program reads these as CSV files with one header line."""
-        return all(file.heads == 1 for file in self._files)
-
-    @property
-    def separator(self) -> str:
-        """What stands between the fields."""
-        return self._files[0].separator
-
     def streams(
         self, columns: Sequence[str], threads: int = 1, plain: Sequence[str] = (), batch_rows: int | None = None
     ) -> list[Generator[Batch, None, None]]:
@@ -211,6 +198,7 @@ class Frame:
                 schema, self.rows = self._table.schema, len(self._table)
         check_names(schema.names, self.what)
         self.declared_items = declared_items(schema)
+        self.items_from_data = FOUND_KEY in (schema.metadata or {})
         self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
 
     def whole(self) -> Any:
@@ -229,13 +217,6 @@ class Frame:
             validate(batch)
         threads = max(1, min(threads, len(batches)))
         return [iter(batches[first::threads]) for first in range(threads)]
-
-    def digests(self) -> list[bytes]:
-        """A hash of all rows."""
-        text = hashlib.sha256()
-        for row in self.whole().to_pylist():
-            text.update(repr(sorted(row.items())).encode())
-        return [text.digest()]
 
     def where(self, file: int, row: int) -> str:
         """The row, if rows have an order."""

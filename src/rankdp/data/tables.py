@@ -36,6 +36,8 @@ Batch = tuple[int, int, Any]
 
 ITEMS_KEY = b"rankdp.items"
 """Where a table of ours carries its list of items, in its metadata."""
+FOUND_KEY = b"rankdp.items_from_data"
+"""Beside it, where that list was found in the rows and not given."""
 
 Kind = Literal["text", "whole", "number", "other", "nested"]
 """What a column holds; "other" are bytes, dates and the like, "nested" lists and structures."""
@@ -43,7 +45,9 @@ Kind = Literal["text", "whole", "number", "other", "nested"]
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-"})
 """The spellings of a missing item. A file uses one; a name listed in `items=` is an item all the same."""
 
-SPACES = " \t\n\r\v\f"
+SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+"""What is trimmed around a cell, by every reader and on every engine: the white space of
+Unicode, whose last character is U+3000."""
 _BREAK = re.compile(r"[\r\n\x00\x0b\x0c\x85\u2028\u2029]")
 _DIGITS = re.compile(r"(\d+)")
 _MOST_DIGITS = 4000  # Python refuses to read a longer number
@@ -99,6 +103,12 @@ def declared_items(schema: Any) -> list[str] | None:
     except (ValueError, RecursionError):
         return None
     return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
+
+
+def items_metadata(items: Sequence[str], from_data: bool) -> dict[bytes, bytes]:
+    """What ``declared_items`` reads, and whether the list was found in the rows."""
+    listed = {ITEMS_KEY: json.dumps(items, ensure_ascii=False).encode()}
+    return {**listed, FOUND_KEY: b"true"} if from_data else listed
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -214,7 +224,7 @@ def arrow_ids(column: Any, where: Where = row_number) -> Any:
         )
     blank = column.is_null()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = pc.utf8_trim_whitespace(column)
+        column = pc.utf8_trim(column, SPACES)
         blank = pc.or_(blank, pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
     elif pa.types.is_floating(column.type):
         blank = column.is_null(nan_is_null=True)
@@ -282,6 +292,8 @@ class Known:
     """True when the caller gave the list: then an item outside it is refused."""
     declared: bool
     """True when the list was given by the caller or by the file itself, so that its order is to be kept."""
+    from_data: bool = False
+    """True when an item was found in the rows, so that the list says something about them."""
     blank: str | None = None
     blank_at: Callable[[], str] = str
     _index: dict[str, int] = field(init=False)
@@ -290,11 +302,14 @@ class Known:
         self._index = {name: position for position, name in enumerate(self.items)}
 
     @classmethod
-    def start(cls, items: Iterable[str] | None, hint: Sequence[str] | None = None) -> Known:
-        """Begin with the caller's list, else with the list that the file carries, else with nothing."""
+    def start(cls, items: Iterable[str] | None, hint: Sequence[str] | None = None, found: bool = False) -> Known:
+        """Begin with the caller's list, else with the list that the file carries, else with nothing.
+
+        ``found`` says that the file's list was found in rows when the file was written.
+        """
         if items is not None:
             return cls(check_items(items), closed=True, declared=True)
-        return cls(check_items(hint) if hint else (), closed=False, declared=bool(hint))
+        return cls(check_items(hint) if hint else (), closed=False, declared=bool(hint), from_data=found)
 
     def __contains__(self, name: str) -> bool:
         return name in self._index
@@ -306,11 +321,14 @@ class Known:
     def add(self, names: Iterable[str]) -> None:
         """Append new items in the natural order of their names."""
         new = sorted(set(names) - self._index.keys(), key=natural)
+        self.from_data |= bool(new)
         self._index |= {name: position for position, name in enumerate(new, len(self.items))}
         self.items += tuple(new)
 
     def meet_blank(self, spelling: str, at: Callable[[], str]) -> None:
-        """Note a missing cell; two spellings of missing in one table are refused."""
+        """Note a missing cell; two spellings of missing in one table are refused, unless the caller lists the items."""
+        if self.closed:
+            return
         if self.blank is None:
             self.blank, self.blank_at = spelling, at
         elif self.blank != spelling:

@@ -38,9 +38,11 @@ import numpy as np
 import pyarrow as pa
 
 from rankdp.data.counts import PairCounts, pairs_of
-from rankdp.types import Ints, Longs, Words
+from rankdp.types import Floats, Ints, Longs, Words
 
 STEPS = 1 << 16
+OVERLOAD = 1 << 62
+"""Loads from here on are not told apart; whoever has one counts for nothing, which every bound allows."""
 _BLOCK_ROWS = 1 << 19  # of voters that are bounded together, in a processor's caches
 _NONE = np.empty(0, np.int64)
 
@@ -57,9 +59,21 @@ def weight_of(load: int, bound: int, spread: bool) -> int:
     spread
         Whether they are.
     """
+    if load >= OVERLOAD:
+        return 0
     if spread:
         return min(STEPS, math.isqrt(2 * (bound * STEPS) ** 2 // load))
     return min(STEPS, bound * STEPS // load)
+
+
+def squared_loads(sums: Floats) -> Longs:
+    """Sums of squares, computed in float64, as whole numbers that are not below the true ones.
+
+    Up to 2^53 they are exact. Beyond, each of at most 2^40 additions errs by a factor of 1 + 2^-53 at most, so that
+    1 + 2^-12 makes up for all of them.
+    """
+    safe = np.where(sums < 2.0**53, sums, sums * (1 + 2.0**-12))
+    return np.minimum(safe, float(OVERLOAD)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +114,7 @@ class VoterLoads:
         else:
             ends, place = np.unique(np.concatenate([who * count + first, who * count + second]), return_inverse=True)
             degrees = np.bincount(place, np.concatenate([times, times])).astype(np.int64)
-            each = np.zeros(int(who.max(initial=-1)) + 1, np.int64)
-            np.add.at(each, ends // count, degrees**2)
+            each = squared_loads(np.asarray(np.bincount(ends // count, degrees.astype(np.float64) ** 2), np.float64))
         loads, rank = np.unique(each[who], return_inverse=True)
         groups, place = np.unique(rank * (2 * count * count) + said, return_inverse=True)
         amounts = np.bincount(place, times, len(groups)).astype(np.int64)
@@ -157,11 +170,11 @@ class Voted(Said):
         """The comparisons grouped by their voters' loads."""
         return VoterLoads.of(items, self.voters, self.contents, self.amounts, spread)
 
-    def kept(self, most: Longs) -> tuple[Longs, Longs, Longs]:
-        """The contents that are kept, how often each, and how many of each voter, when voter v may give most[v]."""
+    def kept(self, most: Longs) -> tuple[Longs, Longs]:
+        """The contents that are kept, and how often each, when voter v may give most[v]."""
         contents, weights, ids = self.contents, self.weights, self.ids
         if not len(contents):
-            return _NONE, _NONE, _NONE
+            return _NONE, _NONE
         said, distinct = contents, None
         if (int(contents.max()) + 1) * len(ids) >= 2**63:
             distinct, said = np.unique(contents, return_inverse=True)
@@ -175,7 +188,7 @@ class Voted(Said):
         else:
             keys.sort()
         firsts = np.unique(keys[::_BLOCK_ROWS] // span)  # blocks begin with these voters
-        kept, amounts, used = [], [], np.zeros(len(ids), np.int64)
+        kept, amounts = [], []
         for start, end in pairwise([*np.searchsorted(keys, firsts * span).tolist(), len(keys)]):
             changes = np.flatnonzero(np.diff(keys[start:end], prepend=-1))
             times = (
@@ -193,10 +206,9 @@ class Voted(Said):
                 # the voters with more than may count are numbered among themselves
                 texts = ids.slice(first, len(many)).filter(pa.array(many)).cast(pa.string()).to_pylist()
                 times[cut] = _race((np.cumsum(many) - 1)[who[cut]], what[cut], times[cut], texts, bounds[many])
-            used[first : first + len(totals)] = np.bincount(who, times)
             kept.append(what[times > 0])
             amounts.append(times[times > 0])
-        return np.concatenate(kept), np.concatenate(amounts), used
+        return np.concatenate(kept), np.concatenate(amounts)
 
 
 def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: Longs) -> Longs:
@@ -207,21 +219,24 @@ def _race(who: Longs, what: Longs, times: Longs, ids: Sequence[str], most: Longs
     """
     seeds = np.fromiter((zlib.crc32(voter.encode()) for voter in ids), np.uint64, len(ids))
     hashes = _mixed(_mixed(seeds)[who] ^ what.astype(np.uint64))
-    room = 63 - len(ids).bit_length()
     still, reached = np.arange(len(who)), np.zeros(len(who))
-    groups, entries, k = [], [], 0
+    groups, times_reached, k = [_NONE], [np.empty(0)], 0
     while len(still := still[np.minimum(times[still], most[who[still]]) > k]):
         uniform = ((_mixed(hashes[still] + np.uint64(k)) >> np.uint64(11)) + 0.5) * 2.0**-53
         reached[still] -= np.log(uniform) / (times[still] - k)
         groups.append(still)
-        # positive floats are ordered as their bits are; the voter comes first
-        entries.append(who[still] << room | reached[still].view(np.int64) >> (63 - room))
+        times_reached.append(reached[still])
         k += 1
-    entry, group = np.concatenate([_NONE, *entries]), np.concatenate([_NONE, *groups])
-    ordered = np.append(np.sort(entry), -1)
-    last = np.searchsorted(ordered[:-1], np.arange(len(ids)) << room) + most - 1
-    limit = np.where(most > 0, ordered[last] - (ordered[last] == ordered[last + 1]), -1)
-    return np.bincount(group[entry <= limit[who[group]]], minlength=len(who))
+    group, entry = np.concatenate(groups), np.concatenate(times_reached)
+    runner = who[group]
+    order = np.lexsort((entry, runner))
+    ordered = np.append(entry[order], np.inf)
+    starts = np.searchsorted(runner[order], np.arange(len(ids) + 1))
+    last = starts[:-1] + most - 1
+    # the first entry behind the last place, if it is the same voter's
+    behind = np.where(last + 1 < starts[1:], ordered[last + 1], np.inf)
+    limit = np.where(most > 0, np.where(ordered[last] == behind, np.nextafter(behind, 0.0), ordered[last]), -1.0)
+    return np.bincount(group[entry <= limit[runner]], minlength=len(who))
 
 
 def _mixed(words: Words) -> Words:

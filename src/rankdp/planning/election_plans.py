@@ -1,13 +1,18 @@
 """Planning for an election by ranked ballots: how likely the published winner is the right one, or how many must vote.
 
 What voters will say is not known, so it is assumed: true scores are independent normal numbers around their mean, with
-a spread that elections we have seen have (``rankers.margin_belief``): for Borda's points 0.28 n m of n ballots and m
-candidates, which makes margins of 0.4 n; for first places 0.8 n/m. On top comes the noise of ``mechanisms.ballots``,
-Laplace on votes and nearly normal on points; the order of sorted noisy scores is that of ``theory.recovery``.
+a spread as in published elections: for margins between two candidates 0.4 n of n ballots (they have between 0.34 and
+0.67), which makes Borda points 0.28 n m of m candidates; for first places 0.8 n/m. On top comes the noise of
+``mechanisms.ballots``, Laplace on votes and nearly normal on points; the order of sorted noisy scores is that of
+``theory.recovery``.
 
-By pairs, the scores are the row sums of the margins. For a runoff only the winner is told, by its last round: a margin
-of 0.4 n against noise of variance t^2, which is right with probability 1/2 + arctan(0.4 n/t)/pi. Rounds before it
-decide between candidates who are further apart or matter less.
+For the rules that look at margins, scores are sorted whose differences have the noise of a margin. In simulations the
+rules find the true winner as often or a little oftener (0.76 of cases instead of 0.72 with 10 candidates); only
+`condorcet` finds it less often where the winner is in doubt (0.69 instead of 0.72).
+
+For a runoff only the winner is told, by its last round: a margin of 0.4 n against noise of variance t^2, which is right
+with probability 1/2 + arctan(0.4 n/t)/pi. Rounds before it decide between candidates who are further apart or matter
+less. `stv` is planned for one seat.
 """
 
 from __future__ import annotations
@@ -22,25 +27,27 @@ from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, PAIRS, RIGHT_WINNER, TALLY, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, positive, rational
-from rankdp.publish.ballot_rules import borda_noise, margin_noise, vote_noise
-from rankdp.rankers.margin_belief import SPREAD_OF_SCORES
+from rankdp.publish.ballot_rules import borda_noise, check_rule, margin_noise, vote_noise
 from rankdp.report.document import Report, Table
 from rankdp.theory.noises.families import Gaussian, Laplace
 from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.score_laws import Normal
 
-_SPREAD_OF_VOTES = 0.8
+_SPREAD_OF_MARGINS, _SPREAD_OF_VOTES = 0.4, 0.8  # of n, and of n/m: see the module
 _LAPLACE_UP_TO = 3  # candidates: with more, K-norm noise on one score is nearly normal
 _MOST_VOTERS = 10**9
 
 
 class ManyBallots(Situation):
-    """``voters`` ballots that rank ``items`` candidates."""
+    """``voters`` ballots that rank ``items`` candidates, counted by a rule."""
 
-    measures = (RIGHT_WINNER, PAIRS, EXACT, TOP, TALLY)
-    options: tuple[str, ...] = ("borda", "pairs", "plurality", "irv")
-
-    def __init__(self, items: int, voters: int, protect: str = "ballot", delta: Real = 0) -> None:
+    def __init__(
+        self, items: int, voters: int, rule: str | None = None, protect: str = "ballot", delta: Real = 0
+    ) -> None:
+        self.options = (check_rule(rule),)
+        runoff = rule in ("irv", "stv")
+        order = () if runoff else (PAIRS, EXACT, TOP)
+        self.measures = (RIGHT_WINNER, *order, *((TALLY,) if runoff or rule == "plurality" else ()))
         self.items, self.voters = whole("items", items, 2), whole("voters", voters, 1)
         self.protection = BallotProtection(protect)
         self.protects, self.delta = self.protection.protects, rational(delta, "delta")
@@ -49,10 +56,8 @@ class ManyBallots(Situation):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """That voters disagree as much as elsewhere."""
-        return (
-            "How far candidates are apart is assumed to be as in elections that have been published; "
-            "a close race needs more.",
-        )
+        usual = "The lead of the winner is assumed to be as in published elections; a close race needs more."
+        return (usual, "One seat is assumed.") if self.options == ("stv",) else (usual,)
 
     def _noise(self, option: str, epsilon: float) -> tuple[ScoreNoise, float, float]:
         """The law and deviation of the noise on one score, and the spread of the true scores."""
@@ -61,25 +66,21 @@ class ManyBallots(Situation):
             votes = vote_noise(*public)
             law = Gaussian() if votes.delta else Laplace()
             return law, math.sqrt(votes.noise_variance()), _SPREAD_OF_VOTES * self.voters / self.items
-        points = borda_noise(*public) if option == "borda" else margin_noise(*public).scores
+        points = borda_noise(*public) if option == "borda" else margin_noise(*public)
         law = Gaussian() if points.delta or self.items > _LAPLACE_UP_TO else Laplace()
-        spread = SPREAD_OF_SCORES * self.voters * self.items / math.sqrt(2)
-        return law, math.sqrt(points.noise_variance), spread
+        variance = points.noise_variance if option == "borda" else points.noise_variance * self.items**2 / 2
+        return law, math.sqrt(variance), _SPREAD_OF_MARGINS * self.voters * self.items / math.sqrt(2)
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """By the quadratures of ``theory.recovery``; for a runoff as the module says."""
-        if measure is TALLY and option not in ("plurality", "irv"):
-            return math.nan  # points are no votes
-        if option == "irv":
-            if measure not in (RIGHT_WINNER, TALLY):
-                return math.nan
+        if option in ("irv", "stv"):
             rounds = self.items - 1
             votes = vote_noise(self.items, self.protection, Fraction(epsilon), self.delta, rounds=rounds)
             if measure is TALLY:  # of the last round, which has the most noise
                 around: ScoreNoise = Gaussian() if votes.delta else Laplace()
                 return math.sqrt(votes.noise_variance(rounds - 1)) * float(around.quantile((1 + request.level) / 2))
             noise = math.sqrt(2 * votes.noise_variance(rounds - 1))
-            return 0.5 + math.atan(SPREAD_OF_SCORES * self.voters / noise) / math.pi
+            return 0.5 + math.atan(_SPREAD_OF_MARGINS * self.voters / noise) / math.pi
         law, deviation, spread = self._noise(option, epsilon)
         if measure is TALLY:
             return deviation * float(law.quantile((1 + request.level) / 2))
@@ -88,13 +89,13 @@ class ManyBallots(Situation):
 
     def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
         """The deviation of the noise on a score."""
-        return {} if option == "irv" else {"noise_on_a_score": self._noise(option, epsilon)[1]}
+        return {} if option in ("irv", "stv") else {"noise_on_a_score": self._noise(option, epsilon)[1]}
 
 
 def voters_needed(
-    items: int, epsilon: Real, right_winner: float, *, protect: str = "ballot", delta: Real = 0
-) -> dict[str, int | None]:
-    """By rule how many voters make the published winner the right one with this probability, the fewest first.
+    items: int, epsilon: Real, right_winner: float, *, rule: str | None, protect: str = "ballot", delta: Real = 0
+) -> int | None:
+    """How many voters make the published winner the right one with this probability, to half a percent.
 
     Parameters
     ----------
@@ -104,52 +105,48 @@ def voters_needed(
         The privacy of the result.
     right_winner
         The probability that is asked for.
-    protect, delta
+    rule, protect, delta
         As for ``rankdp.elect``.
 
     Returns
     -------
-    dict
-        None for a rule that a thousand million voters are too few for.
+    int or None
+        None if a thousand million voters are too few.
     """
-    exact, asked = float(positive(epsilon)), share("right_winner", right_winner)
+    exact, asked, rule = float(positive(epsilon)), share("right_winner", right_winner), check_rule(rule)
 
-    def accuracy(option: str, voters: int) -> float:
-        return ManyBallots(items, voters, protect, delta).accuracy(option, RIGHT_WINNER, exact, Request(1))
+    def accuracy(voters: int) -> float:
+        return ManyBallots(items, voters, rule, protect, delta).accuracy(rule, RIGHT_WINNER, exact, Request(1))
 
-    found: dict[str, int | None] = {}
-    for option in ManyBallots.options:
-        low, high = 0, 1
-        while high <= _MOST_VOTERS and accuracy(option, high) < asked:
-            low, high = high, 2 * high
-        while high <= _MOST_VOTERS and high - low > max(1, low // 200):  # to half a percent
-            middle = (low + high) // 2
-            low, high = (low, middle) if accuracy(option, middle) >= asked else (middle, high)
-        found[option] = high if high <= _MOST_VOTERS else None
-    return dict(sorted(found.items(), key=lambda entry: math.inf if entry[1] is None else entry[1]))
+    low, high = 0, 1
+    while high <= _MOST_VOTERS and accuracy(high) < asked:
+        low, high = high, 2 * high
+    while high <= _MOST_VOTERS and high - low > max(1, low // 200):
+        middle = (low + high) // 2
+        low, high = (low, middle) if accuracy(middle) >= asked else (middle, high)
+    return high if high <= _MOST_VOTERS else None
 
 
 def voters_report(
-    items: int, epsilon: Real, right_winner: float, *, protect: str = "ballot", delta: Real = 0
+    items: int, epsilon: Real, right_winner: float, *, rule: str | None, protect: str = "ballot", delta: Real = 0
 ) -> Report:
     """The report of ``voters_needed``.
 
     Parameters
     ----------
-    items, epsilon, right_winner, protect, delta
+    items, epsilon, right_winner, rule, protect, delta
         As for ``voters_needed``.
     """
-    needed = voters_needed(items, epsilon, right_winner, protect=protect, delta=delta)
-    best, fewest = next(iter(needed.items()))
-    situation = ManyBallots(items, 1, protect, delta)
-    said = "No number of voters is" if fewest is None else f"About {fewest:,} voters are"
+    needed = voters_needed(items, epsilon, right_winner, rule=rule, protect=protect, delta=delta)
+    situation = ManyBallots(items, 1, rule, protect, delta)
+    enough = f"No number of voters up to {_MOST_VOTERS:,} is" if needed is None else f"About {needed:,} voters are"
     return Report(
         title=f"Voters for the right winner of {items} candidates at epsilon {epsilon}",
-        records=[{"rule": rule, "voters": count} for rule, count in needed.items()],
-        facts=lambda: {"voters": needed, "recommended": best, "assumptions": situation.assumptions},
-        tables=[Table(["rule", "voters"], [[rule, "–" if n is None else f"{n:,}"] for rule, n in needed.items()])],
+        records=[{"rule": rule, "voters": needed}],
+        facts=lambda: {"rule": rule, "voters": needed, "assumptions": situation.assumptions},
+        tables=[Table(["rule", "voters"], [[str(rule), "–" if needed is None else f"{needed:,}"]])],
         words=[
-            f"{said} enough for the right winner with probability {RIGHT_WINNER.show(right_winner)} by {best}. "
+            f"{enough} enough for the right winner with probability {RIGHT_WINNER.show(right_winner)} by {rule}. "
             + " ".join(situation.assumptions)
         ],
         footer=[f"Epsilon protects {situation.protects}. All numbers follow from public numbers only."],

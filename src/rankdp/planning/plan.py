@@ -178,8 +178,8 @@ def plan(
     **public
         The public numbers of the situation. For a ranking: ``items``, perhaps ``voters``. For comparisons: ``items``,
         ``comparisons`` and ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``. For scores: ``items`` and
-        ``bounds``, perhaps ``law`` and ``delta``. For an election: ``items`` and ``voters``, perhaps ``protect`` and
-        ``delta``.
+        ``bounds``, perhaps ``law`` and ``delta``. For an election: ``items``, ``voters`` and ``rule``, perhaps
+        ``protect`` and ``delta``.
 
     Returns
     -------
@@ -280,6 +280,8 @@ def _choices(
 
 def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
     """What an everyday epsilon does give: pairs, and the longest top list that mostly holds."""
+    if PAIRS not in situation.measures:
+        return []
     best = max(
         situation.options,
         key=lambda option: (situation.accuracy(option, PAIRS, EVERYDAY, request), option == name),

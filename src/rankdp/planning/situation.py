@@ -92,7 +92,7 @@ class Situation(ABC):
     options: tuple[str, ...]
     #: those of them that take long: their epsilon is looked for around the smallest of the others
     slow: frozenset[str] = frozenset()
-    #: which accuracies it can tell
+    #: which accuracies it can tell, the most important one first
     measures: tuple[Measure, ...]
     #: how many things are ranked
     items: int

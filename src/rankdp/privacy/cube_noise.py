@@ -68,17 +68,6 @@ class CubeNoise:
         return mean_squared_dilation(self.numbers, self.rate) / 3 + 1 / 6
 
 
-def cube_of(points: Longs) -> Longs:
-    """tau(x) for each row x.
-
-    Parameters
-    ----------
-    points
-        Integers along the last axis.
-    """
-    return np.asarray(np.maximum(points + 1, -points).max(axis=-1))
-
-
 def draw_dilations(dimension: int, rate: Fraction, count: int, bits: Bits) -> Longs:
     """t >= 1 with weight t^dimension e^(-rate t).
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from rankdp.checks import whole
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import upwards
 
 #: the unit of eps-ranking DP (Xu, Definition 2): two rankings are neighbours when they differ by moving one item
@@ -24,9 +24,20 @@ WHOLE_RANKING = "one whole ranking"
 ONE_SCORE = "one score"
 #: the units of a table of comparisons (``mechanisms.votes.protection``)
 COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
-VOTER = re.compile(r"one voter with at most (\d+) comparisons")
+VOTER = re.compile(r"one voter with at most ([1-9]\d*) comparisons")
 #: the units of an election (``mechanisms.ballots.protection``): a ballot is replaced, or comes or goes
 BALLOT, VOTERS_BALLOT = "one ballot", "one voter's ballot"
+
+UNITS = {
+    "comparison": COMPARISON,
+    "outcome": OUTCOME,
+    "voter": VOTERS_BALLOT,
+    "ballot": BALLOT,
+    "position": ITEM_POSITION,
+    "ranking": WHOLE_RANKING,
+    "score": ONE_SCORE,
+}
+"""The words of ``protect``, and what a guarantee calls the unit. Voters with comparisons have a bound: ``unit_of``."""
 
 HARDLY = 10
 """From this epsilon on a guarantee says that it protects hardly at all: e^10 is 22,026."""
@@ -248,6 +259,36 @@ class Guarantee:
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
             raise InputError(f"a guarantee must state protects, epsilon, delta and model: {problem!r}") from None
+
+
+def unit_of(protect: str, max_per_voter: int | None = None) -> str:
+    """What a guarantee calls the unit ``protect``.
+
+    Parameters
+    ----------
+    protect
+        A word of ``UNITS``, or already what a guarantee says that it protects.
+    max_per_voter
+        With "voter", the most comparisons of one voter. Without it "voter" is a voter's ballot.
+    """
+    if max_per_voter is not None:
+        if protect != "voter":
+            raise InputError(
+                Setting("max_per_voter"),
+                " goes with ",
+                Setting("protect", "voter"),
+                " only, got ",
+                Setting("protect", protect),
+            )
+        return f"one voter with at most {whole('max_per_voter', max_per_voter, 1)} comparisons"
+    if protect in UNITS.values() or (isinstance(protect, str) and VOTER.fullmatch(protect)):
+        return protect
+    if protect not in UNITS:
+        raise InputError(
+            Setting("protect"),
+            f" must be one of {', '.join(UNITS)}, or what a guarantee says that it protects, got {protect!r}",
+        )
+    return UNITS[protect]
 
 
 def _add_up(first: Fraction | float, second: Fraction | float) -> Fraction | float:

@@ -11,6 +11,7 @@ lock comes first, so that nothing read has changed when it is written). What may
 charge was finished, does without the fsync. A lock that others hold is waited for, in short random naps, up to a
 deadline. SQLite's locks do not survive a fork, so connections are closed before one and reopened on either side.
 The write-ahead log needs a file system of this machine: network file systems are not for ledgers.
+Only the owner can read the file and its log (``data.private_files``).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rankdp.data.atomic import sync
+from rankdp.data.private_files import make_private, tighten
 from rankdp.errors import InputError
 
 T = TypeVar("T")
@@ -190,11 +192,6 @@ class Store:
         """Do ``work`` on one unchanging view of the file."""
         return self._transaction("BEGIN", work, "read")
 
-    def settle(self) -> None:
-        """Empty the write-ahead log, so that only the newest version of what was written is on disk."""
-        with self._lock, suppress(sqlite3.Error):  # another process reads: its own next settling does it
-            self._connected().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
     def close(self) -> None:
         """Give the file back; a later call opens it again."""
         with self._lock:
@@ -266,6 +263,7 @@ class Store:
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("PRAGMA secure_delete = ON")
             self._check_kind(connection, empty=False)
+            tighten(self.path)
         except BaseException:
             connection.close()
             raise
@@ -287,7 +285,10 @@ class Store:
     def _create(self) -> None:
         """Make the file and its tables, unless another process was first; a file of another kind is left as it is."""
         try:
-            connection = sqlite3.connect(self.path, isolation_level=None, timeout=0)
+            with suppress(OSError):  # SQLite then finds no file and says why
+                make_private(self.path)
+            address = f"{self.path.absolute().as_uri()}?mode=rw"
+            connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)
             try:
                 self._patiently(lambda: self._prepare(connection))
             finally:

@@ -32,10 +32,10 @@ class VoterKey:
         self._key = key
 
     @classmethod
-    def beside(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None, new: bool | None = None) -> Self:
-        """The key of the file at ``path``, in the file ``key`` or in ``path`` + ".key"; made with a ``new`` file."""
+    def beside(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None) -> Self:
+        """The key of the file at ``path``, in the file ``key`` or in ``path`` + ".key"; made with a new file."""
         where = Path(key) if key is not None else Path(os.fspath(path) + ".key")
-        return cls(_read_key(where, not Path(path).exists() if new is None else new))
+        return cls(_read_key(where, new=not Path(path).exists()))
 
     def hashes(self, context: bytes, voters: Iterable[Any]) -> list[bytes]:
         """What stands for each voter (or another text, without the spaces around it) in this context."""

@@ -1,4 +1,6 @@
-"""Which noise an election gets, from public numbers only.
+"""The rules of an election by name, and the noise each one gets, from public numbers only.
+
+The officer names the rule: a program that chose one by epsilon could elect someone else at another epsilon.
 
 An eps-DP release is (eps, delta)-DP too. So where a delta is allowed, the noise is Gaussian only if that is
 smaller: by its variance, or for votes by the mean error of all tallies, which ``mechanisms.ballots.rounds`` minimises.
@@ -10,12 +12,53 @@ import math
 from fractions import Fraction
 from typing import TypeVar
 
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 
 _Noise = TypeVar("_Noise", NoisyBorda, NoisyMargins, NoisyVotes)
+
+RULES = {
+    "plurality": "most first places",
+    "borda": "most points by place",
+    "irv": "instant runoff",
+    "stv": "single transferable vote",
+    "kemeny": "the order that overrules the fewest preferences",
+    "copeland": "most duels won",
+    "ranked-pairs": "largest majorities first",
+    "schulze": "strongest chains of majorities",
+    "condorcet": "who wins every duel, if anyone does",
+}
+"""By name, what a rule does in a few words."""
+PAIR_RULES = ("kemeny", "copeland", "ranked-pairs", "schulze", "condorcet")
+"""The rules that look at nothing but the margins between two candidates."""
+
+
+def check_rule(rule: str | None) -> str:
+    """The name of a rule, or a refusal that lists all of them.
+
+    Parameters
+    ----------
+    rule
+        A name of ``RULES``.
+    """
+    if rule in RULES:
+        return str(rule)
+    told = [f"{name} ({words})" for name, words in RULES.items()]
+    choose = f"choose {', '.join(told[:-1])} or {told[-1]}"
+    if rule is None:
+        raise InputError(Setting("rule"), f" is required: {choose}")
+    if rule == "auto":
+        raise InputError(
+            Setting("rule", rule), f" is gone, because it used one rule or another depending on epsilon: {choose}"
+        )
+    if rule == "pairs":
+        raise InputError(
+            Setting("rule", rule), " is gone: name the rule itself, kemeny, copeland, ranked-pairs or schulze"
+        )
+    raise InputError(Setting("rule"), f" {rule!r} is unknown: {choose}")
 
 
 def borda_noise(m: int, protection: BallotProtection, epsilon: Fraction, delta: Fraction) -> NoisyBorda:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import asdict
 from os import PathLike
 from typing import Any
@@ -13,7 +12,7 @@ from rankdp.privacy.guarantee import OUTCOME, Guarantee
 from rankdp.privacy.release import Release
 from rankdp.publish.categories import Boards
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report, Table, rank_span, shown_ranks
 from rankdp.report.plots import win_rate_map
 
 
@@ -121,14 +120,14 @@ def _tables(board: Leaderboard) -> list[Table]:
     heads = ["rank", "item", board.score_name, f"{board.level:.0%} interval", "rank interval"]
     if board.top is not None:
         heads.append(f"in the top {board.top}")
-    rows, sharing = [], Counter(board.ranks.tolist())
-    for record in board.rows():
+    rows = []
+    for rank, record in zip(shown_ranks(board.ranks.tolist()), board.rows(), strict=True):
         row = [
-            f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
+            rank,
             record["item"],
             _number(record[board.score_name]),
             f"{_number(record['low'])} … {_number(record['high'])}",
-            _span(record["rank_low"], record["rank_high"]),
+            rank_span(record["rank_low"], record["rank_high"]),
         ]
         if board.top is not None:
             row.append(f"{'yes' if record['in_top'] else 'no'} ({record['top_probability']:.0%})")
@@ -141,10 +140,6 @@ def _win_rates(board: Leaderboard, promised: Guarantee | None) -> str:
     if board.score_name != "score" or promised is None or promised.protects != OUTCOME:
         return ""
     return win_rate_map(board.items, board.scores.tolist())
-
-
-def _span(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} – {high}"
 
 
 def _meaning(board: Leaderboard) -> list[str]:

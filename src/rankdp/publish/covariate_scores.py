@@ -1,10 +1,8 @@
 """Leaderboards with covariates: strengths that are free of length, style or position.
 
-Where comparisons are secret as a whole, ``mechanisms.votes.covariate_objective`` does it.
-
-Where only outcomes are secret there is less noise. Released are the noisy differences of the items and one vector for
-all covariates (``mechanisms.votes.noisy_covariates``); strengths and effects follow from them and from the public
-comparisons (``rankers.covariate_fit``). Epsilon is divided between the two by public numbers: with m items of
+Pairs and covariates are public; only outcomes are secret. Two noisy sums are released: the differences of the items and
+one vector for all covariates (``mechanisms.votes.noisy_covariates``). Strengths and effects are computed from these and
+from the public rows (``rankers.covariate_fit``). Public numbers divide epsilon between the two: with m items of
 information h_t (a quarter of an item's comparisons) and noise A at epsilon 1, and d covariates of information h_b and
 noise B, the sum of the errors m A/(h_t (1-q))^2 + d B/(h_b q)^2 is least for q/(1-q) = (d B h_t^2/(m A h_b^2))^(1/3).
 
@@ -14,7 +12,6 @@ the privacy noise, released - true = (M + 2R)^-1 (s + w - 2R true) or M^+ (s + w
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -24,20 +21,18 @@ import numpy as np
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.votes.covariate_objective import CovariateObjective
 from rankdp.mechanisms.votes.noisy_counts import NoisyDifferences
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
+from rankdp.privacy.cube_noise import MOST_NUMBERS
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Release, released
 from rankdp.publish import leaderboard
 from rankdp.publish.leaderboard import Effect, Leaderboard
-from rankdp.publish.score_errors import DRAWS, SPREAD, design_count, information_of, largest_part, plausible_strengths
+from rankdp.publish.score_errors import DRAWS, SPREAD, largest_part
 from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.covariate_fit import CovariateRows, fit_covariates
-from rankdp.rankers.links import LOGISTIC
-from rankdp.rankers.proven_rows import GRID_BITS, SecretRows
 from rankdp.types import Floats
 
 _EFFECTS_SPREAD = 1.0  # the variance that effects at their bounds are expected to have
@@ -46,7 +41,7 @@ _LEAST_EPSILON = Fraction(1, 10**6)
 
 @dataclass(frozen=True, slots=True)
 class CovariateVotes:
-    """The secret outcomes, the public rows, and what is asked of them; the words are those of ``rank``."""
+    """The secret outcomes and the public rows. Parameters as in ``rank``."""
 
     items: tuple[str, ...]
     rows: VoteRows
@@ -69,15 +64,10 @@ class CovariateVotes:
         epsilon: Fraction,
         **asked: Any,
     ) -> CovariateVotes:
-        """Read the votes; all that is refused is refused here."""
-        if protection.unit == "voter" or (protection.unit == "comparison" and votes.drops):
-            raise Unsupported(
-                Setting("covariates"),
-                " go with ",
-                Setting("protect", "outcome"),
-                " (they are public), or with ",
-                Setting("protect", "comparison"),
-                " where no row is left out",
+        """Read the votes. Every refusal happens here, before anything is charged."""
+        if len(covariates) > MOST_NUMBERS:
+            raise InputError(
+                Setting("covariates"), f" must be at most {MOST_NUMBERS} in number, got {len(covariates):,}"
             )
         if epsilon < _LEAST_EPSILON:
             raise InputError(Setting("epsilon"), f" must be at least 1e-6 with covariates, got {epsilon}")
@@ -85,14 +75,10 @@ class CovariateVotes:
         if len(votes.items) > leaderboard.DENSE_UP_TO:
             raise Unsupported(f"with covariates there can be at most {leaderboard.DENSE_UP_TO} items")
         read = cls(votes.items, votes.rows(covariates), covariates, protection, epsilon, **asked)
-        if not protection.design_public:
-            read.objective.check()
+        if not read.rows.weights.sum():  # which rows are dropped is public: their outcomes do not decide it
+            raise InputError(Setting("covariates"), " need at least one comparison, and every row was dropped")
+        NoisyCovariates(read.rows.covariates, read.rows.weights, read._share() * epsilon).check()
         return read
-
-    @property
-    def objective(self) -> CovariateObjective:
-        """The mechanism for secret comparisons, by public numbers: how many they are is public."""
-        return CovariateObjective(len(self.items), len(self.covariates), int(self.rows.weights.sum()), self.epsilon)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -101,7 +87,7 @@ class CovariateVotes:
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
-        board, parameters = self._public(bits) if self.protection.design_public else self._secret(bits)
+        board, parameters = self._board(bits)
         facts = {
             "protect": self.protection.unit,
             "epsilon": str(self.epsilon),
@@ -112,8 +98,8 @@ class CovariateVotes:
         value = board.as_elo() if self.scale == "elo" else board
         return released(value, self.guarantee, "bradley-terry with covariates", facts, bits)
 
-    def _public(self, bits: Bits) -> tuple[Leaderboard, dict[str, Any]]:
-        """From noisy differences and V; everything but the outcomes is public."""
+    def _board(self, bits: Bits) -> tuple[Leaderboard, dict[str, Any]]:
+        """The leaderboard from noisy differences and V, and the released parameters."""
         rows, n = self.rows, len(self.items)
         share = self._share()
         noisy = NoisyDifferences(self.protection, self.epsilon, share=1 - share)
@@ -131,43 +117,6 @@ class CovariateVotes:
         privacy = np.vstack([noisy.noise(n * DRAWS, bits.spawn()).reshape(n, DRAWS), effects.simulated(DRAWS, random)])
         errors = _errors(public, point, slopes, ridges, privacy, random)
         names = ", ".join(covariate.name for covariate in self.covariates)
-        said = f"Scores are those at equal {names}; these are taken as public in every comparison, and not protected."
-        board = self._board(theta, found, errors, said, SPREAD)
-        return board, {"covariates_share": str(share), "noise_variance": noisy.count_variance / 4}
-
-    def _secret(self, bits: Bits) -> tuple[Leaderboard, dict[str, Any]]:
-        """By objective perturbation, with errors as if items and covariates had nothing to do with each other."""
-        rows, n, total = self.rows, len(self.items), int(self.rows.weights.sum())
-        steps = np.rint(rows.covariates * (1 << GRID_BITS)).astype(np.int64)
-        secret = SecretRows(
-            n, rows.first, rows.second, rows.weights + rows.outcomes, rows.weights - rows.outcomes, steps
-        )
-        chosen = self.objective
-        point, moments = chosen.sample(secret, bits)
-        theta, found = point[:n] - point[:n].mean(), point[n:]
-        ridges, scales = ([float(value) for value in pair] for pair in chosen.chosen)
-        random = np.random.default_rng(1)
-        gaps, groups = theta[:, None] - theta, design_count(n)
-        even = information_of(np.full((n, n), 2 * total / (n * (n - 1))), LOGISTIC.slope(gaps) * LOGISTIC.slope(-gaps))
-        noise = random.laplace(0, scales[0], (n, DRAWS))
-        truths = plausible_strengths(theta, [ridges[0] * theta] * groups, [even] * groups, noise)
-        styled = math.sqrt(float(found**2 @ np.maximum(moments, 0)) / total)  # how far covariates move the log-odds
-        gaps = (theta[:, None] - theta)[..., None] + styled * np.linspace(-2, 2, 9)
-        known = moments * float((LOGISTIC.slope(gaps) * LOGISTIC.slope(-gaps)).mean())
-        known = np.where(known > 0, known, np.nan)[:, None]
-        size = (len(found), DRAWS)
-        unsure = np.sqrt(known) * random.standard_normal(size) + random.laplace(0, scales[1], size)
-        unsure = (unsure - ridges[1] * found[:, None]) / known
-        errors = np.vstack([theta[:, None] - truths, np.nan_to_num(unsure, nan=np.inf)])
-        names = ", ".join(covariate.name for covariate in self.covariates)
-        said = (
-            f"Scores are those at equal {names}. Comparisons are secret: the intervals suppose that all pairs met "
-            "equally often, and that the covariates have nothing to do with the items."
-        )
-        return self._board(theta, found, errors, said, None), {"ridges": ridges, "scales": scales}
-
-    def _board(self, theta: Floats, found: Floats, errors: Floats, said: str, spread: float | None) -> Leaderboard:
-        n = len(self.items)
         board = leaderboard.build(
             self.items,
             theta,
@@ -175,10 +124,12 @@ class CovariateVotes:
             level=self.level,
             score_name="score",
             top=self.top,
-            warnings=[said],
-            spread=spread,
+            warnings=[f"Scores are those at equal {names}. These covariates are treated as public and not protected."],
+            spread=SPREAD,
         )
-        return replace(board, effects=self._effects(found, errors[n:]))
+        effects_found = self._effects(found, errors[n:])
+        parameters = {"covariates_share": str(share), "noise_variance": noisy.count_variance / 4}
+        return replace(board, effects=effects_found), parameters
 
     def _share(self) -> Fraction:
         """q, from public numbers, in 64ths."""

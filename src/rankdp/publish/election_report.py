@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
 from rankdp.privacy.release import Release
 from rankdp.publish.election_result import TOLD, Election
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report, Table, rank_span, shown_ranks
 
 RULE_NAMES = {
-    "borda": "Borda's count",
-    "pairs": "majorities between two",
-    "close-pairs": "Borda's count, and majorities between those who are close",
     "plurality": "first places",
+    "borda": "Borda's count",
     "irv": "an instant runoff",
     "stv": "the single transferable vote",
+    "kemeny": "Kemeny's rule",
+    "copeland": "Copeland's rule",
+    "ranked-pairs": "ranked pairs",
+    "schulze": "Schulze's rule",
 }
 _MOST_PAIRS = 20  # candidates whose margins a page shows as a table
+_MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
+_POINTS = "Points, the sum of a candidate's margins, do not decide."
+_DUELS = "The order goes by duels won less duels lost, then by points, the sum of a candidate's margins."
 _COUNTED = {
-    "borda": "Points: on each ballot the candidates below one less those above it, added up.",
-    "pairs": "Points: the sum of a candidate's margins. A margin says how many more ballots put one candidate before "
-    "another than the other way round.",
-    "close-pairs": "Points: on each ballot the candidates below one less those above it, added up. For pairs that they "
-    "leave open, the margin says how many more ballots put one candidate before the other than the other way round; it "
-    "decides where the two differ.",
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
+    "borda": "Borda points: on every ballot, one for each candidate ranked lower less one for each ranked higher.",
     "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
     "candidate's votes are those of the last round in which it stood.",
     "stv": "Every round counts each ballot for the highest candidate on it who still stands. Whoever reaches the quota "
     "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
     "of their worth which is above the quota (Gregory's method, weighted inclusive). If nobody reaches it, the last "
     "one goes out. A candidate's votes are those of the last round in which it stood.",
+    "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
+    f"{_POINTS}",
+    "copeland": f"{_MARGINS} {_DUELS}",
+    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips those that contradict "
+    f"the ones before. {_POINTS}",
+    "schulze": f"{_MARGINS} Schulze's order compares chains of majorities, each as strong as its weakest margin. "
+    f"{_POINTS}",
+    "condorcet": f"{_MARGINS} A Condorcet winner beats every other candidate. {_DUELS}",
 }
 
 
@@ -77,29 +83,34 @@ def write_election(release: Release[Election], path: str | PathLike[str], title:
 
 
 def summary(result: Election) -> str:
-    """Who won, by which rule, and how surely.
+    """Who won, by which rule, and how sure that is.
 
     Parameters
     ----------
     result
         The value of what ``rankdp.elect`` returned.
     """
-    several = len(result.winners) > 1
     names, of = ", ".join(result.winners), ""
     if result.ballots is not None:
         of = f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}"
-    said = [f"Elected by {RULE_NAMES[result.rule]}: {names}{of}".removesuffix(".") + "."]
+    nobody = "no candidate beats every other in the released margins"
+    if result.rule != "condorcet":
+        said = [f"Elected by {RULE_NAMES[result.rule]}: {names}{of}".removesuffix(".") + "."]
+    elif result.winners:
+        said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
+    else:
+        said = [f"There is no Condorcet winner{of}: {nobody}."]
     if result.winners_probability is not None and result.winners_probability >= TOLD:
         least = "at least " if result.winners_probability <= _HIGHEST else ""
+        same = f"elects the same candidate{'s' * (len(result.winners) > 1)}"
         said.append(
-            f"The probability that the exact count elects the same {'candidates' if several else 'candidate'} is "
+            f"The probability that the exact count {'says the same' if result.rule == 'condorcet' else same} is "
             f"{least}{_chance(result.winners_probability)}."
         )
-    if result.condorcet_probability is not None:
-        said.append(
-            f"{result.condorcet_winner} beats every other candidate in a pair with probability "
-            f"{_chance(result.condorcet_probability)}."
-        )
+    if result.margins is not None and result.rule != "condorcet":
+        found = result.condorcet_winner
+        beaten = nobody if found is None else f"{found} beats every other candidate in the released margins"
+        said.append(f"{beaten[0].upper()}{beaten[1:]}.")
     if result.quota is not None:
         said.append(f"The quota is {result.quota:,} votes.")
     if values := {name: value for one in result.rounds[:-1] for name, value in one.transfers.items()}:
@@ -120,8 +131,7 @@ def _chance(value: float) -> str:
 
 
 def _facts(result: Election) -> dict[str, Any]:
-    pairs = {} if result.margins is None else {"margins": result.margins, "half_width": result.margin_half_width}
-    condorcet = {"candidate": result.condorcet_winner, "probability": result.condorcet_probability}
+    pairs = {"candidates": result.items, "margins": result.margins, "half_width": result.margin_half_width}
     return {
         "rule": result.rule,
         "winners": result.winners,
@@ -129,8 +139,7 @@ def _facts(result: Election) -> dict[str, Any]:
         "ballots": result.ballots,
         "candidates": result.rows(),
         "level": result.level,
-        **({"pairs": {"candidates": result.items, **pairs}, "condorcet_winner": condorcet} if pairs else {}),
-        **({"asked_pairs": [asdict(pair) for pair in result.asked]} if result.asked else {}),
+        **({} if result.margins is None else {"pairs": pairs, "condorcet_winner": result.condorcet_winner}),
         **({"quota": result.quota} if result.quota is not None else {}),
         **(
             {
@@ -156,17 +165,17 @@ def _table(result: Election) -> Table:
     if not result.scores:
         return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
     heads = ["rank", "candidate", "", result.score_name, f"{result.level:.0%} interval", "rank interval"]
-    rows, sharing = [], Counter(record["rank"] for record in result.rows())
-    for record in result.rows():
-        low, high = record["rank_low"], record["rank_high"]
+    rows = []
+    mark = "Condorcet winner" if result.rule == "condorcet" else "elected"
+    for rank, record in zip(shown_ranks(result.ranks), result.rows(), strict=True):
         rows.append(
             [
-                f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
+                rank,
                 record["candidate"],
-                "elected" if record["winner"] else "",
+                mark if record["winner"] else "",
                 _count(record[result.score_name]),
                 f"{_count(record['low'])} … {_count(record['high'])}",
-                str(low) if low == high else f"{low} – {high}",
+                rank_span(record["rank_low"], record["rank_high"]),
             ]
         )
     return Table(heads, rows, texts=3)
@@ -176,10 +185,6 @@ def _details(result: Election) -> list[Table]:
     """The transcript of rounds, or the margins."""
     if result.rounds:
         return [_transcript(result)]
-    if result.asked:
-        told = [[pair.first, pair.second, _count(pair.margin), f"± {_count(pair.half_width)}"] for pair in result.asked]
-        heads = ["candidate", "over", "margin", f"{result.level:.0%} interval"]
-        return [Table(heads, told, texts=2, title="Pairs that points leave open")]
     if result.margins is None or len(result.items) > _MOST_PAIRS:
         return []
     numbers = [str(place) for place in range(1, len(result.items) + 1)]

@@ -5,20 +5,20 @@ costs nothing, and whoever has the release can repeat it. The truth that it spea
 without noise; whether other voters would vote alike is another matter.
 
 - *Intervals* are released number +- the quantile of abs(noise), of each number alone.
-- *Plausible truths* are what the true numbers may be, given the released ones (``leaderboard.plausible_truths``).
+- *Plausible truths* are what the true numbers may be, given the released ones: by scores and in runoffs those of
+  ``leaderboard.plausible_truths``, by pairs the released margins minus noise that is drawn again.
 - *Ranks.* Two candidates are told apart when one is ahead in a share 1 - (1 - level)/(m - 1) of the plausible truths;
   so all m - 1 comparisons of a candidate hold together with the probability ``level``. A rank is 1 plus the candidates
-  who are surely ahead: those who cannot be told apart share it.
-- *Winners.* How likely they are the true ones, at least. By scores, the share of plausible truths with the same ones.
-  By pairs, that with every winner beating every other, which puts them first whatever the rule. In a runoff, the
-  product over its rounds of how likely the true tallies decide alike. The order in which several go out one after the
-  other does not matter if they have fewer votes together than anyone else has alone (and no quota is in reach): then
-  whoever goes out first, the others follow, whatever is transferred. Of all ways to cut the rounds into such runs the
-  likeliest is taken.
-- *Close races.* Plausible truths are right on average over elections, and say too much in one that is closer than most:
-  of two who are level the noise makes one the winner by some lead, and that lead is evidence for nothing. So by scores
-  and pairs no more is said than 2p - 1, p the least share of plausible truths in which a winner is ahead of another
-  candidate. For two who are level, 2p - 1 is about uniform between 0 and 1, so 1/2 on average: as often as right.
+  who are placed before and surely ahead: those who cannot be told apart share it.
+- *Winners.* How likely they are the true ones, at least. By scores and pairs this is 2p - 1, where p is the share of
+  plausible truths with the same winners; by pairs, of those in which every winner beats every other candidate, which
+  puts them first whatever the rule. Why not p: plausible truths are right on average over elections and say too much in
+  a close one, where the noise gives one of two level candidates a lead that is evidence for nothing. For two who are
+  level, 2p - 1 is about uniform between 0 and 1, so 1/2 on average: as often as right.
+- *Runoffs.* The product over the rounds of how likely the true tallies decide alike. The order in which several go out
+  one after the other does not matter if they have fewer votes together than anyone else has alone (and no quota is in
+  reach): then whoever goes out first, the others follow, whatever is transferred. Of all ways to cut the rounds into
+  such runs the likeliest is taken.
 """
 
 from __future__ import annotations
@@ -35,11 +35,9 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
-from rankdp.publish.close_pairs import Answer
 from rankdp.publish.leaderboard import indistinct, plausible_truths
-from rankdp.rankers.condorcet import condorcet_probabilities, copeland, ranked_pairs, schulze
+from rankdp.rankers.condorcet import condorcet_winner, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
-from rankdp.rankers.margin_belief import MarginBelief
 from rankdp.rankers.runoff import Round, Runoff
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
@@ -48,16 +46,16 @@ from rankdp.types import Flags, Floats, Longs
 _SEED = 1
 _DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
 _SURE = 0.9  # below this probability a result says that its winners are not certain
-_CAUTIOUS = 0.12  # the spread of cycles, of the ballots, when it is said how sure a result is
 TOLD = 0.05  # a floor below this tells nothing
 
-PAIR_RULES: dict[str, Callable[[Floats], Any]] = {
+ORDERS: dict[str, Callable[[Floats], Any]] = {
     "kemeny": lambda margins: kemeny(np.maximum(margins, 0)).order,
     "copeland": copeland,
     "ranked-pairs": ranked_pairs,
     "schulze": schulze,
+    "condorcet": copeland,  # which puts a Condorcet winner first
 }
-"""From margins to an order, best first."""
+"""By rule, from margins to an order, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +71,6 @@ class CountedRound:
     """Of the interval of every tally of this round."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedPair:
-    """The margin of one candidate over another, by name, and the half width of its interval."""
-
-    first: str
-    second: str
-    margin: float
-    half_width: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Election(Shown):
     """A published result; candidates stand in the order of the result, the first one first.
@@ -90,15 +78,15 @@ class Election(Shown):
     Parameters
     ----------
     rule
-        "borda", "pairs", "close-pairs", "plurality", "irv" or "stv".
+        A name of ``ballot_rules.RULES``.
     items
         The candidates in order; only the winners where nothing else was released.
     winners
-        So many of them as there are seats.
+        As many of them as there are seats; by "condorcet" nobody where no candidate beats every other.
     winners_probability
         How likely, at least, the winners are those of the true count; None where nothing beside them was released.
     ballots
-        How many ballots there are, None where that is secret; a noisy number where one was released.
+        How many ballots there are, None where that is secret.
     score_name, scores, low, high
         What is counted, and the interval of each score; empty where none was released.
     ranks, rank_low, rank_high
@@ -107,10 +95,8 @@ class Election(Shown):
         The confidence of the intervals.
     margins, margin_half_width
         By pairs: how many more ballots put the row's candidate first than the column's, and how exact that is.
-    condorcet_winner, condorcet_probability
-        By pairs: who most likely beats every other, and how likely.
-    asked
-        By close pairs: those that were asked for, the better placed candidate first.
+    condorcet_winner
+        By pairs: who beats every other in the released margins, None where nobody does.
     rounds, quota
         The transcript of a runoff, and Droop's quota where there is one.
     warnings
@@ -133,8 +119,6 @@ class Election(Shown):
     margins: Floats | None = None
     margin_half_width: float | None = None
     condorcet_winner: str | None = None
-    condorcet_probability: float | None = None
-    asked: tuple[AskedPair, ...] = ()
     rounds: tuple[CountedRound, ...] = ()
     quota: int | None = None
     warnings: tuple[str, ...] = ()
@@ -193,7 +177,7 @@ def by_scores(
         rule,
         tuple(items[item] for item in order),
         tuple(items[item] for item in order[:seats]),
-        _sureness(truths[:seats, None] > truths[seats:]),
+        _floor(truths[:seats].min(axis=0) > truths[seats:].max(axis=0)),
         score_name="votes" if isinstance(noise, NoisyVotes) else "points",
         level=level,
     )
@@ -201,9 +185,9 @@ def by_scores(
 
 
 def by_pairs(
-    items: Sequence[str], margins: Floats, noise: NoisyMargins, pairs_by: str, seats: int, level: float
+    items: Sequence[str], margins: Floats, noise: NoisyMargins, rule: str, seats: int, level: float
 ) -> Election:
-    """The result of noisy margins.
+    """The result of noisy margins: the rule is applied to the margins as they were released.
 
     Parameters
     ----------
@@ -211,128 +195,40 @@ def by_pairs(
         The candidates and the released margins.
     noise
         The mechanism that released them.
-    pairs_by
-        A name of ``PAIR_RULES``.
+    rule
+        A name of ``ORDERS``.
     seats, level
         As for ``by_scores``.
     """
-    m, upper = len(items), np.triu_indices(len(items), 1)
-    scores, cycles = _parts(margins)
-    kept, square = _kept(cycles, noise)
-    order = pair_order(margins, noise, pairs_by)
-    drawn = noise.noise(_draws(m * m), SeededBits(_SEED))
-    score_errors, cycle_errors = _parts(drawn)
-    own = np.random.default_rng(_SEED).standard_normal(drawn.shape)
-    own = _parts((own - own.swapaxes(1, 2)) * np.sqrt(kept * square / max(2 * m * (m - 2), 1)))[1]
-    truths = _joined(_truths(scores, score_errors.T).T, kept * (cycles - cycle_errors) + (1 - kept) * own)
+    order: Longs = np.asarray(ORDERS[rule](margins), np.int64)
+    margins = margins[order][:, order]
+    errors = noise.noise(_draws(len(items) ** 2), SeededBits(_SEED))
+    truths = margins - errors
+    first = condorcet_winner(margins)
+    if rule == "condorcet":
+        seats, same = int(first is not None), _condorcet_winners(truths) == (-1 if first is None else first)
+    else:
+        same = (truths[:, :seats, seats:] > 0).all(axis=(1, 2))
+    names = tuple(items[item] for item in order)
     result = Election(
-        "pairs",
-        tuple(items[item] for item in order),
-        (),
-        level=level,
-        margins=margins[order][:, order],
-        margin_half_width=float(np.quantile(np.abs(drawn[:, *upper]), level)),
-    )
-    return _by_majorities(result, seats, scores[order], score_errors, truths[:, order][:, :, order])
-
-
-def by_close_pairs(
-    items: Sequence[str],
-    noise: NoisyBorda,
-    scores: Floats,
-    answers: Sequence[Answer],
-    belief: MarginBelief,
-    ballots: float,
-    pairs_by: str,
-    seats: int,
-    level: float,
-) -> Election:
-    """The result of noisy scores and the noisy margins of some pairs.
-
-    Parameters
-    ----------
-    items, noise, scores
-        The candidates, the mechanism for the scores and what it released.
-    answers
-        What was released of pairs.
-    belief
-        What follows from both about all margins; it says the order.
-    ballots
-        How many there are, about.
-    pairs_by, seats, level
-        As for ``by_pairs``.
-    """
-    m = len(items)
-    order = np.asarray(PAIR_RULES[pairs_by](belief.margins()[0]), np.int64)
-    cautious = MarginBelief(scores, noise.noise_variance, ballots, _CAUTIOUS)
-    for first, second, margins, question in answers:
-        cautious.hear(first, second, margins, question.noise_variance)
-    truths = cautious.draws(_draws(m * m), np.random.default_rng(_SEED))[:, order][:, :, order]
-    asked = _asked(items, order, answers, level)
-    result = Election("close-pairs", tuple(items[item] for item in order), (), level=level, asked=asked)
-    return _by_majorities(result, seats, (scores - scores.mean())[order], _score_errors(noise, m), truths)
-
-
-def _by_majorities(result: Election, seats: int, scores: Floats, errors: Floats, truths: Floats) -> Election:
-    """With winners and how sure they are; ``truths`` are tables of margins that may be the true ones, in its order."""
-    chances = condorcet_probabilities(truths)
-    likeliest = int(chances.argmax())
-    result = replace(
-        result,
-        winners=result.items[:seats],
-        winners_probability=_sureness(np.moveaxis(truths[:, :seats, seats:] > 0, 0, -1)),
+        rule,
+        names,
+        names[:seats],
+        _floor(same),
         score_name="points",
-        condorcet_winner=result.items[likeliest],
-        condorcet_probability=float(chances[likeliest]),
+        level=level,
+        margins=margins,
+        margin_half_width=float(np.quantile(np.abs(errors[:, *np.triu_indices(len(items), 1)]), level)),
+        condorcet_winner=None if first is None else names[first],
     )
-    half = float(np.quantile(np.abs(errors), result.level))
-    return _finished(result, scores, half, (truths > 0).mean(axis=0))
+    half = float(np.quantile(np.abs(errors.sum(axis=2)), level))
+    return _finished(result, margins.sum(axis=1), half, (truths > 0).mean(axis=0))
 
 
-def _asked(items: Sequence[str], order: Longs, answers: Sequence[Answer], level: float) -> tuple[AskedPair, ...]:
-    """Every pair once; where it was asked for twice, the mean weighted by how exact the answers are."""
-    place = np.argsort(order)
-    heard: dict[tuple[int, int], list[tuple[float, float, Floats]]] = {}
-    for number, (first, second, margins, question) in enumerate(answers):
-        errors, weight = (
-            question.noise(_draws(len(first)), SeededBits(_SEED + number))[:, 0],
-            1 / question.noise_variance,
-        )
-        for one, other, margin in zip(first.tolist(), second.tolist(), margins.tolist(), strict=True):
-            turned = place[one] > place[other]
-            heard.setdefault((other, one) if turned else (one, other), []).append(
-                (weight, -margin if turned else margin, errors)
-            )
-    told = []
-    for one, other in sorted(heard, key=lambda pair: (place[pair[0]], place[pair[1]])):
-        parts = heard[one, other]
-        total, draws = sum(weight for weight, _, _ in parts), min(len(errors) for _, _, errors in parts)
-        margin = sum(weight * value for weight, value, _ in parts) / total
-        error = np.sum([weight * errors[:draws] for weight, _, errors in parts], axis=0) / total
-        told.append(AskedPair(items[one], items[other], margin, float(np.quantile(np.abs(error), level))))
-    return tuple(told)
-
-
-def pair_order(margins: Floats, noise: NoisyMargins, pairs_by: str) -> Longs:
-    """The order of noisy margins, best first.
-
-    The cyclic part is shrunk by how much of it must be noise (its mean square against the variance of the noise,
-    empirical Bayes) before a rule orders the candidates: where there are few ballots this is nearly Borda's order.
-
-    Parameters
-    ----------
-    margins, noise, pairs_by
-        As for ``by_pairs``.
-    """
-    scores, cycles = _parts(margins)
-    order: Longs = np.asarray(PAIR_RULES[pairs_by](_joined(scores, _kept(cycles, noise)[0] * cycles)), np.int64)
-    return order
-
-
-def _kept(cycles: Floats, noise: NoisyMargins) -> tuple[float, float]:
-    """The share of the cyclic part that is not noise, and its mean square."""
-    square = float((cycles[np.triu_indices(len(cycles), 1)] ** 2).mean())
-    return (max(0.0, 1 - noise.cyclic_variance / square) if len(cycles) > 2 and square else 0.0), square
+def _condorcet_winners(tables: Floats) -> Longs:
+    """Who beats every other in each table of margins, -1 where nobody does."""
+    beats_all = (tables > 0).sum(axis=2) == tables.shape[-1] - 1
+    return np.where(beats_all.any(axis=1), beats_all.argmax(axis=1), -1)
 
 
 def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: str, level: float) -> Election:
@@ -417,16 +313,15 @@ def _out_together(held: Round, truths: Floats, out: Sequence[int], quota: int | 
     return float(alike.mean())
 
 
-def _sureness(ahead: Flags) -> float:
-    """How likely the winners are the true ones, at least; rows are winners, columns others, then plausible truths."""
-    together, least = float(ahead.all(axis=(0, 1)).mean()), float(ahead.mean(axis=-1).min())
-    return max(0.0, min(together, 2 * least - 1))
+def _floor(same: Flags) -> float:
+    """How likely the winners are the true ones, at least; ``same`` says which plausible truths have them (2p - 1)."""
+    return max(0.0, 2 * float(same.mean()) - 1)
 
 
 def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Floats) -> Election:
     """With intervals, ranks and warnings; ``ahead[i, j]`` is how likely place i is rightly before place j."""
     m = len(scores)
-    surely = ahead >= 1 - (1 - result.level) / (m - 1)
+    surely = np.triu(ahead >= 1 - (1 - result.level) / (m - 1))  # in a cycle someone behind may beat someone before
     ranks = np.maximum.accumulate(1 + surely.sum(axis=0))
     lowest = np.maximum(m - surely.sum(axis=1), ranks)
     result = replace(
@@ -444,12 +339,11 @@ def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Flo
 def _doubts(result: Election, surely: Flags) -> list[str]:
     """That winners are not certain, and which places cannot be told apart."""
     found = []
-    seats = len(result.winners)
     if result.winners_probability is not None and result.winners_probability < _SURE:
-        told = f"with a probability of at least {result.winners_probability:.0%} the exact count gives the same."
+        told = f"the exact count gives the same with a probability of at least {result.winners_probability:.0%}."
         if result.winners_probability < TOLD:
             told = "how likely the exact count gives the same cannot be told from what was released."
-        found.append(f"The noise leaves doubt about the winner{'s' * (seats > 1)}: {told}")
+        found.append(f"The noise leaves doubt about the winner{'s' * (len(result.winners) > 1)}: {told}")
     return [*found, *indistinct(surely)]
 
 
@@ -477,14 +371,3 @@ def _truths(centres: Floats, errors: Floats) -> Floats:
 def _ahead(truths: Floats) -> Floats:
     """The share of columns in which the row's candidate is before the column's."""
     return np.array([(row > truths).mean(axis=1) for row in truths])
-
-
-def _parts(margins: Floats) -> tuple[Floats, Floats]:
-    """Scores, and the cyclic part times m (``mechanisms.ballots.margins``), of one table or of several."""
-    scores = margins.sum(axis=-1)
-    return scores, margins.shape[-1] * margins - (scores[..., :, None] - scores[..., None, :])
-
-
-def _joined(scores: Floats, cycles: Floats) -> Floats:
-    joined: Floats = (scores[..., :, None] - scores[..., None, :] + cycles) / cycles.shape[-1]
-    return joined

@@ -27,10 +27,9 @@ from rankdp.data.covariates import covariates_of
 from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
-from rankdp.mechanisms.votes.objective import CALIBRATIONS
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive, rational
+from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.release import Release, released
@@ -38,6 +37,7 @@ from rankdp.privacy.zcdp import rho_of
 from rankdp.publish import leaderboard, vote_scores
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
+from rankdp.publish.limits import check_noise, check_ridge, checked_delta, checked_epsilon
 from rankdp.publish.score_errors import SPREAD
 from rankdp.publish.secret_designs import DESIGNS, SecretDesign
 from rankdp.publish.vote_scores import Drawn, Public, count_cost
@@ -47,7 +47,6 @@ from rankdp.rankers.links import link as known_link
 
 METHODS = ("bradley-terry", "wins", "copeland")
 SCALES = ("log-strength", "elo")
-_LARGEST_EPSILON = 10**6
 
 
 def rank(
@@ -62,7 +61,6 @@ def rank(
     delta: Real = 0,
     ridge: float | None = None,
     link: str = "logistic",
-    calibration: str = "tight",
     design: str = "chance",
     level: float = 0.95,
     covariates: str | Sequence[str] | None = None,
@@ -97,11 +95,10 @@ def rank(
     delta
         Above 0, wins get Gaussian instead of Laplace noise, for (epsilon, delta)-differential privacy.
     ridge
-        The weight that pulls Bradley-Terry scores to the middle; chosen from public numbers where it is not given.
+        The weight that pulls Bradley-Terry scores to the middle; chosen from public numbers where it is not given. At
+        least a millionth of max(1, c/epsilon) and at most a million times that, c being ``max_per_voter`` or 1.
     link
         How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three".
-    calibration
-        The constants of objective perturbation: "tight", ours, or "paper", those of Cai et al.
     design
         What is known of who was compared with whom, where that is secret: "chance" (pairs were drawn without regard to
         strength, some items perhaps more often than others), "even" (every pair was equally likely) or "any" (nothing
@@ -110,8 +107,7 @@ def rank(
         The confidence of the intervals, between 0 and 1.
     covariates
         Covariates of the comparisons, whose effect is taken out of the scores, with their public bounds:
-        "length_a-length_b:500,position", or a list of such words. With ``protect="outcome"`` they are public; with
-        "comparison" they are secret too.
+        "length_a-length_b:500,position", or a list of such words. They are public, so they need ``protect="outcome"``.
     ledger
         The budget to charge, before anything is drawn.
     bits
@@ -128,7 +124,7 @@ def rank(
     Release[Leaderboard]
         The leaderboard with its guarantee and provenance.
     """
-    asked = {"top": top, "scale": scale, "calibration": calibration, "design": design, "level": level}
+    asked = {"top": top, "scale": scale, "design": design, "level": level}
     request = BoardRequest.of(epsilon, protect, method, max_per_voter, delta, ridge, link, **asked)
     counted = request.counted(Comparisons.of(votes, **reading), covariates)
     return paid(counted, ledger, bits, deliver)
@@ -146,7 +142,6 @@ class BoardRequest:
     link: Link
     top: int | None = None
     scale: str = "log-strength"
-    calibration: str = "tight"
     design: str = "chance"
     level: float = 0.95
     weighs: bool = False
@@ -167,22 +162,22 @@ class BoardRequest:
         """Check the words of ``rank``, before any vote is read."""
         weighs = protect == "voter" and max_per_voter == "auto"
         protection = Protection.of(protect, MOST if weighs else max_per_voter)
-        exact, loss = positive(epsilon), rational(delta, "delta")
-        if exact > _LARGEST_EPSILON:
-            raise InputError(
-                f"epsilon must be at most {_LARGEST_EPSILON:,}, far beyond any protection, got {epsilon!s}"
-            )
-        if not 0 <= loss < 1:
-            raise InputError(f"delta must be at least 0 and below 1, got {delta!s}")
+        exact, loss = checked_epsilon(epsilon), checked_delta(delta)
         pull = None if ridge is None else float(positive(ridge, "ridge"))
         request = cls(exact, protection, method, loss, pull, known_link(link), weighs=weighs, **asked)
         request._check_words()
+        request._check_numbers()
         return request
+
+    def _check_numbers(self) -> None:
+        """Refuse numbers that the arithmetic after the charge could not take (``publish.limits``)."""
+        check_noise(self.protection.moved, self.epsilon)
+        if self.ridge is not None:
+            check_ridge(self.ridge, self.protection.moved, self.epsilon)
 
     def _check_words(self) -> None:
         """Refuse names that are not known, or do not go together."""
         one_of("method", self.method, METHODS)
-        one_of("calibration", self.calibration, CALIBRATIONS)
         one_of("design", self.design, DESIGNS)
         if self.scale not in SCALES or (self.scale == "elo" and self.method != "bradley-terry"):
             raise InputError(
@@ -202,7 +197,7 @@ class BoardRequest:
 
     def secret_design(self, epsilon: Fraction) -> SecretDesign:
         """How scores are had where the design is secret, for what of epsilon is left for them."""
-        return SecretDesign(self.protection, epsilon, self.delta, self.design, self.ridge, self.link, self.calibration)
+        return SecretDesign(self.protection, epsilon, self.delta, self.design, self.ridge, self.link)
 
     def counted(
         self, votes: Comparisons, covariates: str | Sequence[str] | None = None
@@ -219,6 +214,14 @@ class BoardRequest:
         if covariates is None:
             return self.count(votes)
         wanted = covariates_of(covariates)
+        if not self.protection.design_public:
+            raise Unsupported(
+                Setting("covariates"),
+                " are public, so they go with ",
+                Setting("protect", "outcome"),
+                " only, got ",
+                Setting("protect", self.protection.unit),
+            )
         if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC:
             raise Unsupported(Setting("covariates"), " go with the logistic Bradley-Terry model and delta 0 only")
         return CovariateVotes.of(
@@ -250,6 +253,7 @@ class BoardRequest:
 
     def _check_items(self, items: int) -> None:
         """Refuse what cannot be had for so many items, before anything is counted or charged."""
+        self._check_numbers()  # again, for a category's part of epsilon
         leaderboard.check_request(items, self.level, self.top)
         if self.method == "copeland" and items > leaderboard.DENSE_UP_TO:
             raise Unsupported(

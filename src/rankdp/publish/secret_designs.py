@@ -129,7 +129,6 @@ class SecretDesign:
     design: str
     ridge: float | None = None
     link: Link = LOGISTIC
-    calibration: str = "tight"
 
     def expected_noise(self, items: int, comparisons: int) -> tuple[float, float]:
         """The variance of the noise on an item's wins, the design's own chance included, and the ridge.
@@ -166,7 +165,7 @@ class SecretDesign:
 
     def allows_differences(self, items: int) -> bool:
         """Whether differences can give these scores at all."""
-        fits = self.link is LOGISTIC and self.calibration == "tight" and items <= leaderboard.DENSE_UP_TO
+        fits = self.link is LOGISTIC and items <= leaderboard.DENSE_UP_TO
         return fits and self.design != "any"
 
     def _allows_objective(self, items: int) -> bool:
@@ -212,9 +211,7 @@ class SecretDesign:
     def _objective(self, items: int, comparisons: int, looks: Fraction = Fraction(0)) -> ObjectivePerturbation:
         """Objective perturbation with what is left, where looks for strong ones meeting have found them."""
         left = 1 - self._share(items) - looks - (_GAPS if self._by_gap(items, looks) else 0)
-        return objective(
-            items, comparisons, self.protection, self.epsilon * left, self.ridge, self.link, self.calibration
-        )
+        return objective(items, comparisons, self.protection, self.epsilon * left, self.ridge, self.link)
 
     def _by_gap(self, items: int, looks: Fraction) -> bool:
         """Whether objective perturbation's intervals are to know comparisons by gap."""
@@ -385,7 +382,6 @@ class SecretDesign:
         parameters = {
             "mechanism": "objective",
             "ridge": gamma,
-            "calibration": chosen.calibration,
             "noise_variance": chosen.noise_variance,
             "link": link.name,
         }

@@ -202,7 +202,6 @@ def objective(
     epsilon: Fraction,
     ridge: float | None = None,
     link: Link = LOGISTIC,
-    calibration: str = "tight",
 ) -> ObjectivePerturbation:
     """Objective perturbation with this ridge, or with the one of least expected error, from public numbers.
 
@@ -211,7 +210,7 @@ def objective(
     """
 
     def mechanism(gamma: float) -> ObjectivePerturbation:
-        return ObjectivePerturbation(items, comparisons, protection, epsilon, gamma, link=link, calibration=calibration)
+        return ObjectivePerturbation(items, comparisons, protection, epsilon, gamma, link=link)
 
     if ridge is not None:
         return mechanism(ridge)

@@ -2,7 +2,7 @@
 
 The margin y_ij of a pair is how many more voters put i above j than j above i, or an estimate of it. An item that beats
 every other, y_ij > 0 for all j, is the Condorcet winner; all three rules put it first. Items that a rule cannot tell
-apart keep the order in which they came.
+apart keep the order in which they came (by Copeland's rule, which often cannot, the larger sum of margins goes first).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def copeland(margins: Floats | Longs) -> Ints:
         y_ij, antisymmetric.
     """
     balance = np.sign(_checked(margins)).sum(axis=1)
-    return np.argsort(-balance, kind="stable").astype(np.int32)
+    return np.lexsort((-margins.sum(axis=1), -balance)).astype(np.int32)
 
 
 def ranked_pairs(margins: Floats | Longs) -> Ints:
@@ -75,15 +75,3 @@ def condorcet_winner(margins: Floats | Longs) -> int | None:
     beats = (_checked(margins) > 0).sum(axis=1)
     best = int(beats.argmax())
     return best if beats[best] == len(margins) - 1 else None
-
-
-def condorcet_probabilities(margins: Floats) -> Floats:
-    """How likely each item is the Condorcet winner; what is left to 1 is the probability that there is none.
-
-    Parameters
-    ----------
-    margins
-        Tables that are equally likely, count x m x m.
-    """
-    beats = (margins > 0).sum(axis=2)
-    return np.asarray((beats == margins.shape[-1] - 1).mean(axis=0))

@@ -27,21 +27,6 @@ _UNEVEN = np.append(0, 4 / 2.0 ** np.arange(8))  # v, the variance of degrees be
 _SHAPE = 0.02  # of a bucket's number: no kernel has exactly the shape that is supposed
 
 
-def even_design(items: int, comparisons: float) -> Floats:
-    """The expected design when every pair is equally likely: 2M/(n(n-1)) comparisons of each.
-
-    Parameters
-    ----------
-    items
-        How many there are, n, at least 2.
-    comparisons
-        How many comparisons there are in all, M.
-    """
-    expected = np.full((items, items), 2 * comparisons / (items * (items - 1)))
-    np.fill_diagonal(expected, 0)
-    return expected
-
-
 def design_of_degrees(degrees: ArrayLike, kernel: Floats | None = None, tolerance: float = 1e-6) -> Floats:
     """The expected design of items that meet in proportion to how often each is compared: N_ij = a_i a_j K_ij.
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 
@@ -76,30 +75,11 @@ def fit_within(counts: PairCounts, gradient_norm: float, *, ridge: float, link: 
     if rough.gradient_bound <= gradient_norm:
         return [Fraction(strength) for strength in rough.theta.tolist()]
     start = np.where(np.isfinite(rough.theta), rough.theta, 0.0)
-    refined = descend(_FixedPoint(counts, ridge, link, linear), start, gradient_norm)
+    refined = _descend(_FixedPoint(counts, ridge, link, linear), start, gradient_norm)
     return [Fraction(strength, fixed_point.ONE) for strength in refined]
 
 
-class FixedPoint(Protocol):
-    """An objective in fixed point, exact except for the slopes of its link; its Hessian proposes steps, in doubles."""
-
-    error: float
-    """How far `gradient` can be off in l1, hence in l2."""
-
-    def gradient(self, point: list[int]) -> list[int]:
-        """In units of 2^-192."""
-
-    def bend(self, point: list[int]) -> None:
-        """Take the Hessian at this point."""
-
-    def ways(self, gradient: Floats, target: float) -> tuple[Floats, Floats]:
-        """Newton's direction, and the careful one that a proof knows."""
-
-    def along(self, way: Floats) -> tuple[float, float]:
-        """The curvature q in this direction, and r, the largest change of what a link is taken of."""
-
-
-def descend(objective: FixedPoint, start: Floats, target: float) -> list[int]:
+def _descend(objective: _FixedPoint, start: Floats, target: float) -> list[int]:
     """A point at which the exact gradient's norm is at most ``target``, in units of 2^-192 (see the module)."""
 
     def doubles(point: list[int]) -> Floats:
@@ -142,7 +122,7 @@ def _downhill(gradient: Floats, way: Floats) -> float:
 
 
 class _FixedPoint:
-    """The objective of comparisons."""
+    """The objective in fixed point, exact except for the slopes of its link; its Hessian proposes steps, in doubles."""
 
     def __init__(self, counts: PairCounts, ridge: float, link: Link, linear: Floats) -> None:
         self.ridge, self.link, self.items = ridge, link, len(counts.items)

@@ -19,6 +19,7 @@ import html
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -271,6 +272,18 @@ def page(title: str, *sections: str, footer: Iterable[str] = ()) -> str:
 def _scrolling(content: str, label: str) -> str:
     """Something that may be wider than a phone, which then scrolls by itself, by keys too."""
     return f'<div class=wide role=region tabindex=0 aria-label="{html.escape(label, quote=True)}">{content}</div>'
+
+
+def shown_ranks(ranks: Iterable[int]) -> list[str]:
+    """Ranks as tables show them: "2=" for a rank that several share."""
+    known = list(ranks)
+    times = Counter(known)
+    return [f"{rank}{'=' * (times[rank] > 1)}" for rank in known]
+
+
+def rank_span(low: int, high: int) -> str:
+    """The interval of a rank: "2 – 5", or "2" alone."""
+    return str(low) if low == high else f"{low} – {high}"
 
 
 def paragraph(words: str, kind: str = "") -> str:

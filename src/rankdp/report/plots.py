@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _SHOWN, _LONGEST_NAME = 60, 30  # items of a plot of intervals, and characters of their names
 _LEFT, _WIDTH, _STEP = 245, 535, 20  # the names have this at most
 _METHODS = {"bradley-terry": "#0072B2", "wins": "#D55E00", "copeland": "#CC79A7"}
-_METHODS |= {"borda": "#0072B2", "pairs": "#D55E00", "plurality": "#009E73", "irv": "#CC79A7"}
+_ONE = "#0072B2"  # a plan for an election has one curve, that of its rule
+_METHODS |= dict.fromkeys(("plurality", "borda", "irv", "stv", "kemeny", "ranked-pairs", "schulze", "condorcet"), _ONE)
 
 
 class _Colours(Mapping[str, str]):

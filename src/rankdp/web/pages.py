@@ -27,6 +27,7 @@ from rankdp.errors import InputError
 from rankdp.report.document import PAGE_FILES
 
 _HERE = Path(__file__).parent
+STATIC = _HERE / "static"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'{images}; connect-src 'self'; "
     "form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
@@ -87,22 +88,38 @@ def show(request: Request, template: str, status: int = 200, *, language: str | 
     **values
         What the template shows.
     """
-    language = language or language_of(request)
+    up = "../" * (request.url.path.removeprefix(request.scope.get("root_path", "")).count("/") - 1)
+    page = render(template, language or language_of(request), up or "./", **values)
+    return HTMLResponse(page, status, {"Cache-Control": "no-store"})
+
+
+def render(template: str, language: str, up: str, **values: Any) -> str:
+    """The text of a page.
+
+    Parameters
+    ----------
+    template
+        Its file.
+    language
+        The language of its sentences.
+    up
+        The relative address of the directory that ``static`` is in.
+    **values
+        What the template shows.
+    """
     known = all_texts()[language]
 
     def text(name: str, **numbers: Any) -> str:
         return known[name].format(**numbers)
 
-    up = "../" * (request.url.path.removeprefix(request.scope.get("root_path", "")).count("/") - 1)
-    page = _templates().get_template(template)
     others = {other: words["language"] for other, words in all_texts().items() if other != language}
-    shared = {"text": text, "language": language, "languages": others, "up": up or "./", "texts": known}
-    return HTMLResponse(page.render(**shared, **values), status, {"Cache-Control": "no-store"})
+    shared = {"text": text, "language": language, "languages": others, "up": up, "texts": known}
+    return _templates().get_template(template).render(**shared, **values)
 
 
 def static_files() -> BaseRoute:
     """The modules and the icon, and what these pages share with reports."""
-    shared, own = (StaticFiles(directory=directory) for directory in (PAGE_FILES, _HERE / "static"))
+    shared, own = (StaticFiles(directory=directory) for directory in (PAGE_FILES, STATIC))
     return Mount("/static", routes=[Mount("/page", shared), Mount("/", own)], name="static")
 
 

@@ -1,4 +1,4 @@
-"""The studio's routes: six steps from a file to a release, on this machine only.
+"""The studio's routes: five steps from a file to a release, on this machine only.
 
 /                    1 open: choose a file, or none
 /w/ID/file           1 what the file is (not private)
@@ -6,7 +6,6 @@
 /w/ID/goal           3 how good it must be; the planner, the slider, the budget
 /w/ID/rehearse       4 what a reader would see, on invented rows
 /w/ID/release        5 one button; then the result
-/w/ID/inside         6 an attacker's odds, an attack, an audit
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ it, nothing of it goes into a release, and no other page shows it. What a reader
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +31,7 @@ NOT_PRIVATE = "NOT PRIVATE: counted from the rows without noise, for your eyes o
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".zip", *(f".{kind}" for kind in COUNTED))
 _MANY = 100
 """Votes of one voter that are odd."""
-_CLOSE = 0.88
-_MOST_COMPARED = 400
 _MOST_ROWS = 2_000_000
-_SHORTEST = 4
 _FAR = 4
 _SHOWN = 5
 _IDS_LOOKED_AT = 50
@@ -86,7 +82,6 @@ def look(path: str, columns: Mapping[str, str] | None = None) -> Found:
         return found
     if found.kinds:
         found.odd += [f"As {kind} it would be refused: {words}." for kind, words in refused.items()]
-        _spellings(found)
     else:
         found.refusal = next(iter(refused.values()))
     return found
@@ -245,23 +240,6 @@ def _scores(found: Found, asked: dict[str, str] | None) -> None:
         found.odd.append(f"Far from all others: {_listed(far)}.")
     if len(set(table.scores.tolist())) < len(table.scores):
         found.odd.append(f"{len(table.scores) - len(set(table.scores.tolist())):,} scores are tied with another.")
-
-
-def _spellings(found: Found) -> None:
-    """Names that differ by a letter or two; those that differ in capitals or spaces only every reader refuses."""
-    if found.kinds == ("scores",) or len(found.items) > _MOST_COMPARED:
-        return
-    pairs = []
-    for place, name in enumerate(found.items):
-        alike = difflib.get_close_matches(name, found.items[place + 1 :], 1, _CLOSE) if len(name) >= _SHORTEST else []
-        pairs += [f"{name!r} and {other!r}" for other in alike if _letters(name) != _letters(other)]
-    if pairs:
-        found.odd.append(f"Spelled nearly alike, the same thing twice? {_listed(pairs)}.")
-
-
-def _letters(name: str) -> str:
-    """A name without its digits: item 1 and item 2 are not spellings of one thing."""
-    return "".join("#" if letter.isdigit() else letter for letter in name)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE
+from rankdp.publish.ballot_rules import RULES
 
 Cells = frozenset[tuple[int, int]]
 
@@ -76,6 +77,8 @@ class Kind:
     number: str = ""
     """What the planner calls the number of rows, if it asks for it."""
     option_words: dict[str, str] = field(default_factory=dict)
+    asked_first: str = ""
+    """The question for the option, if a person must answer it before there is a plan."""
 
     def unit(self, name: str) -> Unit:
         """The unit of this name, the first where there is none."""
@@ -116,16 +119,9 @@ KINDS = {
             ),
             (RIGHT_WINNER, PAIRS, TOP, TALLY),
             _RANKED,
-            own_choice="auto",
-            usual="auto",
             number="voters",
-            option_words={
-                "auto": "points by place, then close pairs where there are ballots enough",
-                "borda": "points by place",
-                "pairs": "majorities between two",
-                "plurality": "first places",
-                "irv": "instant runoff",
-            },
+            option_words=RULES,
+            asked_first="Which rule counts the ballots?",
         ),
         Kind(
             "comparisons",

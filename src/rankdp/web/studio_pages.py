@@ -1,12 +1,11 @@
 """The studio's pages: what each shows, and what its form says.
 
 A page is a form of plain HTML; what it sends is checked by the library, and a refusal is shown above the same form. The
-studio decides nothing about privacy: it calls ``plan``, the verbs, ``attack`` and ``audit``.
+studio decides nothing about privacy: it calls ``plan`` and the verbs.
 """
 
 from __future__ import annotations
 
-import base64
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,20 +17,19 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from rankdp.data.tables import check_items
-from rankdp.errors import InputError, RankdpError, Unsupported
+from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
 from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
-from rankdp.report.document import Report
-from rankdp.web import studio_inside, studio_plan
+from rankdp.web import studio_plan
 from rankdp.web.pages import show
 from rankdp.web.studio_file import NOT_PRIVATE, Found, choices, look
 from rankdp.web.studio_kinds import KINDS
 from rankdp.web.studio_rehearsal import rehearse
-from rankdp.web.studio_release import Releases, interrupted
+from rankdp.web.studio_release import SCRIPT, Releases, interrupted
 from rankdp.web.studio_work import Work
 
-STEPS = ("file", "protect", "goal", "rehearse", "release", "inside")
+STEPS = ("file", "protect", "goal", "rehearse", "release")
 _MOST_WORKS, _MOST_ITEMS, _MOST_NUMBER = 200, 10_000, 10**12
 _SPOKEN = {  # how the pages call the settings that refusals name
     "on_problem": "the box about damaged rows",
@@ -108,15 +106,6 @@ def _epsilon(words: str) -> str:
     return words.strip()
 
 
-def _picture(report: Report | None) -> str:
-    """A report's figure as an address that stands inside the page; empty where there is none or no matplotlib."""
-    try:
-        drawn = report.picture("png") if report else b""
-    except Unsupported:
-        drawn = b""
-    return f"data:image/png;base64,{base64.b64encode(drawn).decode()}" if drawn else ""
-
-
 class Pages:
     """Each reads a form, or shows a template."""
 
@@ -173,10 +162,13 @@ class Pages:
         kind = form.get("kind", work.kind)
         if kind not in self.studio.found(work).kinds:
             raise InputError(f"this file cannot be read as {kind}")
+        if kind != "scores" and "confirmed" not in form:
+            raise InputError("confirm the list of names first: everybody will see it")
         listed = tuple(line.strip() for line in form.get("items", "").splitlines() if line.strip())
         changes: dict[str, Any] = {
             "kind": kind,
             "items": work.items if kind == "scores" else check_items(listed),
+            "items_confirmed": True,
             "on_problem": "drop" if "drop" in form else "refuse",
             "ties": form.get("ties", "refuse"),
             "outside": "clip" if "clip" in form else "refuse",
@@ -202,6 +194,8 @@ class Pages:
 
     def protect(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
         """The units, each with its picture and limits."""
+        if work.unconfirmed:
+            return _to(work, "file")
         limits = {
             unit.name: (*unit.limits, *replace(work, protect=unit.name, epsilon="1", option="").promise.limits)
             for unit in work.what.units
@@ -211,6 +205,8 @@ class Pages:
 
     def protected(self, request: Request, work: Work, form: Form) -> Response:
         """A unit was chosen."""
+        if work.unconfirmed:
+            return _to(work, "file")
         unit = work.what.unit(form.get("protect", ""))
         most = _numbered(form.get("max_per_voter", str(work.max_per_voter)), "the most comparisons of a voter", int)
         if most < 1:
@@ -228,7 +224,7 @@ class Pages:
         if work.number is None and work.path and public:
             work = replace(work, number=self.studio.found(work).rows.get(work.kind))
         drawn = None
-        if work.goal and not problem:
+        if work.goal and not problem and (work.option or not work.what.asked_first):
             try:
                 drawn = studio_plan.drawn(work)
             except RankdpError as refusal:
@@ -247,20 +243,21 @@ class Pages:
         target = _numbered(form.get(f"target-{goal.name}", ""), "the goal", float)
         changes: dict[str, Any] = {"goal": goal.name, "target": target / 100 if goal.unit == "%" else target}
         changes["top"] = _numbered(form.get("top", "10"), "the length of the top list", int)
+        changes["option"] = form.get("option", "") if work.what.asked_first else ""
         if form.get("number", "").strip():
             changes["number"] = _numbered(form["number"], f"the number of {work.what.rows}", int)
             if not 1 <= changes["number"] <= _MOST_NUMBER:
                 raise InputError(f"the number of {work.what.rows} must be from 1 to {_MOST_NUMBER:,}")
         changed = replace(work, **changes, epsilon="")
         studio_plan.drawn(changed)
-        return _to(self.studio.change(work, **changes, epsilon="", option=""), "goal", "#answer")
+        return _to(self.studio.change(work, **changes, epsilon=""), "goal", "#answer")
 
     def chosen(self, request: Request, work: Work, form: Form) -> Response:
         """Epsilon, the option and the budget were chosen."""
         epsilon = _epsilon(form.get("epsilon", ""))
-        known = {curve.name for curve in studio_plan.drawn(work).curves} | {work.what.own_choice}
+        known = sorted({curve.name for curve in studio_plan.drawn(work).curves} | {work.what.own_choice} - {""})
         if form.get("option") not in known:
-            raise InputError(f"choose one of {', '.join(sorted(filter(None, known)))}")
+            raise InputError(f"choose one of {', '.join(known)}")
         dataset = form.get("dataset", "")
         if dataset and dataset not in {ledger.dataset for ledger in self.studio.releases.ledgers()}:
             raise InputError(f"there is no budget for {dataset!r}")
@@ -304,7 +301,7 @@ class Pages:
         values["promise"] = work.promise.explain()
         values["meaning"] = studio_plan.meaning(float(positive(work.epsilon)))
         if made and made.state == "finished":
-            values["sources"] = {name: (made.place / name).read_text("utf-8") for name in ("release.py", "release.sh")}
+            values["script"] = (made.place / SCRIPT).read_text("utf-8")
         return self.page(request, "studio_release.html", work, problem, **values)
 
     def released(self, request: Request, work: Work, form: Form) -> Response:
@@ -327,24 +324,6 @@ class Pages:
             raise HTTPException(404)
         headers = {"Cache-Control": "no-store"}
         return FileResponse(made.place / name, filename=name, headers=headers)
-
-    # 6 look inside
-
-    def inside(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
-        """An attacker's odds; an attack and an audit where they were asked for."""
-        if not work.epsilon:
-            return _to(work, "goal")
-        values: dict[str, Any] = {"odds": studio_inside.odds(work.epsilon), "attack": None, "audit": None}
-        try:
-            if "attack" in request.query_params:
-                report, words = studio_inside.attack(work)
-                values["attack"] = {"report": report, "words": words, "picture": _picture(report)}
-            if "audit" in request.query_params:
-                report, words = studio_inside.audit(work)
-                values["audit"] = {"report": report, "words": words, "picture": _picture(report)}
-        except RankdpError as refusal:
-            problem = sentence(refusal)
-        return self.page(request, "studio_inside.html", work, problem, **values)
 
 
 def _path(words: str) -> Path:

@@ -78,6 +78,8 @@ def public_numbers(work: Work) -> dict[str, Any]:
     if work.kind == "rankings":
         return known
     known["protect"] = work.protect
+    if work.kind == "ballots":
+        known["rule"] = work.option or None
     if work.kind == "comparisons" and work.protect == "voter":
         known["max_per_voter"] = work.max_per_voter
     return known
@@ -159,9 +161,7 @@ def proposed(work: Work, answer: Drawn) -> tuple[str, str]:
 
 
 def _taken(work: Work, epsilon: float) -> str:
-    """What "auto" takes; in elections it begins with Borda's points."""
-    if work.kind == "ballots":
-        return "borda"
+    """What "auto" takes."""
     return type(cast(RankingMechanism, mechanism("auto", work.ranked, Fraction(epsilon)))).name
 
 

@@ -4,7 +4,7 @@ A work has a directory of its own, named after it. The order is
 
     1. ``work.json`` is created there, and must be new: who finds it there does not draw
     2. the verb reads, refuses, charges the ledger, draws and writes the results, by the rules of ``privacy.ledger``
-    3. the scripts are written, and ``work.json`` is replaced by one that says "finished"
+    3. the script is written, and ``work.json`` is replaced by one that says "finished"
 
 So a second press, a second tab and a second server find 1 and show what they find. A refusal before the charge, or a
 charge that was given back, removes ``work.json``: the same button works again. Whatever else goes wrong leaves it
@@ -39,10 +39,11 @@ from rankdp.publish.election_report import election_report
 from rankdp.report.document import Report
 from rankdp.report.plots import need_matplotlib
 from rankdp.web.studio_reports import scores_report
-from rankdp.web.studio_scripts import ITEMS, command, notebook, result_name, script
+from rankdp.web.studio_script import ITEMS, result_name, script
 from rankdp.web.studio_work import Work
 
 FOLDER = "rankdp-studio"
+SCRIPT = "release.py"
 _STATE = "work.json"
 _REPORTS: dict[str, Callable[..., Report]] = {"rank": board_report, "elect": election_report}
 
@@ -193,6 +194,11 @@ class Releases:
         """Charge, draw and write; sentences for the curator."""
         if not work.path:
             raise InputError("there are no data yet: open a file first")
+        if work.unconfirmed:
+            raise InputError(
+                "the list of names was found in the file and nobody has confirmed that it may be public: confirm it on "
+                "the page about the file"
+            )
         verb, settings = work.call
         with NewFile(place / ITEMS) as file:
             file.write("".join(f"{item}\n" for item in work.items).encode())
@@ -212,8 +218,7 @@ class Releases:
             release = getattr(rankdp, verb)(work.path, target, work.epsilon, ledger=ledger, **heard, **settings)
             _together(work, release).write_all(_outputs(place))
         charged = str(self.ledger_file) if work.dataset else None
-        for name, content in (("release.py", script), ("release.ipynb", notebook), ("release.sh", command)):
-            write_whole(place / name, content(work, place, charged).encode())
+        write_whole(place / SCRIPT, script(work, place, charged).encode())
         told = [f"Charged once: {sentence}." for sentence in self.spent(work)]
         return (*(told or ["No budget is kept: nothing was charged."]), *notes)
 

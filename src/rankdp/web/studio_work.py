@@ -2,7 +2,7 @@
 
 One work is one release: its name is what makes pressing twice, going back and reloading spend nothing more. All of it
 is public or for the curator's own machine; nothing in it is computed from the rows. ``call`` is the one place that says
-which function is called with what; the release, its script, its notebook and its command line are all made from it.
+which function is called with what; the release and its script are both made from it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Work:
     columns: Mapping[str, str] = field(default_factory=dict)
     items: tuple[str, ...] = ()
     """The public names."""
+    items_confirmed: bool = False
+    """Whether a person has seen the list of names and confirmed that it may be public."""
     on_problem: str = "refuse"
     ties: str = "refuse"
     listed_items_public: bool = False
@@ -83,6 +85,11 @@ class Work:
     def what(self) -> Kind:
         """The kind of the data."""
         return KINDS[self.kind]
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether the names were found in a file and are not confirmed. For scores the promise says they are public."""
+        return bool(self.path) and self.kind != "scores" and not self.items_confirmed
 
     @property
     def heading(self) -> str:

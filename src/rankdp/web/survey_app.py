@@ -2,7 +2,7 @@
 
     GET  /s/ID             the page; an invitation's token stands behind the # of its link and is not sent with it
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
-    GET  /s/ID/results     live; also .csv, .json and .html; with ?key= where a key is needed
+    GET  /s/ID/results     in whole batches; also .csv, .json and .html; with ?key= where a key is needed
 
 Nothing about a request is written down: no log, no address, no time.
 """
@@ -29,8 +29,9 @@ from rankdp.errors import InputError, SystemProblem
 from rankdp.web.answer_writer import AnswerWriter, Busy
 from rankdp.web.pages import Guarded, body, serving, show, static_files
 from rankdp.web.survey_database import Survey, SurveyDatabase, token_hash
+from rankdp.web.survey_page import respondent_values
 from rankdp.web.survey_results import LiveResults
-from rankdp.web.surveys import good_ticket, new_ticket, promised, read_answer, tables_of
+from rankdp.web.surveys import good_ticket, new_ticket, read_answer
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""
@@ -88,14 +89,8 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         survey, secret = await surveys.find(request)
         if not survey.open:
             return show(request, "message.html", 410, words="closed", survey=survey)
-        known = {
-            "survey": survey.id,
-            "items": survey.items,
-            "tables": await run_in_threadpool(tables_of, survey),
-            "ticket": None if survey.invited else new_ticket(secret),
-        }
-        numbers = await run_in_threadpool(promised, survey)
-        return show(request, "survey.html", survey=survey, known=known, promised=numbers)
+        ticket = None if survey.invited else new_ticket(secret)
+        return show(request, "survey.html", **await run_in_threadpool(respondent_values, survey, ticket))
 
     async def answers(request: Request) -> Response:
         survey, secret = await surveys.find_quickly(request)

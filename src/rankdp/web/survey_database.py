@@ -3,15 +3,16 @@
     surveys      what was asked, and the tables of the noise that browsers draw from
     invitations  the hashes of the tokens that were given out
     used         the hashes of the tokens that an answer came with
-    inbox        the last few answers
-    answers      all others
+    inbox        the answers that no result shows yet
+    answers      all others: what results are made of
 
 One transaction writes the hash of a token to ``used`` and the answer to ``inbox``: a second answer with the same token
 finds it there, after a kill too. Nothing that stays in the database says which of them came together. There is no
 time, address or number of a row; primary keys are random. But files and system columns remember more than tables show:
-SQLite keeps the rows of a page in the order of their arrival, PostgreSQL the transaction of each row. So an answer
-stays in ``inbox`` until ``BATCH`` of them are there. Then one transaction moves them to ``answers`` in random order
-under new keys, SQLite's log of transactions is emptied, and closing a survey does so once more with all of its answers.
+SQLite keeps the rows of a page in the order of their arrival, PostgreSQL the transaction of each row. So with every
+``BATCH`` of arrivals one transaction shuffles the inbox under new keys and moves as many answers on as ``leaving``
+allows, SQLite's log of transactions is emptied, and closing a survey shuffles all of its answers once more.
+The secret in ``surveys`` signs tickets, so only the owner can read a SQLite file (``data.private_files``).
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rankdp.errors import InputError, SystemProblem
+from rankdp.data.private_files import make_private, tighten
+from rankdp.errors import InputError, SystemProblem, system_problem
 
 BATCH = 32
+"""The fewest answers that results may change by."""
 _ROWS_AT_ONCE = 1000  # of one INSERT: databases limit the parameters of a statement
 _PATIENCE = 30_000  # milliseconds for which SQLite waits for another writer
 _random = secrets.SystemRandom()
@@ -98,6 +101,27 @@ class Survey:
     open: bool = True
 
 
+def leaving(waiting: int, *, closing: bool = False) -> int:
+    """How many of the answers in the inbox may join the results: the only rule about when results change.
+
+    Results state exact means over the answers that they show. Whoever subtracts two of them (mean times number of
+    answers) learns the sum of the answers between, which for one answer is that answer, with its time of arrival. So
+    results of an open survey change by a multiple of ``BATCH`` answers, drawn at random from the inbox, and the inbox
+    keeps ``BATCH`` to 2 ``BATCH`` - 1 of them, so that closing adds at least ``BATCH`` too. Fewer than ``BATCH``
+    answers are never shown: a survey that is closed with fewer has no results.
+
+    Parameters
+    ----------
+    waiting
+        How many answers are in the inbox.
+    closing
+        Whether the survey takes no more answers.
+    """
+    if closing:
+        return waiting if waiting >= BATCH else 0
+    return max(0, waiting // BATCH - 1) * BATCH
+
+
 def token_hash(token: str) -> bytes:
     """What is stored of an invitation; 128 random bits need no salt."""
     return hashlib.sha256(token.encode()).digest()
@@ -125,6 +149,12 @@ class SurveyDatabase:
                 raise InputError(f"the database must be a file or a postgresql+psycopg:// address, got {self.name}")
         self.engine = sql.create_engine(address or f"sqlite:///{self.name}", pool_pre_ping=address is not None)
         self._sqlite = self.engine.dialect.name == "sqlite"
+        file = (self.name if address is None else address.database) if self._sqlite else None
+        if file and create:
+            try:
+                make_private(file)
+            except OSError as problem:
+                raise system_problem(file, problem, "made") from None
         if self._sqlite:
             sql.event.listen(self.engine, "connect", _prepare_sqlite)
             sql.event.listen(self.engine, "begin", _begin_sqlite)
@@ -133,6 +163,8 @@ class SurveyDatabase:
                 _schema.create_all(self.engine)
             elif not sql.inspect(self.engine).has_table("surveys"):
                 raise InputError(f"{self.name}: there are no surveys in it; rankdp survey create makes one")
+        if file:
+            tighten(file)
 
     def close(self) -> None:
         """Close all connections; SQLite then folds its log into the file."""
@@ -160,10 +192,13 @@ class SurveyDatabase:
         return None if row is None else (_survey(row.facts, row.open), row.secret)
 
     def finish(self, survey_id: str) -> None:
-        """Take no more answers, and leave no trace of their order."""
+        """Take no more answers, show all of them if they are enough, and leave no trace of their order."""
         with self._writing() as connection:
             connection.execute(_SURVEYS.update().where(_SURVEYS.c.survey == survey_id).values(open=False))
-        self._move(survey_id, (_INBOX, _ANSWERS), least=0)
+            waiting = _taken(connection, _INBOX, survey_id)
+            count = leaving(len(waiting), closing=True)
+            _insert(connection, _ANSWERS, survey_id, _taken(connection, _ANSWERS, survey_id) + waiting[:count])
+            _insert(connection, _INBOX, survey_id, waiting[count:])
         self._clean()
 
     def delete(self, survey_id: str) -> None:
@@ -216,35 +251,33 @@ class SurveyDatabase:
                     outcomes.append("before" if hashed in invited else "unknown")
             _insert(connection, _INBOX, survey.id, accepted)
             waiting = connection.execute(_count(_INBOX, survey.id)).scalar_one()
-        if waiting >= BATCH:
-            self._move(survey.id, (_INBOX,), least=BATCH)
+        if waiting >= 2 * BATCH or waiting - len(accepted) < BATCH <= waiting:
+            self._mix(survey.id)
             self._empty_log()
         return outcomes
 
-    def count(self, survey_id: str) -> int:
-        """How many answers there are."""
+    def count(self, survey_id: str, *, shown: bool = False) -> int:
+        """How many answers there are, or how many of them results may show."""
         with self._reading() as connection:
-            return sum(connection.execute(_count(table, survey_id)).scalar_one() for table in (_ANSWERS, _INBOX))
+            return sum(connection.execute(_count(table, survey_id)).scalar_one() for table in _tables(shown))
 
-    def answers(self, survey_id: str) -> list[bytes]:
-        """All answers in the order of their random keys."""
+    def answers(self, survey_id: str, *, shown: bool = False) -> list[bytes]:
+        """All answers, or those that results may show, in the order of their random keys."""
         both = sql.union_all(
-            *(sql.select(table).where(table.c.survey == survey_id) for table in (_ANSWERS, _INBOX))
+            *(sql.select(table).where(table.c.survey == survey_id) for table in _tables(shown))
         ).subquery()
         with self._reading() as connection:
             return list(connection.execute(sql.select(both.c.answer).order_by(both.c.id)).scalars())
 
-    def _move(self, survey_id: str, sources: Sequence[sql.Table], least: int) -> None:
-        """Move answers to ``answers`` in random order, under new keys, if there are enough to be mixed."""
-        moved: list[bytes] = []
+    def _mix(self, survey_id: str) -> None:
+        """Shuffle the inbox under new keys, and move to ``answers`` what may leave it."""
         with self._writing() as connection:
-            for table in sources:
-                gone = table.delete().where(table.c.survey == survey_id).returning(table.c.answer)
-                moved.extend(connection.execute(gone).scalars())
-            if len(moved) < least:  # another server was faster
-                connection.rollback()
-                return
-            _insert(connection, _ANSWERS, survey_id, moved)
+            # FOR UPDATE: one server at a time, or rows that another one has just put back would be missed
+            connection.execute(sql.select(_SURVEYS.c.open).where(_SURVEYS.c.survey == survey_id).with_for_update())
+            waiting = _taken(connection, _INBOX, survey_id)
+            count = leaving(len(waiting))
+            _insert(connection, _ANSWERS, survey_id, waiting[:count])
+            _insert(connection, _INBOX, survey_id, waiting[count:])
 
     def _empty_log(self) -> None:
         """Let SQLite forget which rows were written together; while a reader is active, the next batch does it."""
@@ -288,6 +321,17 @@ def _survey(facts: str, opened: bool) -> Survey:
 
 def _count(table: sql.Table, survey_id: str) -> sql.Select[int]:
     return sql.select(sql.func.count()).select_from(table).where(table.c.survey == survey_id)
+
+
+def _tables(shown: bool) -> tuple[sql.Table, ...]:
+    return (_ANSWERS,) if shown else (_ANSWERS, _INBOX)
+
+
+def _taken(connection: sql.Connection, table: sql.Table, survey_id: str) -> list[bytes]:
+    """Delete the answers of a survey from a table and return them in random order."""
+    gone = table.delete().where(table.c.survey == survey_id).returning(table.c.answer)
+    found = list(connection.execute(gone).scalars())
+    return _random.sample(found, len(found))
 
 
 def _insert(connection: sql.Connection, table: sql.Table, survey_id: str, answers: Sequence[bytes]) -> None:

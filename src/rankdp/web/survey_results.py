@@ -1,24 +1,28 @@
-"""The results of a survey: the aggregate of its answers, with shared ranks, made on request."""
+"""The results of a survey: the aggregate of the answers that may be shown, with shared ranks, made on request.
+
+Which answers may be shown, and why not all of them, is said in ``rankdp.web.survey_database.leaving``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
 import time
-from collections import Counter
 from dataclasses import dataclass
 
 from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
 from rankdp.privacy.release import Release
-from rankdp.report.document import Report, Table
-from rankdp.web.survey_database import Survey, SurveyDatabase
+from rankdp.report.document import Report, Table, shown_ranks
+from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase
 from rankdp.web.surveys import collected
 
 LEVEL = 0.95
-FEWEST = 2
-"""Answers before anything is shown: one has no standard error."""
+OPEN = (
+    f"The survey is open: results change by {BATCH} answers or more at once and leave out {BATCH} to "
+    f"{2 * BATCH - 1} answers, so that no difference between two of them gives a single answer away."
+)
 _SECONDS = 2.0  # for which the number of answers is believed
 _PATIENCE = 10  # results are made again after so many times as long as they took
 
@@ -29,18 +33,20 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
     words = [f"{3 * count:,} more answers would make the intervals half as long."]
     report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
     records = [{**record, "answers": count} for record in report.records]
-    sharing = Counter(record["rank"] for record in records)
     rows = [
         [
-            f"{record['rank']}{'=' if sharing[record['rank']] > 1 else ''}",
+            rank,
             record["item"],
             f"{record['mean_rank']:.2f}",
             f"{record['low']:.2f} … {record['high']:.2f}",
             f"{record['naive']:.2f}",
         ]
-        for record in records
+        for rank, record in zip(shown_ranks(record["rank"] for record in records), records, strict=True)
     ]
     heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "naive mean place"]
+    footer = ["Items share a rank (=) as long as their intervals overlap.", *report.footer]
+    if survey.open:
+        footer.insert(0, OPEN)
     facts = report.facts
     return dataclasses.replace(
         report,
@@ -48,12 +54,13 @@ def results_report(survey: Survey, release: Release[Rankings]) -> Report:
         facts=lambda: {**facts(), "survey": survey.id, "answers": count, "items": records},
         tables=[Table(heads, rows, texts=2)],
         words=words,
-        footer=["Items share a rank (=) as long as their intervals overlap.", *report.footer],
+        footer=footer,
     )
 
 
 @dataclass(slots=True)
 class _Made:
+    survey: Survey
     count: int
     report: Report | None
     believed_until: float
@@ -68,7 +75,7 @@ class LiveResults:
         self._making = threading.Lock()
 
     def of(self, survey: Survey) -> tuple[int, Report | None]:
-        """How many answers there were a moment ago, and their report; None while there are too few."""
+        """How many answers could be shown a moment ago, and their report; None while there are too few."""
         with self._making:
             made = self._made.get(survey.id)
             if made is None or time.monotonic() >= made.believed_until:
@@ -76,13 +83,13 @@ class LiveResults:
             return made.count, made.report
 
     def _look(self, survey: Survey, before: _Made | None) -> _Made:
-        count = self._database.count(survey.id)
-        if before is not None and count == before.count:
+        count = self._database.count(survey.id, shown=True)
+        if before is not None and (count, survey) == (before.count, before.survey):
             return dataclasses.replace(before, believed_until=time.monotonic() + _SECONDS)
         began = time.monotonic()
         report = None
-        if count >= FEWEST:
+        if count:
             release = collected(self._database, survey)
             report, count = results_report(survey, release), len(release.value)
         took = time.monotonic() - began
-        return _Made(count, report, began + took + max(_SECONDS, _PATIENCE * took))
+        return _Made(survey, count, report, began + took + max(_SECONDS, _PATIENCE * took))

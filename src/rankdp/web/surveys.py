@@ -27,17 +27,17 @@ from rankdp.data.files import open_writer
 from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import check_items
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism, named
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.guarantee import odds_factor
+from rankdp.privacy.guarantee import HARDLY, odds_factor
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
 from rankdp.theory.estimators import rank_estimator
 from rankdp.web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
-from rankdp.web.survey_database import Survey, SurveyDatabase, today, token_hash
+from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
 
 _LONGEST_TEXT = 500
 _MOST_INVITATIONS = 1_000_000
@@ -56,6 +56,7 @@ def create_survey(
     invited: bool = False,
     results_key: str = "",
     ledger: Ledger | None = None,
+    weak_promise_accepted: bool = False,
 ) -> Survey:
     """Open a survey. A ledger is charged first: what all respondents together are promised, which is epsilon each.
 
@@ -82,7 +83,15 @@ def create_survey(
         A word without which the results are not shown; empty for everybody's results.
     ledger
         A budget to be charged.
+    weak_promise_accepted
+        Whether epsilon may be above 10. Respondents then read that the survey offers almost no protection.
     """
+    if positive(epsilon) > HARDLY and not weak_promise_accepted:
+        raise InputError(
+            f"epsilon must be at most {HARDLY}, got {epsilon}: a larger one offers almost no protection; "
+            "respondents read so if you accept that with ",
+            Setting("weak_promise_accepted", True),
+        )
     title, question = _text("title", title), _text("question", question, least=0)
     names = check_items(items)
     whole("the number of items", len(names), 2, MOST_ITEMS)
@@ -213,20 +222,53 @@ def parameters(survey: Survey) -> dict[str, Any]:
     }
 
 
-def collected(database: SurveyDatabase, survey: Survey) -> Release[Rankings]:
-    """The synthetic rankings of all respondents, in random order, with what is promised about them."""
+def collected(database: SurveyDatabase, survey: Survey, *, shown: bool = True) -> Release[Rankings]:
+    """The synthetic rankings of respondents, in random order, with what is promised about them.
+
+    Parameters
+    ----------
+    database
+        Where the survey is kept.
+    survey
+        Which one.
+    shown
+        Whether only the answers are taken that results may show (``rankdp.web.survey_database.leaving``).
+    """
     made, items = mechanism_of(survey), len(survey.items)
-    answers = np.frombuffer(b"".join(database.answers(survey.id)), dtype=np.uint8)
+    answers = np.frombuffer(b"".join(database.answers(survey.id, shown=shown)), dtype=np.uint8)
     rows = answers.reshape(-1, items + made.has_offsets).astype(np.int32)
     if not len(rows):
-        raise InputError(f"survey {survey.id} has no answers yet")
+        raise InputError(_too_few(survey, database.count(survey.id)))
     rankings = Rankings.from_orders(rows[:, :items], survey.items, offsets=rows[:, items] if made.has_offsets else None)
     return released(rankings, made.guarantee, type(made).name, parameters(survey), SecureBits())
 
 
+def _too_few(survey: Survey, count: int) -> str:
+    if not count:
+        return f"survey {survey.id} has no answers yet"
+    if survey.open:
+        return f"an open survey shows results from {2 * BATCH} answers on, survey {survey.id} has {count}"
+    return (
+        f"a survey shows results from {BATCH} answers on, survey {survey.id} has {count}; rankdp survey export writes "
+        "the synthetic rankings of a closed survey however few they are"
+    )
+
+
 def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike[str]) -> int:
-    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, their release file beside it; their number."""
-    release = collected(database, survey)
+    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, their release file beside it; their number.
+
+    While the survey is open these are the rankings that its results show, since two exports can be subtracted as well.
+
+    Parameters
+    ----------
+    database
+        Where the survey is kept.
+    survey
+        Which one.
+    path
+        The new file.
+    """
+    release = collected(database, survey, shown=survey.open)
     with open_writer(path, like=release.value) as writer:
         writer.write(release.value)
         writer.promise(release.to_dict())
@@ -237,8 +279,9 @@ def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike
 def promised(survey: Survey) -> Mapping[str, Any]:
     """The numbers of the sentences about privacy, from public facts alone.
 
-    ``factor`` bounds the change of anyone's odds about one item's place, ``sure`` how sure a reader may become for whom
-    it was even; ``reach`` is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
+    ``factor`` bounds the change of anyone's odds about one item's place, ``whole`` about the whole ranking; ``sure`` is
+    how sure a reader may become for whom a place was even; ``weak`` says that this is almost no protection; ``reach``
+    is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
     """
     made = mechanism_of(survey)
     epsilon = float(made.epsilon)
@@ -247,33 +290,17 @@ def promised(survey: Survey) -> Mapping[str, Any]:
         reach = 1.96 * math.sqrt(variance / 500)
     except Unsupported:
         reach = math.nan
+    whole = made.guarantee.whole_ranking_epsilon
+    assert whole is not None
     return {
         "factor": odds_factor(made.epsilon),
+        "whole": odds_factor(whole),
+        "weak": made.epsilon > HARDLY,
         "sure": f"{math.ceil(1000 / (1 + math.exp(-min(epsilon, 700)))) / 10:g}",
         "epsilon": survey.epsilon,
         "kept": f"{made.expected_concordance():.0%}",
         "reach": f"{reach:.1f}" if reach < made.items else "",
     }
-
-
-def shift_by_liars(made: RankingMechanism, liars: int, answers: int) -> float:
-    """By how many places liars among the answers can shift the unbiased mean rank of an item, at most.
-
-    Undoing the noise turns an answer with the item at place b into a number h(b) (``rank_estimator``), which reaches
-    beyond the places 1 to m. Who sends what they like instead of a drawn copy chooses b: each of k liars moves the mean
-    of n answers by up to (max h - min h) / n.
-
-    Parameters
-    ----------
-    made
-        The mechanism of the survey.
-    liars
-        How many respondents send what suits them.
-    answers
-        How many answers there are, theirs included.
-    """
-    values = rank_estimator(made).values
-    return float(np.ptp(values)) * whole("liars", liars, 0, answers) / whole("answers", answers, 1)
 
 
 def _text(name: str, text: str, least: int = 1) -> str:

@@ -1,8 +1,8 @@
 """CSV, wide and long: read and written in columns, told about in lines.
 
-Arrow reads and writes the cells; Python's own reader is used for the header, and to find the line of a
-mistake once there is one. Fields are separated by commas (or by tabs or semicolons, when the header has no
-comma).
+How a file is read depends on its first line alone: fields are separated by commas (or by tabs or semicolons, when the
+header has no comma), quotes are double quotes, every cell is text. Arrow reads the cells behind a `Guard`; Python's own
+reader is used for the header, and to find the line of a mistake once there is one.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankdp.data.formats.guarded import Guard
 from rankdp.data.formats.jsonlines import read_keys
 from rankdp.data.formats.texts import LONGEST_LINE, TextFile, bare_suffix, broken, codec, not_utf8, opened
 from rankdp.data.tables import first_line
 from rankdp.errors import InputError
 from rankdp.progress import tell
+
+_QUALTRICS = "ResponseId"
 
 
 def open_text(path: str) -> TextFile:
@@ -40,7 +44,7 @@ def holds_json(path: str) -> bool:
 
 
 def read_header(path: str) -> CsvFile:
-    """The columns of a CSV file, from its first line; from its first three where Qualtrics wrote it."""
+    """The columns of a CSV file, from its first line; from its first three where that one is Qualtrics'."""
     with opened(path) as file:
         first = file.readline(LONGEST_LINE)
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -57,21 +61,26 @@ def read_header(path: str) -> CsvFile:
         raise InputError(f"{path}, line 1: the header could not be read as CSV ({error})") from None
     if not any(names):
         raise InputError(f"{path}, line 1: the header is blank; the first line names the columns")
-    questions = _qualtrics_questions(more, separator, len(names)) if b"ImportId" in more else None
-    if questions is not None:
-        names = [_question_name(name, asked) for name, asked in zip(names, questions, strict=True)]
-    return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, 1 if questions is None else 3)
+    if _QUALTRICS not in names:
+        return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator)
+    asked = _qualtrics_questions(path, more, separator, len(names))
+    names = [_question_name(name, words) for name, words in zip(names, asked, strict=True)]
+    return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, heads=3)
 
 
-def _qualtrics_questions(text: bytes, separator: str, width: int) -> list[str] | None:
+def _qualtrics_questions(path: str, text: bytes, separator: str, width: int) -> list[str]:
     """The second line of an export of Qualtrics, which says what was asked; its third holds `{"ImportId":…}` only."""
     try:
         rows = csv.reader(io.StringIO(text.decode("utf-8", "replace"), newline=""), delimiter=separator)
         asked, ids = next(rows, []), next(rows, [])
     except csv.Error:
-        return None
-    marked = all(cell.startswith('{"ImportId"') for cell in ids)
-    return asked if marked and len(asked) == len(ids) == width else None
+        asked, ids = [], []
+    if not len(asked) == len(ids) == width or not all(cell.startswith('{"ImportId"') for cell in ids):
+        raise InputError(
+            f"{path}, line 3: a header with {_QUALTRICS!r} is Qualtrics', and its third line holds "
+            f'{{"ImportId": …}} in every cell; keep both lines as they were exported, or rename {_QUALTRICS!r}'
+        )
+    return asked
 
 
 def _question_name(name: str, asked: str) -> str:
@@ -93,27 +102,29 @@ class CsvFile(TextFile):
 
         kinds = {name: pa.string() for name in plain}
         kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
-        try:
-            source = pa.OSFile(self.path)
-            packed = codec(self.path)
-            with pc.open_csv(
-                pa.CompressedInputStream(source, packed) if packed else source,
-                read_options=pc.ReadOptions(
-                    column_names=self.names, skip_rows_after_names=self.heads, block_size=block
-                ),
-                parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
-                convert_options=pc.ConvertOptions(
-                    column_types=kinds, include_columns=list(kinds), null_values=[""], strings_can_be_null=True
-                ),
-            ) as reader:
-                size = source.size()
-                for batch in reader:
-                    yield batch
-                    tell("reading", source.tell(), size)
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise self._diagnosed(error) from None
-        except OSError as error:
-            raise broken(self.path, error) from None
+        size, rows = None if codec(self.path) else Path(self.path).stat().st_size, 0
+        with opened(self.path) as file:
+            guard = Guard(self.path, file, self.separator, lambda done: tell("reading", done, size))
+            try:
+                with pc.open_csv(
+                    pa.PythonFile(io.BufferedReader(guard, block), "r"),
+                    read_options=pc.ReadOptions(
+                        column_names=self.names, skip_rows_after_names=self.heads, block_size=block
+                    ),
+                    parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                    convert_options=pc.ConvertOptions(
+                        column_types=kinds, include_columns=list(kinds), null_values=[""], strings_can_be_null=True
+                    ),
+                ) as reader:
+                    for batch in reader:
+                        yield batch
+                        rows += batch.num_rows
+            except (InputError, pa.ArrowException, UnicodeDecodeError) as error:
+                raise guard.problem or self._diagnosed(error) from None
+            except OSError as error:
+                raise broken(self.path, error) from None
+        if rows != guard.records - self.heads:
+            raise InputError(f"{self.path}: the file holds {guard.records - self.heads:,} rows and {rows:,} were read")
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the fields of every row below the header, as Arrow counts rows."""
@@ -142,12 +153,6 @@ class CsvFile(TextFile):
 
     def _diagnosed(self, error: Exception) -> InputError:
         """Find the line that Arrow stumbled over."""
-        with opened(self.path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError:
-                    return not_utf8(self.path, number, line)
         try:
             for number, record in self._records():
                 if (fields := len(record)) != len(self.names):
@@ -208,7 +213,7 @@ class CsvSink:
             self._begun = True
         _write_rows(self._file, [_fields(column) for column in batch.columns])
 
-    def finish(self, items: Sequence[str]) -> None:
+    def finish(self, items: Sequence[str], from_data: bool) -> None:
         """Close the file."""
         self._file.close()
 

@@ -25,6 +25,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ from rankdp.progress import tell
 Marks = tuple[tuple[int, int], ...]
 """Pairs of a rank and a choice, in order."""
 
+_MOST_BYTES = 1 << 28  # parsed JSON takes up to 30 times as much memory
 _HEAD_LINES = 8
 _CONTEST = re.compile(r"(?P<name>.*?)\s*\((?:Vote For|Number of positions)\s*=\s*(?P<seats>[0-9]+)[^()]*\)\s*")
 _RANKED = re.compile(r"(?P<name>.*)\((?P<rank>[0-9]{1,3})\)\s*")
@@ -221,8 +223,9 @@ class JsonRecords:
             (file for file in self._folder.iterdir() if re.fullmatch(r"CvrExport.*\.json", file.name)), key=str
         )
         for done, file in enumerate(files):
+            sessions = _json(file)
             try:
-                for held in _contests(_json(file)):
+                for held in _contests(sessions):
                     if held["Id"] == number:
                         marks = [mark for mark in held["Marks"] if not mark.get("IsAmbiguous")]
                         said = {(int(mark["Rank"]), contest.places[mark["CandidateId"]][1]) for mark in marks}
@@ -258,10 +261,19 @@ def _manifests(path: str) -> Any:
 
 
 def _json(file: Any) -> Any:
+    """What a file of records holds; one that unpacks to more than `_MOST_BYTES` is refused before it is parsed."""
     try:
-        return json.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+        with file.open("rb") as unpacked:
+            text = unpacked.read(_MOST_BYTES + 1)
+        held = json.loads(text.decode("utf-8-sig")) if len(text) <= _MOST_BYTES else None
+    except (OSError, ValueError, RecursionError, zipfile.BadZipFile, zlib.error):
         raise InputError(f"{file}: the file is missing or no JSON") from None
+    if len(text) > _MOST_BYTES:
+        raise InputError(
+            f"{file}: a file of cast vote records may unpack to at most {_MOST_BYTES >> 20} MB, and this one unpacks "
+            "to more; export the records in several files"
+        )
+    return held
 
 
 def _plain(cell: str) -> str:

@@ -1,8 +1,9 @@
 """JSON Lines, an object per line, and JSON arrays of objects, as dumps of arenas and logs have them.
 
-A file whose first character is [ is an array. The first objects tell the columns and what each holds; what is nested
-is left alone. Arrow parses the columns of JSON Lines that are used, block by block, and skips the rest; Python's own
-parser reads arrays, a piece at a time, and finds the line of a mistake once there is one.
+A file whose first character is [ is an array. How a file is read depends on the keys of its first object alone, as a
+CSV file's on its first line: they are the columns, and every cell is text, a number as it is written (so that 2^60 + 1
+and 1e3 stay what they are). A later object without one of the keys has an empty cell there; one with another key is
+refused.
 """
 
 from __future__ import annotations
@@ -12,43 +13,25 @@ import json
 import re
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from rankdp.data.formats.texts import LONGEST_LINE, TextFile, broken, codec, not_utf8, opened
-from rankdp.data.tables import Kind, first_line
+from rankdp.data.formats.texts import LONGEST_LINE, TextFile, broken, not_utf8, opened
 from rankdp.errors import InputError
 from rankdp.progress import tell
 
-_LOOKED_AT = 1000
 _PIECE, _ROWS = 1 << 18, 1 << 14
 _SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 def read_keys(path: str) -> JsonFile:
-    """The columns of a file, from its first objects."""
-    kinds: dict[str, set[type]] = {}
-    longest = 0
-    for number, (line, value) in enumerate(_objects(path)):
-        if number == _LOOKED_AT:
-            break
-        longest = max(longest, line[1])
-        for key, cell in value.items():
-            kinds.setdefault(key, set()).update(() if cell is None else {type(cell)})
-    if not kinds:
+    """The columns of a file, from its first object."""
+    value = next((value for _, value in _objects(path)), None)
+    if not value:
         raise InputError(
             f"{path}: there is no object with a key; JSON Lines have an object on each line, arrays several"
         )
-    told = {key: _kind(types) for key, types in kinds.items()}
-    return JsonFile(path, list(told), told, longest, heads=0)
-
-
-def _kind(types: set[type]) -> Kind:
-    if types <= {str}:
-        return "text"
-    if types == {int}:
-        return "whole"
-    return "number" if types <= {int, float} or types == {bool} else "nested"
+    return JsonFile(path, list(value), dict.fromkeys(value, "text"), 0, heads=0)
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
@@ -68,26 +51,26 @@ def is_array(path: str) -> bool:
         return file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
-def _objects(path: str) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
-    """(The line and its size, and its object) of every line that is not blank, or of every object of an array."""
+def _objects(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(Where it stands, the object) for every line that is not blank, or for every object of an array."""
     if is_array(path):
         yield from _members(path)
         return
     for number, line in _lines(path):
         try:
-            value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            value = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
         except UnicodeDecodeError:
             raise not_utf8(path, number, line) from None
         except (ValueError, RecursionError):
             raise InputError(f"{path}, line {number}: this is not a JSON object on one line") from None
         if not isinstance(value, dict):
             raise InputError(f"{path}, line {number}: each line must be a JSON object")
-        yield (f"line {number}", len(line)), value
+        yield f"line {number}", value
 
 
-def _members(path: str) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
-    """(The number and the size, and the object itself) of every object in an array."""
-    number, decode = 0, json.JSONDecoder().raw_decode
+def _members(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(Where it stands, the object) for every object in an array."""
+    number, decode = 0, _DECODER.raw_decode
     with io.TextIOWrapper(opened(path), encoding="utf-8-sig") as file:
 
         def rest(text: str, at: int) -> tuple[str, int]:
@@ -120,7 +103,7 @@ def _members(path: str) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
                         text += more
                 if not isinstance(value, dict):
                     raise InputError(f"{where}: an array must hold JSON objects")
-                yield (f"object {number}", end - at), value
+                yield f"object {number}", value
                 text, at = rest(text, end)
             text, at = rest(text, at + 1)
             if at < len(text):
@@ -137,53 +120,41 @@ class JsonFile(TextFile):
     __slots__ = ()
 
     def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
-        """Record batches of columns, as what they hold."""
+        """Record batches of columns of text."""
         import pyarrow as pa
-        import pyarrow.json as pj
 
-        types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "nested": pa.string()}
-        schema = pa.schema([(name, types[self.kinds[name]]) for name in (*coded, *plain)])
-        if is_array(self.path):
-            yield from self._member_batches(schema)
-            return
-        parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        wanted = (*coded, *plain)
+        schema = pa.schema([(name, pa.string()) for name in wanted])
         try:
-            for text in self._blocks(block):
-                table = pj.read_json(
-                    pa.BufferReader(text), pj.ReadOptions(block_size=len(text) + 1, use_threads=False), parsing
-                )
-                yield from table.combine_chunks().to_batches()
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise self._diagnosed(error, schema.names) from None
+            rows, done = self._rows(wanted), 0
+            while some := list(islice(rows, _ROWS)):
+                columns = [self._column(cells, done) for cells in zip(*some, strict=True)]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                done += len(some)
+                tell("reading", done)
         except OSError as error:
             raise broken(self.path, error) from None
 
-    def _member_batches(self, schema: Any) -> Iterator[Any]:
+    def _rows(self, wanted: Sequence[str]) -> Iterator[list[str | None]]:
+        """The cells of every object."""
+        known = set(self.names)
+        for where, value in _objects(self.path):
+            if not value.keys() <= known:
+                new = next(key for key in value if key not in known)
+                raise InputError(
+                    f"{self.path}, {where}: the key {new!r} is not in the first object, whose keys are the columns"
+                )
+            yield [_cell(value.get(name), f"{self.path}, {where}", name) for name in wanted]
+
+    def _column(self, cells: Sequence[str | None], start: int) -> Any:
+        """Cells as an Arrow array; half of a surrogate pair, which JSON can write, is no text."""
         import pyarrow as pa
 
-        rows = ({name: value.get(name) for name in schema.names} for _, value in _objects(self.path))
         try:
-            while some := list(islice(rows, _ROWS)):
-                yield pa.RecordBatch.from_pylist(some, schema=schema)
-        except (pa.ArrowException, OverflowError) as error:
-            raise self._diagnosed(error, schema.names) from None
-
-    def _blocks(self, block: int) -> Iterator[bytes]:
-        """Whole lines, as many as fit a block; blank ones only at the end are left out."""
-        rest = b""
-        with opened(self.path) as file:
-            done, size = 0, None if codec(self.path) else Path(self.path).stat().st_size
-            while fresh := file.read(block):
-                done += len(fresh)
-                tell("reading", done, size)
-                lines, newline, rest_of = (rest + fresh).rpartition(b"\n")
-                rest = rest_of
-                if len(rest) > LONGEST_LINE:
-                    raise InputError(f"{self.path}: a line is longer than {LONGEST_LINE >> 20} MB")
-                if lines.strip():
-                    yield lines + newline
-        if rest.strip():
-            yield rest
+            return pa.array(cells, pa.string())
+        except UnicodeEncodeError as error:
+            row = start + cells.index(error.object)
+            raise InputError(f"{self.line(row)}: {error.object[:60]!r} is not valid Unicode text") from None
 
     def line(self, row: int) -> str:
         """Where a row stands: the file and its line."""
@@ -194,18 +165,11 @@ class JsonFile(TextFile):
                 return f"{self.path}, line {line}"
         return f"{self.path}, line {row + 1}"
 
-    def _diagnosed(self, error: Exception, columns: Sequence[str]) -> InputError:
-        """Find the line that Arrow stumbled over."""
-        allowed = {"text": (str,), "whole": (int,), "number": (int, float, bool), "nested": ()}
-        try:
-            for (line, _), value in _objects(self.path):
-                for name in columns:
-                    cell = value.get(name)
-                    if cell is not None and type(cell) not in allowed[self.kinds[name]]:
-                        held = {"text": "texts", "whole": "whole numbers"}.get(self.kinds[name], "numbers")
-                        return InputError(
-                            f"{self.path}, {line}: {name!r} must hold {held} as in those before, got {str(cell)[:60]!r}"
-                        )
-        except InputError as found:
-            return found
-        return InputError(f"{self.path}: the file could not be read as JSON ({first_line(error)})")
+
+def _cell(value: Any, where: str, name: str) -> str | None:
+    """What a cell says; null is no text."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    raise InputError(f"{where}: {name!r} must hold a text or a number, got {str(value)[:60]!r}")

@@ -7,12 +7,11 @@ Arrow hands on codes and texts as they are in the file, so every batch is valida
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.tables import ITEMS_KEY, first_line
+from rankdp.data.tables import first_line, items_metadata
 from rankdp.errors import InputError
 
 _GROUP_ROWS = 1 << 19
@@ -153,11 +152,12 @@ class ParquetSink:
             for group in range(file.num_row_groups):
                 self._writer.write_table(file.read_row_group(group).cast(self._writer.schema), _GROUP_ROWS)
 
-    def finish(self, items: Sequence[str]) -> None:
+    def finish(self, items: Sequence[str], from_data: bool) -> None:
         """Add the list of items, which may have grown since the first batch, and close the file."""
         if self._pending:
             self._flush()
-        self._writer.add_key_value_metadata({ITEMS_KEY.decode(): json.dumps(items, ensure_ascii=False)})
+        metadata = items_metadata(items, from_data)
+        self._writer.add_key_value_metadata({key.decode(): text.decode() for key, text in metadata.items()})
         self._writer.close()
 
     def abandon(self) -> None:

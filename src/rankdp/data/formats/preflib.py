@@ -234,7 +234,7 @@ class PreflibSink:
             if rankings.offsets is not None:
                 self._offsets[key] += [offset] * count
 
-    def finish(self, items: Sequence[str]) -> None:
+    def finish(self, items: Sequence[str], from_data: bool) -> None:
         """Write the header and the counted orders."""
         lines = [
             f"# FILE NAME: {self._name}",

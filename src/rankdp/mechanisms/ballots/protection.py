@@ -14,16 +14,14 @@ count                          l1                                   squared l2
 =============================  ===================================  ======================
 votes for the first k          k; ballot: min(2k, m)                the same
 a round of a runoff, in votes  1; ballot: 2                         the same
-centred Borda, doubled         floor(m^2/2)                         m (m^2 - 1)/3
-margins, one entry a pair      m (m - 1)/2                          the same
-margins of k pairs             k; in l-infinity 1                   k
-their cyclic part, times m     sum over g of (m - g) abs(m - 2g)    m^2 (m - 1)(m - 2)/6
+centred Borda                  not used                             m (m^2 - 1)/3
+margins' cyclic part, times m  sum over g of (m - g) abs(m - 2g)    m^2 (m - 1)(m - 2)/6
 =============================  ===================================  ======================
 
 Votes: entries in [0, 1] with sum at most k, so a difference has m entries of at most 1, and the square of each is at
 most its absolute value. Rounds: a ballot's worth in a round is at most 1, as with k = 1 (``ballots.rounds``). Borda:
-sums of abs(m + 1 - 2j) and of its square over the places j; a ballot and its reverse are twice as far apart. Margins:
-entries in [-1, 1]. Cyclic part (``ballots.margins``): m - 2g for a pair g places apart, of which there are m - g.
+the sum of (m + 1 - 2j)^2 over the places j; a ballot and its reverse are twice as far apart. Cyclic part
+(``ballots.margins``): m - 2g for a pair g places apart, of which there are m - g.
 
 Truncated and tied ballots add averages of what complete ones add to Borda scores and margins. They lie in the convex
 hull, where a norm is largest at a corner, so the same bounds hold.
@@ -34,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankdp.checks import one_of
-from rankdp.privacy.guarantee import BALLOT, VOTERS_BALLOT
+from rankdp.privacy.guarantee import unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class BallotProtection:
     @property
     def protects(self) -> str:
         """In words, for the guarantee."""
-        return BALLOT if self.unit == "ballot" else VOTERS_BALLOT
+        return unit_of(self.unit)
 
     @property
     def moved(self) -> int:
@@ -71,25 +69,9 @@ class BallotProtection:
         """How far votes for the first k of m candidates can be apart, in whole votes: in l1, and in squared l2 too."""
         return min(self.moved * k, m)
 
-    def borda_l1(self, m: int) -> int:
-        """How far doubled centred Borda scores can be apart in l1."""
-        return self.moved * (m * m // 2)
-
     def borda_l2_squared(self, m: int) -> int:
-        """How far doubled centred Borda scores can be apart in squared l2."""
+        """How far centred Borda scores can be apart in squared l2."""
         return self.moved**2 * (m * (m * m - 1) // 3)
-
-    def margins_l1(self, m: int) -> int:
-        """How far margins, each pair once, can be apart in l1."""
-        return self.moved * (m * (m - 1) // 2)
-
-    def margins_l2_squared(self, m: int) -> int:
-        """How far margins, each pair once, can be apart in squared l2."""
-        return self.moved**2 * (m * (m - 1) // 2)
-
-    def chosen_l2_squared(self, k: int) -> int:
-        """How far the margins of k pairs can be apart in squared l2."""
-        return self.moved**2 * k
 
     def cyclic_l1(self, m: int) -> int:
         """How far the cyclic parts of margins, times m, can be apart in l1."""

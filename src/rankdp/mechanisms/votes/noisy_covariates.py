@@ -63,6 +63,10 @@ class NoisyCovariates:
         """That noise."""
         return CubeNoise(self.covariates.shape[1], 1 / self.scale)
 
+    def check(self) -> None:
+        """Refuse noise that does not fit 52 bits: a fact about public numbers."""
+        _ = self.cube
+
     @property
     def noise_variance(self) -> float:
         """The variance of the noise on one coordinate of V."""

@@ -56,9 +56,9 @@ _GAP_SHARE = Fraction(1, 500)  # eps_2 as a share of eps
 _NOISE_STEP = Fraction(1, 1 << 32)  # g, while the noise is below 2^10
 _SCORE_STEP = Fraction(1, 1 << 44)  # h
 _LARGEST_SCORE = 1 << 16  # so that scores and their noise fit 64-bit integers on that grid
-LARGEST_NOISE = 1 << 54  # in steps of h, the same
+_LARGEST_NOISE = 1 << 54  # in steps of h, the same
 _EXTRA = 0.1  # the scale of the output noise that T is for, as a share of a score's expected error
-CALIBRATIONS = ("tight", "paper")
+_CALIBRATIONS = ("tight", "paper")
 
 
 class ObjectivePerturbation:
@@ -92,7 +92,7 @@ class ObjectivePerturbation:
         link: str | Link = "logistic",
         calibration: str = "tight",
     ) -> None:
-        one_of("calibration", calibration, CALIBRATIONS)
+        one_of("calibration", calibration, _CALIBRATIONS)
         self.items, self.protection, self.link, self.calibration = items, protection, known_link(link), calibration
         self.epsilon, self.ridge = positive(epsilon), _double_above(positive(ridge, "ridge"))
         self.gap_epsilon = self.epsilon * _GAP_SHARE
@@ -133,13 +133,13 @@ class ObjectivePerturbation:
         error = math.sqrt(information + self.noise_variance) / (information + float(self.ridge))
         useful = _EXTRA * error * float(self.gap_epsilon * self.ridge) / math.sqrt(self.items)
         easy = 1e-7 + 1e-12 * (self.comparisons + math.sqrt(self.items) * float(self.scale))
-        most = float(self.gap_epsilon * self.ridge * LARGEST_NOISE * _SCORE_STEP) / math.sqrt(self.items)
+        most = float(self.gap_epsilon * self.ridge * _LARGEST_NOISE * _SCORE_STEP) / math.sqrt(self.items)
         return max(min(useful, easy, most), SMALLEST_NORM)
 
     @property
     def noise_step(self) -> Fraction:
-        """g."""
-        return noise_step(self.scale)
+        """g, so coarse that noise of practical probability (2000 scales) is a 53-bit multiple of it."""
+        return _NOISE_STEP * (1 << max(0, math.ceil(self.scale).bit_length() - 10))
 
     @property
     def noise_variance(self) -> float:
@@ -152,11 +152,14 @@ class ObjectivePerturbation:
         return self._covering(self.tolerance)
 
     def _covering(self, tolerance: float) -> Fraction:
-        return covering_scale(self.items, tolerance, self.noise_step, self.ridge, self.gap_epsilon, _SCORE_STEP)
+        """(sqrt(n) D + n h)/(h eps_2)."""
+        distance = (tolerance + float(self.noise_step) * math.sqrt(self.items) / 2) / float(self.ridge)
+        apart = Fraction(math.sqrt(self.items) * distance * (1 + 1e-12)) / _SCORE_STEP + self.items
+        return apart / self.gap_epsilon
 
     def check(self) -> None:
         """Refuse what cannot be released: facts about the public numbers, and not about ``comparisons`` either."""
-        if self._covering(SMALLEST_NORM) > LARGEST_NOISE:
+        if self._covering(SMALLEST_NORM) > _LARGEST_NOISE:
             raise InputError(
                 f"ridge is too small for epsilon {self.epsilon} and {self.items} items: the noise that covers rounding "
                 f"would not fit 64-bit integers, got {float(self.ridge):g}"
@@ -167,18 +170,15 @@ class ObjectivePerturbation:
         self.check()
         noise = rounded_laplace(self.scale / self.noise_step, self.items, bits) * np.float64(self.noise_step)
         solved = fit_within(counts, self.tolerance, ridge=float(self.ridge), link=self.link, linear=noise)
-        return covered(solved, self.output_scale, _SCORE_STEP, bits)
+        most = _LARGEST_SCORE / _SCORE_STEP  # clipping brings no two points further apart
+        steps = np.array([round(min(max(score / _SCORE_STEP, -most), most)) for score in solved], dtype=np.int64)
+        return np.asarray((steps + discrete_laplace(self.output_scale, self.items, bits)) * float(_SCORE_STEP))
 
 
 def _double_above(value: Fraction) -> Fraction:
     """The least double of at least this value: what the solver computes with."""
     double = float(value)
     return Fraction(double if double >= value else math.nextafter(double, math.inf))
-
-
-def noise_step(scale: Fraction) -> Fraction:
-    """g, so coarse that noise of practical probability (2000 scales) is a 53-bit multiple of it."""
-    return _NOISE_STEP * (1 << max(0, math.ceil(scale).bit_length() - 10))
 
 
 def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> Longs:
@@ -189,18 +189,3 @@ def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> Longs:
     """
     magnitude = np.where(bernoulli_exp(1 / (2 * scale), count, bits), 1 + geometric(1 / scale, count, bits), 0)
     return np.where(bernoulli(Fraction(1, 2), count, bits), magnitude, -magnitude)
-
-
-def covering_scale(
-    size: int, tolerance: float, noise_step: Fraction, ridge: Fraction, epsilon: Fraction, step: Fraction
-) -> Fraction:
-    """The scale, in steps h, of the noise that covers what solver and rounding leave open: (sqrt(n) D + n h)/eps_2."""
-    distance = (tolerance + float(noise_step) * math.sqrt(size) / 2) / float(ridge)
-    return (Fraction(math.sqrt(size) * distance * (1 + 1e-12)) / step + size) / epsilon
-
-
-def covered(solved: list[Fraction], scale: Fraction, step: Fraction, bits: Bits) -> Floats:
-    """The solution on the grid of step h, with that noise."""
-    most = _LARGEST_SCORE / step  # clipping brings no two points further apart
-    steps = np.array([round(min(max(score / step, -most), most)) for score in solved], dtype=np.int64)
-    return np.asarray((steps + discrete_laplace(scale, len(steps), bits)) * float(step), dtype=np.float64)

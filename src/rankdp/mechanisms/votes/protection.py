@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from rankdp.checks import one_of, whole
 from rankdp.errors import InputError, Setting
+from rankdp.privacy.guarantee import unit_of
 
 PROTECT = ("comparison", "outcome", "voter")
 
@@ -81,8 +82,4 @@ class Protection:
     @property
     def protects(self) -> str:
         """In words, for the guarantee."""
-        return {
-            "comparison": "one comparison",
-            "outcome": "one comparison's outcome",
-            "voter": f"one voter with at most {self.moved} comparisons",
-        }[self.unit]
+        return unit_of(self.unit, self.moved if self.unit == "voter" else None)

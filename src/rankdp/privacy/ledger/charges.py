@@ -40,7 +40,7 @@ from rankdp.errors import InputError, RankdpError, Setting, SystemProblem
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.composition import Account, Accounting, Terms, to_text
 from rankdp.privacy.exact import Real, positive, rational, shown
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.guarantee import Guarantee, unit_of
 from rankdp.privacy.ledger.entries import (
     Budget,
     Entry,
@@ -156,10 +156,11 @@ class Ledger:
         cls,
         path: str | os.PathLike[str],
         dataset: str,
-        protects: str,
+        protect: str,
         epsilon: Real,
         delta: Real = 0,
         *,
+        max_per_voter: int | None = None,
         accounting: Accounting = "auto",
         wait: float = 60.0,
     ) -> Self:
@@ -171,18 +172,21 @@ class Ledger:
             The file, on a disk of this machine.
         dataset
             The name of the data set; one name for the same people.
-        protects
-            The unit of protection in the words of the guarantees, "one comparison" for example.
+        protect
+            What is protected, in the word that ``rank``, ``elect`` and the others take: "comparison", "outcome",
+            "voter", "ballot", "position", "ranking" or "score"; or what a guarantee says that it ``protects``.
         epsilon, delta
             What all releases together may cost.
+        max_per_voter
+            With "voter", the most comparisons of one voter; without it "voter" is a voter's ballot.
         accounting
             "auto", "basic" or "renyi"; see ``rankdp.privacy.composition``.
         wait
             How many seconds a lock of other processes is waited for.
         """
-        for name, value in (("dataset", dataset), ("protects", protects)):
-            if not isinstance(value, str) or not value.strip():
-                raise InputError(f"{name} must be a text, got {value!r}")
+        if not isinstance(dataset, str) or not dataset.strip():
+            raise InputError(f"dataset must be a text, got {dataset!r}")
+        protects = unit_of(protect, max_per_voter)
         total = positive(epsilon)
         if total > _MOST_EPSILON:
             raise InputError(Setting("epsilon"), f" must be at most {_MOST_EPSILON:,} for a budget, got {epsilon!s}")

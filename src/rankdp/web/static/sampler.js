@@ -4,8 +4,9 @@
 // are the same for everybody, and the same that rankdp's Python code uses. "words" gives random 64-bit numbers. For the
 // same words this file and rankdp draw the same ranking: tests compare them. The result is exact: nothing is rounded.
 //
-// draw(tables, ranking, words) returns the items of "ranking" in a new, random order, and the public offset that this
-// order is sent with where the tables have several divisions of the ranking.
+// draw(tables, epsilon, ranking, words) returns the items of "ranking" in a new, random order, and the public offset
+// that this order is sent with where the tables have several divisions of the ranking. It first proves, in whole
+// numbers, that the tables keep the promise of "epsilon", and throws a BrokenPromise where they do not: see the end.
 
 const WORD = 64n;
 const HALF = 2 ** 32;
@@ -24,7 +25,9 @@ export function secureWords() {
   };
 }
 
-export function draw(tables, ranking, words) {
+export function draw(tables, epsilon, ranking, words) {
+  check(tables, epsilon);
+  need(tables.items === ranking.length, "items");
   const samplers = { outputs: drawOutput, reinsertion: drawReinsertion, tiers: drawTiers };
   const offset = tables.offsets ? drawMany(tables.offsets, 1, words)[0] : 0;
   return { ranking: samplers[tables.sampler](tables, [...ranking], words, offset), offset };
@@ -214,4 +217,176 @@ function accepts({ sure, mean, mode }, proposal, word, words) {
     digits = (digits << WORD) | words();
     scale <<= WORD;
   }
+}
+
+// -- the promise: what the tables allow, against the epsilon that the page shows ----------------------------------
+
+// epsilon promises: when a respondent moves one item of their ranking, no answer becomes more than e^epsilon times as
+// likely. check() computes the largest such ratio from the tables and refuses to go on if it is larger.
+//
+// Of a table of all outputs it compares every output with every move. The other two samplers keep a random set of items
+// in order; if their tables say that a set S has the weight z^|S|, the largest ratio is
+//
+//     (1 + z) / (1 + z (1 + z)^-reach),    reach = items - min(first tier, last tier)
+//
+// (proof: rankdp/mechanisms/rankings/tiers.py; reinsertion has a tier for each item). So check() reads z from the tables
+// and proves that all of their numbers, the cuts too, are those of z. Tables of any other form are refused.
+
+export class BrokenPromise extends Error {}
+
+/** Throws a BrokenPromise unless the tables are known to allow a ratio of at most e^epsilon; "a" or "a/b" as text. */
+export function check(tables, epsilon) {
+  if (!ratios.has(tables)) ratios.set(tables, largestRatio(tables));
+  const [top, bottom] = ratios.get(tables);
+  const [power, scale] = powerOfE(epsilon);
+  need(top * scale <= power * bottom, "ratio");
+}
+
+const ratios = new WeakMap(); // of tables that were looked at before
+
+function need(holds, what) {
+  if (!holds) throw new BrokenPromise(what);
+}
+
+/** The largest ratio that the tables allow, as a pair of whole numbers. */
+function largestRatio(tables) {
+  need(count(tables.items) && tables.items >= 2, "items");
+  if (tables.sampler === "outputs") return ratioOfOutputs(tables);
+  if (tables.sampler === "reinsertion") return ratioOfReinsertion(tables);
+  need(tables.sampler === "tiers", "sampler");
+  // an offset is drawn without looking at the ranking and sent along: the worst one counts
+  need(tables.shapes.length >= 1 && count(tables.attempts) && tables.attempts >= 1, "shapes");
+  if (tables.offsets) need(checkedWeights(tables.offsets).length === tables.shapes.length, "offsets");
+  return tables.shapes.map((shape) => ratioOfShape(tables.items, shape)).reduce(larger);
+}
+
+function ratioOfOutputs({ items, outputs }) {
+  need(items <= 6, "items");
+  const orders = permutations(Array.from({ length: items }, (_, i) => i));
+  const weights = checkedWeights(outputs);
+  need(weights.length === orders.length, "outputs");
+  const weightOf = new Map(orders.map((order, i) => [order.join(), weights[i]]));
+  let worst = [1n, 1n];
+  for (const [i, order] of orders.entries()) {
+    for (let from = 0; from < items; from += 1) {
+      for (let to = 0; to < items; to += 1) {
+        const moved = order.map((place) => afterMove(place, from, to));
+        worst = larger(worst, [weights[i], weightOf.get(moved.join())]);
+      }
+    }
+  }
+  return worst;
+}
+
+/** Where what stood at "place" stands after the item at "from" was moved to "to". */
+function afterMove(place, from, to) {
+  if (place === from) return to;
+  if (from < place && place <= to) return place - 1;
+  return to <= place && place < from ? place + 1 : place;
+}
+
+/** All orders of a list, like words in a dictionary. */
+function permutations(list) {
+  if (list.length < 2) return [list];
+  return list.flatMap((first, i) => permutations(list.filter((_, j) => j !== i)).map((rest) => [first, ...rest]));
+}
+
+/** The weight of taking d of m items out must be C(m, d) m! / (m - d)! z^-d. */
+function ratioOfReinsertion({ items, taken }) {
+  const weights = checkedWeights(taken);
+  need(weights.length === items + 1, "taken");
+  const z = [weights[0] * BigInt(items) ** 2n, weights[1]];
+  for (let d = 0; d < items; d += 1) {
+    const [top, bottom] = [BigInt(items - d) ** 2n * z[1], BigInt(d + 1) * z[0]];
+    need(weights[d + 1] * bottom === weights[d] * top, "taken");
+  }
+  return ratioOfTiers(reduced(z), items - 1);
+}
+
+/** What a tier leaves must be Poisson with mean q / z, and j kept items are accepted as by a Poisson law of mean q. */
+function ratioOfShape(items, { sizes, left, accept }) {
+  need(sizes.every(count) && sizes.reduce((sum, size) => sum + size, 0) === items, "sizes");
+  const [q, below] = accept.mean.map(natural);
+  const [top, bottom] = left[0].poisson.map(natural);
+  for (const size of sizes) {
+    const law = left.find((each) => each.size === size);
+    need(law && law.poisson && !law.weights, "left");
+    const [otherTop, otherBottom] = law.poisson.map(natural);
+    need(otherTop * bottom === top * otherBottom, "left");
+    need(checkedWeights(law).length === size + 1, "left");
+  }
+  checkAcceptance(items, accept, q, below);
+  const full = sizes.filter((size) => size > 0);
+  return ratioOfTiers(reduced([q * bottom, below * top]), items - Math.min(full[0], full[full.length - 1]));
+}
+
+/** sure[j] must be 2^64 q^(j - mode) mode! / j! up to the two words that accepts() decides exactly. */
+function checkAcceptance(items, { sure, mode }, top, bottom) {
+  need(sure.length === items + 1 && mode === Math.min(items, Number(top / bottom)), "accept");
+  for (const step of [1, -1]) {
+    let [chance, whole] = [1n << WORD, 1n];
+    for (let j = mode; j >= 0 && j <= items; j += step) {
+      const cut = natural(sure[j], 0n);
+      need(cut * whole <= chance && chance <= (cut + 2n) * whole, "accept");
+      if (step > 0) [chance, whole] = [chance * top, whole * bottom * BigInt(j + 1)];
+      else [chance, whole] = [chance * bottom * BigInt(j), whole * top];
+    }
+  }
+}
+
+/** (1 + z) / (1 + z (1 + z)^-reach) for z = a / b. */
+function ratioOfTiers([a, b], reach) {
+  const [more, power] = [(a + b) ** BigInt(reach + 1), b ** BigInt(reach)];
+  return [more, more / (a + b) * b + a * power];
+}
+
+/** The exact weights of a law, all above 0, after proving that its cuts are those of the weights. */
+function checkedWeights(law) {
+  for (const text of [...(law.weights ?? []), ...(law.ratios ?? []).flat(), ...(law.poisson ?? [])]) natural(text);
+  const weights = exactWeights(law);
+  const total = weights.reduce((sum, weight) => sum + weight, 0n);
+  need(weights.length >= 1 && count(law.first) && law.first + law.cuts.length <= weights.length, "law");
+  const cuts = law.cuts.map((text) => natural(text, 0n));
+  need(law.first === 0 || cuts[0] === 0n, "law"); // smaller numbers are drawn by resolve() alone
+  need(cuts[cuts.length - 1] === (1n << WORD) - 1n, "law"); // so that every word selects a number
+  let sum = weights.slice(0, law.first).reduce((before, weight) => before + weight, 0n);
+  for (const [i, cut] of cuts.entries()) {
+    sum += weights[law.first + i];
+    need(cut * total <= sum << WORD && sum << WORD <= (cut + 1n) * total, "cuts");
+  }
+  return weights;
+}
+
+const larger = (one, other) => (one[0] * other[1] >= other[0] * one[1] ? one : other);
+
+const count = (number) => Number.isSafeInteger(number) && number >= 0;
+
+/** A whole number from its digits, at least 1 unless "least" says otherwise. */
+function natural(text, least = 1n) {
+  need(typeof text === "string" && /^\d+$/.test(text) && BigInt(text) >= least, "number");
+  return BigInt(text);
+}
+
+function reduced([a, b]) {
+  let [x, y] = [a, b];
+  while (y) [x, y] = [y, x % y];
+  return [a / x, b / x];
+}
+
+/** A pair whose quotient is at most e^epsilon, by 2^-500 of it or less: Taylor's series, all rounded down. */
+function powerOfE(epsilon) {
+  need(/^\d+(\/\d+)?$/.test(epsilon), "epsilon");
+  let [a, b = 1n] = epsilon.split("/").map((text) => natural(text));
+  if (a > 4096n * b) [a, b] = [4096n, 1n]; // less than asked for; tables are not made for more
+  const most = a / b + 1n;
+  // few bits more than the tables are computed with: tiny epsilons have large b, tables of outputs large epsilons
+  const bits = 600n + 2n * BigInt(b.toString(2).length) + 20n * (most < 256n ? most : 256n);
+  const halvings = BigInt(most.toString(2).length);
+  let [term, sum] = [1n << bits, 0n];
+  for (let n = 1n; term > 0n; n += 1n) {
+    sum += term;
+    term = (term * a) / ((b << halvings) * n);
+  }
+  for (let i = 0n; i < halvings; i += 1n) sum = (sum * sum) >> bits;
+  return [sum, 1n << bits];
 }

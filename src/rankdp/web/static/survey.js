@@ -4,8 +4,11 @@
 // sessionStorage, so that reloading does not lose it. It is gone as soon as the copy is drawn. The copy is drawn once
 // and kept in localStorage: the same person gives the same answer again. The only thing that is ever sent is
 // {token, ranking}, ranking being the copy, with its public offset where the survey's noise has one; see send().
+//
+// Nothing is drawn where the tables allow more than the epsilon that the page shows, nor on a page that came over plain
+// HTTP, since anybody on the way could have changed it; see refusal().
 
-import { draw, secureWords, shuffle } from "./sampler.js";
+import { check, draw, secureWords, shuffle } from "./sampler.js";
 import { sortable } from "./sortable.js";
 
 const { known, texts } = JSON.parse(document.getElementById("known").textContent);
@@ -60,6 +63,22 @@ function isRanking(list) {
   return Array.isArray(list) && [...list].sort((a, b) => a - b).join() === known.items.map((_, i) => i).join();
 }
 
+/** The epsilon that the respondent can read, which is the one that counts. */
+function shownEpsilon() {
+  return find("epsilon").textContent.trim();
+}
+
+/** Why this page draws no copy; empty where it does. */
+function refusal() {
+  if (!globalThis.isSecureContext) return texts.insecure;
+  try {
+    check(known.tables, shownEpsilon());
+  } catch {
+    return fill(texts.broken_promise, { epsilon: shownEpsilon() });
+  }
+  return "";
+}
+
 function showRanking() {
   const saved = SECRET.get();
   let order = isRanking(saved) ? saved : shuffle(known.items.map((_, i) => i));
@@ -71,9 +90,14 @@ function showRanking() {
   for (const button of document.querySelectorAll("[data-move]"))
     button.addEventListener("click", () => list.moveTaken(button.dataset.move));
   find("done").addEventListener("click", () => {
+    const refused = refusal();
+    if (refused) {
+      notice(refused);
+      return;
+    }
     const answer = ANSWER.get() ?? {
       token: token(),
-      ...draw(known.tables, order, secureWords()),
+      ...draw(known.tables, shownEpsilon(), order, secureWords()),
       sent: false,
     };
     ANSWER.set(answer);
@@ -136,5 +160,6 @@ for (const link of document.querySelectorAll(".language")) link.hash = location.
 
 const answer = ANSWER.get();
 if (answer && isRanking(answer.ranking)) showCopy(answer);
+else if (refusal()) notice(refusal());
 else if (!token()) notice(texts.no_token);
 else showRanking();

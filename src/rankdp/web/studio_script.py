@@ -1,0 +1,72 @@
+"""The same release as a Python script, from ``Work.call``.
+
+Running the script draws new noise, so it is a release of its own: it charges the ledger once, says so, and does nothing
+when its result exists already. Names and paths from outside are quoted by ``repr``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rankdp.web.studio_work import Work
+
+WRITERS = {"rank": "write_board", "elect": "write_election"}
+ITEMS = "items.txt"
+_HEAD = '''"""The release of rankdp studio as a script.
+
+Running it draws new noise, so it is another release: it charges the ledger once and says so.
+It does nothing when its result exists already.
+"""
+
+from pathlib import Path
+
+import rankdp
+'''
+
+
+def result_name(work: Work) -> str:
+    """The file that the script writes, by which it knows that it has run."""
+    return "result.json" if work.call[0] in WRITERS else "private.csv" if work.kind == "rankings" else "noisy.csv"
+
+
+def script(work: Work, place: Path, ledger: str | None) -> str:
+    """The script.
+
+    Parameters
+    ----------
+    work
+        What is released.
+    place
+        The directory of the release, which has the list of items.
+    ledger
+        The file of the budget, if one is charged.
+    """
+    verb, settings = work.call
+    shown = {name: value for name, value in settings.items() if name != "items"}
+    if "items" in settings:
+        shown["items"] = place / ITEMS
+    arguments = [repr(work.path)]
+    if verb not in WRITERS:
+        arguments.append("RESULT")
+    arguments.append(f"epsilon={work.epsilon!r}")
+    arguments += [f"{name}={_python(name, value, verb)}" for name, value in shown.items()]
+    opened = []
+    if ledger:
+        convert = ".using(convert=True)" if work.convert else ""
+        opened = [f"ledger = rankdp.Ledger.open({ledger!r}, {work.dataset!r}){convert}"]
+        arguments.append("ledger=ledger")
+    body = [*opened, f"release = rankdp.{verb}(", *(f"    {argument}," for argument in arguments), ")"]
+    if verb in WRITERS:
+        body.append(f"rankdp.{WRITERS[verb]}(release, RESULT, {work.heading!r})")
+    body.append("print(release.explain())")
+    body.append('print(f"Charged once: {ledger.told()}.")' if ledger else 'print("No ledger: nothing was charged.")')
+    done = '    print(f"{RESULT} exists already: nothing was drawn and nothing was charged.")'
+    lines = [_HEAD, f"RESULT = Path({result_name(work)!r})", "", "if RESULT.exists():", done, "else:"]
+    return "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
+
+
+def _python(name: str, value: Any, verb: str) -> str:
+    if name == "items" and verb == "privatize_file":  # which takes names, not a file of them
+        return f"Path({str(value)!r}).read_text('utf-8').splitlines()"
+    return repr(str(value) if isinstance(value, Path) else value)
