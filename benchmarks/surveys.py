@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Table, digits, rate, verdict
-from rankdp.web.survey_database import Survey, SurveyDatabase
-from rankdp.web.surveys import create_survey, new_ticket
+from rankdp_web.survey_database import Survey, SurveyDatabase
+from rankdp_web.surveys import create_survey, new_ticket
 
 _ITEMS, _ANSWERS, _RATE, _SECONDS = 10, 100_000, 200, 60
 _FIRST, _CONNECTIONS = 10_000, 32

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import uvicorn
 
-import rankdp.web
-from rankdp.web.survey_app import server_config
-from rankdp.web.survey_database import SurveyDatabase
-from rankdp.web.survey_results import results_report
-from rankdp.web.surveys import collected, create_survey
+import rankdp_web
+from rankdp_web.survey_app import server_config
+from rankdp_web.survey_database import SurveyDatabase
+from rankdp_web.survey_results import results_report
+from rankdp_web.surveys import collected, create_survey
 
 RESPONDENTS = 500
 ITEMS = ("a cycle path", "a park", "a library", "a swimming pool", "more buses", "a car park", "a shopping centre")
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as directory:
         port = server.servers[0].sockets[0].getsockname()[1]
         address = f"http://127.0.0.1:{port}/s/{survey.id}"
         began = time.perf_counter()
-        sampler = Path(rankdp.web.__file__).with_name("static") / "sampler.js"
+        sampler = Path(rankdp_web.__file__).with_name("static") / "sampler.js"
         respondents = Path(__file__).with_name("respondents.mjs")
         subprocess.run([node, respondents, address, str(RESPONDENTS), sampler], check=True)
         print(

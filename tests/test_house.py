@@ -53,9 +53,9 @@ def test_importing_the_modules_compiles_nothing(tmp_path, monkeypatch):
 import importlib, pkgutil
 import numba
 from numba.core import event
-import rankdp, rankdp_papers
+import rankdp, rankdp_papers, rankdp_web
 with event.install_recorder("numba:compile") as recorder:
-    for package in (rankdp, rankdp_papers):
+    for package in (rankdp, rankdp_papers, rankdp_web):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if not module.name.endswith((".__main__", "kernels")):  # kernels are loaded by the first call
                 importlib.import_module(module.name)

@@ -44,4 +44,3 @@ from rankdp.publish.scores import privatize_scores_file as privatize_scores_file
 from rankdp.publish.synthetic_ballots import synthetic_ballots as synthetic_ballots
 from rankdp.publish.synthetic_ballots import synthetic_ballots_file as synthetic_ballots_file
 from rankdp.version import __version__ as __version__
-from rankdp_papers.reproduction import reproduce as reproduce

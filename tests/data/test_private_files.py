@@ -10,7 +10,7 @@ import pytest
 from rankdp import AnswerStore, Ledger
 from rankdp.errors import InputError
 from rankdp.privacy.store import Store
-from rankdp.web.survey_database import SurveyDatabase
+from rankdp_web.survey_database import SurveyDatabase
 
 MAKERS = {
     "ledger": lambda path: Ledger.create(path, "poll", "one comparison", 1),
@@ -34,7 +34,7 @@ def modes(directory):
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_database_and_its_log_are_private_from_their_first_moment(maker, tmp_path, monkeypatch):
     monkeypatch.setattr("rankdp.privacy.store.tighten", lambda path: None)
-    monkeypatch.setattr("rankdp.web.survey_database.tighten", lambda path: None)
+    monkeypatch.setattr("rankdp_web.survey_database.tighten", lambda path: None)
     made = MAKERS[maker](tmp_path / "file.db")
     found = modes(tmp_path)
     assert {"file.db", "file.db-wal", "file.db-shm"} <= set(found)

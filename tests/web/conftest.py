@@ -19,9 +19,9 @@ import uvicorn
 from local_postgres import new_database, postgres_server
 from studio_support import make_files, studio_client
 
-from rankdp.web.survey_app import server_config
-from rankdp.web.survey_database import Survey, SurveyDatabase
-from rankdp.web.surveys import create_survey
+from rankdp_web.survey_app import server_config
+from rankdp_web.survey_database import Survey, SurveyDatabase
+from rankdp_web.surveys import create_survey
 
 AXE = "axe-core@4.14.0"
 AXE_SHA512 = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="

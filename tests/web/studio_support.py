@@ -9,8 +9,8 @@ import re
 from starlette.testclient import TestClient
 
 from rankdp.privacy.ledger import Ledger
-from rankdp.web.studio_app import studio_app
-from rankdp.web.studio_pages import Studio
+from rankdp_web.studio_app import studio_app
+from rankdp_web.studio_pages import Studio
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice")
 KEY, PORT = "k" * 43, 8123

@@ -22,7 +22,7 @@ from rankdp.mechanisms.rankings.tiers import Tiers
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import LAST, CutTable, Weights, integer_weights
 from rankdp.theory.permutations import neighbour_places
-from rankdp.web import browser_tables as page
+from rankdp_web import browser_tables as page
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")

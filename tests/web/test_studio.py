@@ -32,9 +32,9 @@ from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
-from rankdp.web.studio_plan import drawn, meaning, proposed, rounded_up
-from rankdp.web.studio_release import FOLDER, Releases
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_plan import drawn, meaning, proposed, rounded_up
+from rankdp_web.studio_release import FOLDER, Releases
+from rankdp_web.studio_work import Work
 
 KINDS = tuple(FILES)
 one_kind = pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from studio_support import ITEMS, make_files, write
 
 from rankdp.planning.plan import plan
 from rankdp.privacy.ledger import Ledger
-from rankdp.web.studio_app import studio_config
-from rankdp.web.studio_plan import meaning
+from rankdp_web.studio_app import studio_config
+from rankdp_web.studio_plan import meaning
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("chromium")]
 KEY = "key-for-tests"

@@ -7,7 +7,7 @@ import json
 import pytest
 from studio_support import ITEMS, make_files, write
 
-from rankdp.web.studio_file import choices, look
+from rankdp_web.studio_file import choices, look
 
 RANKS = ["rank_1", "rank_2", "rank_3"]
 

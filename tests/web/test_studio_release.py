@@ -29,8 +29,8 @@ from studio_support import (
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
-from rankdp.web.studio_release import FOLDER, Releases
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_release import FOLDER, Releases
+from rankdp_web.studio_work import Work
 
 KINDS = tuple(FILES)
 
@@ -94,8 +94,8 @@ KILL = """
 import os, signal, sys
 from pathlib import Path
 import rankdp.data.atomic, rankdp.privacy.ledger.charges as charges
-from rankdp.web.studio_release import Releases
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_release import Releases
+from rankdp_web.studio_work import Work
 import json
 where, desk = sys.argv[1], Path(sys.argv[2])
 def die(*_, **__):

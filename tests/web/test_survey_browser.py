@@ -12,9 +12,9 @@ from test_sampler import Stream
 
 from rankdp.mechanisms import mechanism
 from rankdp.theory.permutations import places
-from rankdp.web import survey_results
-from rankdp.web.browser_tables import browser_tables
-from rankdp.web.surveys import create_survey, invite, mechanism_of, tables_of
+from rankdp_web import survey_results
+from rankdp_web.browser_tables import browser_tables
+from rankdp_web.surveys import create_survey, invite, mechanism_of, tables_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("chromium")]
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from rankdp.errors import InputError, SystemProblem
-from rankdp.web import survey_database as box
-from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase, leaving
+from rankdp_web import survey_database as box
+from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, leaving
 
 pytestmark = pytest.mark.xdist_group("postgres")
 SURVEY = Survey("abc", "Lunch", "", ("a", "b", "c"), "optimal", "1", False, "", "2026-01-01")

@@ -13,13 +13,13 @@ import time
 import httpx
 import pytest
 
-from rankdp.web.survey_database import SurveyDatabase
-from rankdp.web.surveys import create_survey, new_ticket
+from rankdp_web.survey_database import SurveyDatabase
+from rankdp_web.surveys import create_survey, new_ticket
 
 SERVE = """
 import sys, uvicorn
-from rankdp.web.survey_app import server_config
-from rankdp.web.survey_database import SurveyDatabase
+from rankdp_web.survey_app import server_config
+from rankdp_web.survey_database import SurveyDatabase
 uvicorn.Server(server_config(SurveyDatabase(sys.argv[1]), port=int(sys.argv[2]))).run()
 """
 ITEMS = 8

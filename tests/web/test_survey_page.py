@@ -10,9 +10,9 @@ from conftest import DRINKS, served
 
 from rankdp.cli import cli
 from rankdp.errors import InputError, SystemProblem
-from rankdp.web import survey_app, survey_page
-from rankdp.web.survey_page import LOADED, verify
-from rankdp.web.surveys import create_survey, tables_of
+from rankdp_web import survey_app, survey_page
+from rankdp_web.survey_page import LOADED, verify
+from rankdp_web.surveys import create_survey, tables_of
 
 
 def test_an_honest_server_passes(server, survey):

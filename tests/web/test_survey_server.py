@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from rankdp.errors import InputError
 from rankdp.privacy.guarantee import odds_factor
 from rankdp.version import __version__
-from rankdp.web import survey_results
-from rankdp.web.pages import HEADERS, all_texts
-from rankdp.web.survey_app import MOST_BYTES
-from rankdp.web.survey_database import BATCH
-from rankdp.web.surveys import (
+from rankdp_web import survey_results
+from rankdp_web.pages import HEADERS, all_texts
+from rankdp_web.survey_app import MOST_BYTES
+from rankdp_web.survey_database import BATCH
+from rankdp_web.surveys import (
     create_survey,
     good_ticket,
     invite,

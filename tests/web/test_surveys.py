@@ -22,9 +22,9 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION
 from rankdp.privacy.ledger import Ledger
 from rankdp.theory.estimators import rank_estimator
-from rankdp.web.browser_tables import NAMES, browser_tables, survey_mechanism
-from rankdp.web.survey_database import SurveyDatabase
-from rankdp.web.surveys import collected, create_survey, mechanism_of, promised, read_answer
+from rankdp_web.browser_tables import NAMES, browser_tables, survey_mechanism
+from rankdp_web.survey_database import SurveyDatabase
+from rankdp_web.surveys import collected, create_survey, mechanism_of, promised, read_answer
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice", "Milk", "Soda")
 
@@ -178,7 +178,7 @@ def test_what_does_not_fit_a_budget_opens_nothing(tmp_path):
 
 def test_without_the_extra_one_sentence_says_so(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    for module in [name for name in sys.modules if name.startswith("rankdp.web")]:
+    for module in [name for name in sys.modules if name.startswith("rankdp_web")]:
         monkeypatch.delitem(sys.modules, module)
     run("survey", "close", "survey.db", refused=r"pip install 'rankdp\[web\]'")
 

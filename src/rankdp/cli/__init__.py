@@ -26,8 +26,6 @@ from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
-from rankdp.cli.studio import studio
-from rankdp.cli.survey import survey
 from rankdp.cli.terminal import say, watched
 from rankdp.errors import RankdpError
 from rankdp.version import __version__
@@ -36,7 +34,11 @@ from rankdp.version import __version__
 class _Commands(click.Group):
     """The library's commands, and those of packages beside it that are installed: loaded when asked for."""
 
-    elsewhere: ClassVar = {"reproduce": "rankdp_papers.command"}
+    elsewhere: ClassVar = {
+        "reproduce": "rankdp_papers.command",
+        "studio": "rankdp_web.studio_command",
+        "survey": "rankdp_web.survey_command",
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command that can be run here."""
@@ -77,8 +79,6 @@ for command in (
     rank,
     elect,
     scores,
-    survey,
-    studio,
     aggregate,
     learn,
     predict,

@@ -21,13 +21,13 @@ from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
 from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
-from rankdp.web import studio_plan
-from rankdp.web.pages import show
-from rankdp.web.studio_file import NOT_PRIVATE, Found, choices, look
-from rankdp.web.studio_kinds import KINDS
-from rankdp.web.studio_rehearsal import rehearse
-from rankdp.web.studio_release import SCRIPT, Releases, interrupted
-from rankdp.web.studio_work import Work
+from rankdp_web import studio_plan
+from rankdp_web.pages import show
+from rankdp_web.studio_file import NOT_PRIVATE, Found, choices, look
+from rankdp_web.studio_kinds import KINDS
+from rankdp_web.studio_rehearsal import rehearse
+from rankdp_web.studio_release import SCRIPT, Releases, interrupted
+from rankdp_web.studio_work import Work
 
 STEPS = ("file", "protect", "goal", "rehearse", "release")
 _MOST_WORKS, _MOST_ITEMS, _MOST_NUMBER = 200, 10_000, 10**12

@@ -10,7 +10,7 @@ import queue
 import threading
 from dataclasses import dataclass
 
-from rankdp.web.survey_database import Survey, SurveyDatabase
+from rankdp_web.survey_database import Survey, SurveyDatabase
 
 _MOST_WAITING = 5000
 _MOST_AT_ONCE = 200

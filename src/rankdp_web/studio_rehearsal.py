@@ -23,8 +23,8 @@ from rankdp.publish.privatize import privatize
 from rankdp.publish.rank import rank
 from rankdp.publish.scores import privatize_scores
 from rankdp.report.document import Report
-from rankdp.web.studio_reports import scores_report
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_reports import scores_report
+from rankdp_web.studio_work import Work
 
 _MOST_ROWS = {"ballots": 50_000, "rankings": 20_000, "comparisons": 200_000}
 _USUAL = 1000

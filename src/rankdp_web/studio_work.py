@@ -24,7 +24,7 @@ from rankdp.mechanisms.votes.protection import Protection
 from rankdp.planning.score_plans import ScoreVector
 from rankdp.privacy.exact import positive
 from rankdp.privacy.guarantee import Guarantee
-from rankdp.web.studio_kinds import KINDS, Kind, protects
+from rankdp_web.studio_kinds import KINDS, Kind, protects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

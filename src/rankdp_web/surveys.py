@@ -36,8 +36,8 @@ from rankdp.privacy.guarantee import HARDLY, odds_factor
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
 from rankdp.theory.estimators import rank_estimator
-from rankdp.web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
-from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
+from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
+from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
 
 _LONGEST_TEXT = 500
 _MOST_INVITATIONS = 1_000_000
@@ -232,7 +232,7 @@ def collected(database: SurveyDatabase, survey: Survey, *, shown: bool = True) -
     survey
         Which one.
     shown
-        Whether only the answers are taken that results may show (``rankdp.web.survey_database.leaving``).
+        Whether only the answers are taken that results may show (``rankdp_web.survey_database.leaving``).
     """
     made, items = mechanism_of(survey), len(survey.items)
     answers = np.frombuffer(b"".join(database.answers(survey.id, shown=shown)), dtype=np.uint8)

@@ -36,9 +36,9 @@ def studio(port: int, directory: Path, ledger_file: Path | None, no_browser: boo
     try:
         import uvicorn
 
-        from rankdp.web.pages import listen
-        from rankdp.web.studio_app import studio_config
-        from rankdp.web.studio_guard import new_key
+        from rankdp_web.pages import listen
+        from rankdp_web.studio_app import studio_config
+        from rankdp_web.studio_guard import new_key
     except ModuleNotFoundError as missing:
         raise Unsupported(f"the studio needs the package {missing.name}: pip install 'rankdp[web]'") from None
     listening = listen("127.0.0.1", port)

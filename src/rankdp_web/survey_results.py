@@ -1,6 +1,6 @@
 """The results of a survey: the aggregate of the answers that may be shown, with shared ranks, made on request.
 
-Which answers may be shown, and why not all of them, is said in ``rankdp.web.survey_database.leaving``.
+Which answers may be shown, and why not all of them, is said in ``rankdp_web.survey_database.leaving``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
 from rankdp.privacy.release import Release
 from rankdp.report.document import Report, Table, shown_ranks
-from rankdp.web.survey_database import BATCH, Survey, SurveyDatabase
-from rankdp.web.surveys import collected
+from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase
+from rankdp_web.surveys import collected
 
 LEVEL = 0.95
 OPEN = (

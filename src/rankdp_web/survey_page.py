@@ -20,10 +20,10 @@ from rankdp.checks import whole
 from rankdp.errors import InputError, RankdpError, SystemProblem
 from rankdp.report.document import PAGE_FILES
 from rankdp.version import __version__
-from rankdp.web.browser_tables import MOST_ITEMS
-from rankdp.web.pages import STATIC, all_texts, render
-from rankdp.web.survey_database import Survey
-from rankdp.web.surveys import promised, tables_of
+from rankdp_web.browser_tables import MOST_ITEMS
+from rankdp_web.pages import STATIC, all_texts, render
+from rankdp_web.survey_database import Survey
+from rankdp_web.surveys import promised, tables_of
 
 LOADED: Mapping[str, Path] = {
     **{name: STATIC / name for name in ("survey.js", "sampler.js", "sortable.js", "icon.svg")},

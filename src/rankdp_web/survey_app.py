@@ -26,12 +26,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rankdp.errors import InputError, SystemProblem
-from rankdp.web.answer_writer import AnswerWriter, Busy
-from rankdp.web.pages import Guarded, body, serving, show, static_files
-from rankdp.web.survey_database import Survey, SurveyDatabase, token_hash
-from rankdp.web.survey_page import respondent_values
-from rankdp.web.survey_results import LiveResults
-from rankdp.web.surveys import good_ticket, new_ticket, read_answer
+from rankdp_web.answer_writer import AnswerWriter, Busy
+from rankdp_web.pages import Guarded, body, serving, show, static_files
+from rankdp_web.survey_database import Survey, SurveyDatabase, token_hash
+from rankdp_web.survey_page import respondent_values
+from rankdp_web.survey_results import LiveResults
+from rankdp_web.surveys import good_ticket, new_ticket, read_answer
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""

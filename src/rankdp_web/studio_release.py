@@ -38,9 +38,9 @@ from rankdp.publish.board_report import board_report
 from rankdp.publish.election_report import election_report
 from rankdp.report.document import Report
 from rankdp.report.plots import need_matplotlib
-from rankdp.web.studio_reports import scores_report
-from rankdp.web.studio_script import ITEMS, result_name, script
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_reports import scores_report
+from rankdp_web.studio_script import ITEMS, result_name, script
+from rankdp_web.studio_work import Work
 
 FOLDER = "rankdp-studio"
 SCRIPT = "release.py"

@@ -25,9 +25,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rankdp.errors import RankdpError
-from rankdp.web.pages import Guarded, body, serving, show, static_files
-from rankdp.web.studio_guard import Locked
-from rankdp.web.studio_pages import STEPS, Form, Pages, Studio, sentence
+from rankdp_web.pages import Guarded, body, serving, show, static_files
+from rankdp_web.studio_guard import Locked
+from rankdp_web.studio_pages import STEPS, Form, Pages, Studio, sentence
 
 MOST_BYTES = 8 << 20
 """Of a form: a list of a hundred thousand names."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_work import Work
 
 WRITERS = {"rank": "write_board", "elect": "write_election"}
 ITEMS = "items.txt"

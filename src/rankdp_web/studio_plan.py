@@ -20,7 +20,7 @@ from rankdp.mechanisms.registry import mechanism
 from rankdp.planning.plan import Plan, plan, short
 from rankdp.planning.plan_report import smooth
 from rankdp.report.plots import COLOURS
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_work import Work
 
 LEAST, MOST = 0.02, 20.0
 """The ends of the slider; beyond the second nothing is protected."""

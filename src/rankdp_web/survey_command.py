@@ -16,7 +16,7 @@ from rankdp.errors import InputError, Unsupported
 
 if TYPE_CHECKING:
     from rankdp.report.document import Report
-    from rankdp.web.survey_database import Survey, SurveyDatabase
+    from rankdp_web.survey_database import Survey, SurveyDatabase
 
 _ADDRESS = "http://127.0.0.1:8000"
 
@@ -41,7 +41,7 @@ def survey() -> None:
 @contextmanager
 def _opened(database: str, *, create: bool = False) -> Iterator[SurveyDatabase]:
     try:
-        from rankdp.web.survey_database import SurveyDatabase
+        from rankdp_web.survey_database import SurveyDatabase
     except ModuleNotFoundError as missing:
         raise Unsupported(f"surveys need the package {missing.name}: pip install 'rankdp[web]'") from None
     opened = SurveyDatabase(database, create=create)
@@ -54,7 +54,7 @@ def _opened(database: str, *, create: bool = False) -> Iterator[SurveyDatabase]:
 @contextmanager
 def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDatabase, Survey]]:
     with _opened(database) as opened:
-        from rankdp.web.surveys import the_survey
+        from rankdp_web.surveys import the_survey
 
         yield opened, the_survey(opened, survey_id)
 
@@ -94,7 +94,7 @@ def create(
     """
     key = secrets.token_urlsafe(16) if private_results else ""
     with _opened(database, create=True) as opened:
-        from rankdp.web.surveys import create_survey, mechanism_of
+        from rankdp_web.surveys import create_survey, mechanism_of
 
         made = create_survey(opened, results_key=key, **asked)
     click.echo(f"survey   {made.id}")
@@ -115,8 +115,8 @@ def serve(database: str, host: str, port: int, access_log: bool) -> None:
     with _opened(database) as opened:
         import uvicorn
 
-        from rankdp.web.pages import listen
-        from rankdp.web.survey_app import server_config
+        from rankdp_web.pages import listen
+        from rankdp_web.survey_app import server_config
 
         listening = listen(host, port)
         shown, port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
@@ -135,7 +135,7 @@ def verify(address: str) -> None:
     page states; the exit code is 1 if anything differs.
     """
     try:
-        from rankdp.web.survey_page import verify as differences
+        from rankdp_web.survey_page import verify as differences
     except ModuleNotFoundError as missing:
         raise Unsupported(f"surveys need the package {missing.name}: pip install 'rankdp[web]'") from None
     if found := differences(address):
@@ -152,8 +152,8 @@ def results(database: str, survey_id: str | None) -> Report:
     While the survey is open, results change by 32 answers or more at once and leave out 32 to 63 answers.
     """
     with _chosen(database, survey_id) as (opened, made):
-        from rankdp.web.survey_results import results_report
-        from rankdp.web.surveys import collected
+        from rankdp_web.survey_results import results_report
+        from rankdp_web.surveys import collected
 
         return results_report(made, collected(opened, made))
 
@@ -168,7 +168,7 @@ def export(database: str, survey_id: str | None, target: Path) -> None:
     aggregate, learn and attack read both.
     """
     with _chosen(database, survey_id) as (opened, made):
-        from rankdp.web.surveys import export_survey
+        from rankdp_web.surveys import export_survey
 
         say(f"{target}: {export_survey(opened, made, target):,} synthetic rankings")
 
@@ -186,7 +186,7 @@ def invite(database: str, survey_id: str | None, number: int, output: Path | Non
     from rankdp.data.atomic import NewFile
 
     with _chosen(database, survey_id) as (opened, made):
-        from rankdp.web.surveys import invite as new_tokens
+        from rankdp_web.surveys import invite as new_tokens
 
         if output is None:
             for token in new_tokens(opened, made, number):
@@ -203,7 +203,7 @@ def invite(database: str, survey_id: str | None, number: int, output: Path | Non
 def close(database: str, survey_id: str | None) -> None:
     """Take no more answers, and put those that came into random order."""
     with _chosen(database, survey_id) as (opened, made):
-        from rankdp.web.survey_database import BATCH
+        from rankdp_web.survey_database import BATCH
 
         opened.finish(made.id)
         count, shown = opened.count(made.id), opened.count(made.id, shown=True)

@@ -9,7 +9,7 @@ from rankdp.privacy.exact import positive
 from rankdp.privacy.release import Release
 from rankdp.report.document import Report, Table
 from rankdp.report.plots import Intervals
-from rankdp.web.studio_work import Work
+from rankdp_web.studio_work import Work
 
 LEVEL = 0.95
 
