@@ -48,7 +48,17 @@ def test_every_noise(directory: Path) -> None:
     for noise in SCORE_MECHANISMS:
         options = extra.get(noise, ["-e", "1"])
         run = scores(
-            "grades.csv", "out.json", "--bounds", "-1", "6", "--noise", noise, *options, "--json", cwd=directory
+            "grades.csv",
+            "out.json",
+            "--bounds",
+            "-1",
+            "6",
+            "--noise",
+            noise,
+            *options,
+            "--json",
+            "--force",
+            cwd=directory,
         )
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout)["rows"] == 2
