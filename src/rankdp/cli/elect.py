@@ -101,10 +101,7 @@ def elect(
     need(
         f"rankdp elect {ballots} --epsilon 1 --rule irv -o result.html",
         epsilon=("--epsilon NUMBER", epsilon),
-        rule=(
-            "--rule plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet",
-            options["rule"] or synthetic,
-        ),
+        rule=(rules, options["rule"] or synthetic),
     )
     check_files(outputs)
     columns = ("voter_column", "weight_column", "columns", "table", "contest")
