@@ -179,7 +179,7 @@ def test_exact_recovery_is_told_as_it_is():
     assert made.recommended.name == "staircase"
     said = made.explain()
     assert "laplace 5," in said
-    assert "hardly at all" in said
+    assert "almost no protection" in said
     assert "consider publishing only the top" in said
 
 
