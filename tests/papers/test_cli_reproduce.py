@@ -63,12 +63,6 @@ def test_list_names_everything(tmp_path: Path):
     assert not any(tmp_path.iterdir())
 
 
-def test_the_library_loads_the_papers_only_when_they_are_asked_for():
-    loaded = "print('rankdp_papers' in sys.modules)"
-    code = f"import sys, rankdp.cli; {loaded}; rankdp.reproduce; {loaded}"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "True"]
-
-
 def test_the_command_line_works_without_the_papers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
     context = click.Context(cli.cli)
