@@ -19,7 +19,7 @@ from scipy import stats
 
 from rankdp.mechanisms import RankingMechanism, registry
 from rankdp.privacy.bits import Bits, SeededBits
-from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
+from rankdp.theory.permutations import all_permutations, neighbour_places
 
 #: the one significance level of every statistical test; the seeds are fixed, so a test that passes stays passed
 LEVEL = 1e-4
@@ -188,29 +188,3 @@ def half_noise(mechanism: RankingMechanism) -> RankingMechanism:
     cls = type(mechanism)
     mutant = type("Mutant", (cls,), {"guarantee": property(lambda self: mechanism.guarantee)})
     return mutant(mechanism.items, 2 * mechanism.epsilon)
-
-
-def worst_event(mechanism: RankingMechanism) -> tuple[np.ndarray, np.ndarray]:
-    """A neighbour of the identity and the outputs whose probability it changes the most."""
-    m = mechanism.items
-    outputs = all_permutations(m)
-    here = mechanism.log_prob(outputs, np.arange(m))
-    best = None
-    for move in moves(m):
-        ratios = here - mechanism.log_prob(outputs, move)
-        if best is None or ratios.max() > best[0] + 1e-12:
-            best = ratios.max(), move, np.flatnonzero(ratios > ratios.max() - 1e-9)
-    return best[1], best[2]
-
-
-def statistical_audit(mechanism: RankingMechanism, draws: int, bits: Bits) -> float:
-    """A lower confidence bound of the log-ratio of the worst event between the identity and its worst neighbour."""
-    m = mechanism.items
-    neighbour, event = worst_event(mechanism)
-    hits = [
-        int(np.isin(places(mechanism.sample(np.tile(order, (draws, 1)), bits)), event).sum())
-        for order in (np.arange(m), neighbour)
-    ]
-    low = stats.beta.ppf(LEVEL / 2, hits[0], draws - hits[0] + 1) if hits[0] else 0.0
-    high = stats.beta.ppf(1 - LEVEL / 2, hits[1] + 1, draws - hits[1])
-    return math.log(low / high) if low else -math.inf

@@ -25,7 +25,6 @@ from support import (
     sampled_weights,
     seeded,
     skeleton,
-    statistical_audit,
 )
 
 import rankdp
@@ -423,19 +422,6 @@ def test_half_the_noise_fails_the_exact_audit(name, items, epsilon):
     assert mutant.guarantee.epsilon == epsilon
     with pytest.raises(AssertionError):
         exact_audit(mutant)
-
-
-@pytest.mark.slow
-@own
-def test_statistical_audit(name, request):
-    """The log-ratio of the worst event over 200,000 draws of each: not above eps; with half the noise, above it."""
-    items, epsilon = 5, Fraction(1)
-    mechanism = rankdp.mechanism(name, items, epsilon)
-    bits = seeded(request)
-    honest = statistical_audit(mechanism, 200_000, bits)
-    assert honest <= epsilon
-    assert honest > epsilon / 3  # the audit sees something
-    assert statistical_audit(half_noise(mechanism), 200_000, bits) > epsilon
 
 
 @own
