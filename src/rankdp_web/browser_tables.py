@@ -55,7 +55,7 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
         weight, m = made.weight, made.items
         ratios = _ratios(m, lambda d: ((m - d) ** 2 * weight.denominator, (d + 1) * weight.numerator))
         return {"sampler": "reinsertion", "items": m, "taken": {**_cuts(made._taken), "ratios": ratios}}
-    if isinstance(made, Tiers) and not made.drop:
+    if isinstance(made, Tiers):
         return _tier_tables(made)
     raise Unsupported(
         f"mechanism must be one of {', '.join(NAMES)} in a survey (optimal up to {TABLE_UP_TO} items): "

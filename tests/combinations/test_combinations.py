@@ -115,7 +115,7 @@ class Combinations(RuleBasedStateMachine):
         table=st.sampled_from(["first.csv", "all.csv", "twice.csv"]),
         epsilon=epsilons,
         mechanism=mechanisms,
-        objective=st.sampled_from(["balanced", "concordance", "aggregate"]),
+        purpose=st.sampled_from(["order", "aggregate"]),
         ledger=st.sampled_from([None, "a", "a", "b"]),
         file_name=st.sampled_from([None, "rankings.csv", "rankings.parquet", "missing/rankings.csv"]),
         answers=st.booleans(),
@@ -128,7 +128,7 @@ class Combinations(RuleBasedStateMachine):
         table: str,
         epsilon: Fraction,
         mechanism: str,
-        objective: str,
+        purpose: str,
         ledger: str | None,
         file_name: str | None,
         answers: bool,
@@ -137,7 +137,7 @@ class Combinations(RuleBasedStateMachine):
         fault: Fault | None,
     ) -> None:
         """Synthetic rankings, in memory or in a file."""
-        self.asked = {"epsilon": epsilon, "mechanism": mechanism, "objective": objective, "answers": answers}
+        self.asked = {"epsilon": epsilon, "mechanism": mechanism, "purpose": purpose, "answers": answers}
         self.asked |= {"wave": wave, "seed": seed}
         self._privatize(table, ledger, file_name, fault, **self.asked)
 
@@ -161,7 +161,7 @@ class Combinations(RuleBasedStateMachine):
         *,
         epsilon: Fraction,
         mechanism: str,
-        objective: str,
+        purpose: str,
         answers: bool,
         wave: str,
         seed: int | None,
@@ -173,7 +173,7 @@ class Combinations(RuleBasedStateMachine):
             source, out = world.root / table, None if file_name is None else world.out / file_name
             options: dict[str, Any] = {
                 "mechanism": mechanism,
-                "objective": objective,
+                "purpose": purpose,
                 "ledger": world.ledgers[ledger] if ledger else None,
                 "bits": None if seed is None else rankdp.SeededBits(seed),
             }

@@ -88,7 +88,7 @@ def test_ulam_samples_long_rankings(items, request):
     mechanism = rankdp.mechanism("ulam", items, epsilon)
     out = mechanism.sample(np.tile(np.arange(items), (rows, 1)), seeded(request))
     assert np.array_equal(np.sort(out, axis=1), np.tile(np.arange(items), (rows, 1)))
-    counts = [_Shapes.of((1,) * items, length).total for length in range(1, items + 1)]
+    counts = [_Shapes.of(items, length).total for length in range(1, items + 1)]
     assert sum(counts) == math.factorial(items)
     logs = np.array([math.log(count) for count in counts]) + epsilon * np.arange(1, items + 1)
     law = np.exp(logs - logs.max())

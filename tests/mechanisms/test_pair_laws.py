@@ -319,32 +319,29 @@ def test_refusals(estimator, name, items, epsilon, sentence):
     ],
 )
 def test_auto_for_aggregates_has_the_smallest_variance(items, epsilon, best):
-    ranked = candidates(items, epsilon, objective="aggregate")
+    ranked = candidates(items, epsilon)
     costs = [pair_estimator(one).mean_variance for one in ranked]
     assert costs == sorted(costs)
-    assert mechanism("auto", items, epsilon, objective="aggregate").name == ranked[0].name == best
+    assert mechanism("auto", items, epsilon).name == ranked[0].name == best
 
 
 def test_auto_for_aggregates_of_long_rankings_looks_at_mean_ranks():
-    ranked = candidates(100, 1, objective="aggregate")
+    ranked = candidates(100, 1)
     assert [type(one).name for one in ranked] == ["offset-tiers", "noisy-ranks", "kendall", "laplace", "reinsertion"]
     costs = [rank_estimator(one).mean_variance for one in ranked]
     assert costs == sorted(costs)
-    assert [one.name for one in candidates(1500, 1, objective="aggregate")] == ["reinsertion"]
+    assert [one.name for one in candidates(1500, 1)] == ["reinsertion"]
 
 
 def test_what_cannot_be_undone_is_no_candidate(monkeypatch):
-    assert "optimal" in [one.name for one in candidates(5, 1, objective="concordance")]
-    assert "optimal" not in [one.name for one in candidates(5, 1, objective="aggregate")]
+    assert "optimal" in [one.name for one in candidates(5, 1, purpose="order")]
+    assert "optimal" not in [one.name for one in candidates(5, 1)]
     monkeypatch.setattr("rankdp.mechanisms.registry.serving", lambda items: ("tiers",))
-    with pytest.raises(Unsupported, match="no mechanism for 8 items at epsilon 1 has noise"):
-        candidates(8, 1, objective="aggregate")
+    assert [type(one).name for one in candidates(8, 1)] == ["tiers"]  # where nothing can be undone, the order counts
 
 
-def test_personal_and_unknown_objectives():
-    personal = mechanism("auto", 7, [1, 2], objective="aggregate")
-    assert [one.name for one in personal.parts] == ["reinsertion", "ulam"]
+def test_an_unknown_purpose_is_refused():
     for call in (candidates, lambda *args, **options: rankdp.mechanism("auto", *args, **options)):
         with pytest.raises(InputError) as refusal:
-            call(4, 1, objective="speed")
-        assert str(refusal.value) == "objective must be one of balanced, concordance, aggregate, top, got 'speed'"
+            call(4, 1, purpose="speed")
+        assert str(refusal.value) == "purpose must be one of aggregate, order, top, got 'speed'"

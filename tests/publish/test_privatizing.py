@@ -440,9 +440,9 @@ def test_every_real_ranking_file_can_be_privatized(tmp_path: Path, data_director
 
 def test_a_top_list_is_what_a_release_was_made_for():
     table = rankdp.Rankings.from_orders([list(range(10))] * 5)
-    release = rankdp.privatize(table, 2, objective="top", top=3)
+    release = rankdp.privatize(table, 2, purpose="top", top=3)
     facts = release.provenance.parameters
-    assert (facts["objective"], facts["top"], facts["choices"][0]["tiers"]) == ("top", 3, [3, 7])
+    assert (facts["purpose"], facts["top"], facts["choices"][0]["tiers"]) == ("top", 3, [3, 7])
     assert "top" not in rankdp.privatize(table, 2).provenance.parameters
-    with pytest.raises(rankdp.InputError, match="goes with objective top, got 3 with balanced"):
+    with pytest.raises(rankdp.InputError, match="goes with purpose top, got 3 with aggregate"):
         rankdp.privatize(table, 2, top=3)

@@ -78,7 +78,7 @@ def required_voters(
     """
     share("half_width", half_width)
     z = quantile(level)
-    built = build(mechanism, items, positive(epsilon), objective="aggregate")
+    built = build(mechanism, items, positive(epsilon))
     assert isinstance(built, RankingMechanism)
     estimator = pair_estimator(built)
     if every:

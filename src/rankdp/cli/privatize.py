@@ -49,17 +49,17 @@ if TYPE_CHECKING:
 @option("--epsilon-column", "Instead of --epsilon: the column with each voter's own epsilon.", "NAME")
 @option(
     "--mechanism",
-    "How the noise is drawn; auto takes the best one at --objective for the number of items and epsilon.",
+    "How the noise is drawn; auto takes the best one for --purpose, the number of items and epsilon.",
     type=MECHANISM_OR_AUTO,
     default="auto",
 )
 @choice(
-    "--objective",
-    ["balanced", "concordance", "aggregate", "top"],
-    help="What auto maximises: pairs of items kept in order, the precision of `rankdp aggregate`, a balance of both, "
-    "or the share of the first --top items that stay among the first.",
+    "--purpose",
+    ["aggregate", "order", "top"],
+    help="What auto chooses for: the fewest respondents for `rankdp aggregate`, the most pairs of each ranking in "
+    "order, or the most of the first --top items among the first.",
 )
-@option("--top", "With --objective top: the length of the top list.", "K", int)
+@option("--top", "With --purpose top: the length of the top list.", "K", int)
 @option(
     "--tiers",
     "Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
@@ -155,20 +155,20 @@ def privatize(
         click.echo(json.dumps(summary, indent=2))
     else:
         say(f"wrote {target}: {many(progress.rows, 'ranking')} in {seconds:.1f} s")
+        say(f"mechanism: {_described(release)}")
         if left_out := release.provenance.parameters["columns_left_out"]:
             say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
         for note in notes:
             say(f"note: {note}")
-        _say_choice(release)
         say(release.explain())
 
 
-def _say_choice(release: Release[Any]) -> None:
-    """Why auto chose what it chose, where it chose one thing."""
-    from rankdp.mechanisms.registry import mechanism, why
+def _described(release: Release[Any]) -> str:
+    """What made the rankings, and what it keeps where that is one thing."""
+    from rankdp.mechanisms.registry import describe, mechanism
 
     facts = release.provenance.parameters
-    if facts["asked_for"] == "auto" and len(facts["choices"]) == 1:
-        (choice,) = facts["choices"]
-        chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
-        say(why(chosen, facts["objective"], facts.get("top")))  # type: ignore[arg-type]
+    if len(facts["choices"]) > 1:
+        return f"{release.provenance.mechanism} ({len(facts['choices'])} different lengths or epsilons)"
+    (choice,) = facts["choices"]
+    return describe(mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"))  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism, TableMechanism
 from rankdp.mechanisms.rankings.personal import Personal
-from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism, register, why
+from rankdp.mechanisms.registry import MECHANISMS, candidates, describe, mechanism, register
 
 __all__ = [
     "MECHANISMS",
@@ -10,7 +10,7 @@ __all__ = [
     "RankingMechanism",
     "TableMechanism",
     "candidates",
+    "describe",
     "mechanism",
     "register",
-    "why",
 ]

@@ -48,14 +48,9 @@ class OneRanking(Situation):
         return respondents_for_one(cast(RankingMechanism, mechanism(option, self.items, epsilon)))
 
     def advice(self, best: str, epsilon: float) -> str:
-        """What ``auto`` takes instead, if it does: the best one may be one that no aggregate can undo."""
-        balanced = type(cast(RankingMechanism, mechanism("auto", self.items, epsilon))).name
-        if balanced == best:
-            return ""
-        return (
-            f"By default auto takes {balanced}: it keeps most pairs in order among the mechanisms that need at most "
-            "twice the fewest respondents."
-        )
+        """What ``auto`` takes by default, if that is another one."""
+        taken = type(cast(RankingMechanism, mechanism("auto", self.items, epsilon))).name
+        return "" if taken == best else f"By default privatize takes {taken}, which needs the fewest respondents."
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""

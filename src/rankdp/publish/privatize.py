@@ -38,7 +38,7 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.registry import Objective, named
+from rankdp.mechanisms.registry import Purpose, named
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, one_each, positive
@@ -59,7 +59,7 @@ def privatize(
     epsilon: Real | Iterable[Real] | None = None,
     *,
     mechanism: str = "auto",
-    objective: Objective = "balanced",
+    purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
     as_tiers: bool = False,
@@ -82,13 +82,12 @@ def privatize(
         The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
         ``rankings.epsilons``.
     mechanism
-        The name of a mechanism, or "auto" for the one that is best at the objective.
-    objective
-        What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
-        from, "balanced" keeps most pairs in order among those that need at most twice as many respondents as that one,
-        and "top" keeps most of the first ``top`` items among the first.
+        The name of a mechanism, or "auto" for the one that is best for the purpose.
+    purpose
+        What the rankings are for: "aggregate" needs the fewest respondents for ``aggregate``, "order" keeps most pairs
+        of each ranking in order, and "top" keeps most of the first ``top`` items among the first.
     top
-        With ``objective="top"``, the length of the top list.
+        With ``purpose="top"``, the length of the top list.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -118,7 +117,7 @@ def privatize(
     Release
         The synthetic table (``Rankings``, or a Spark DataFrame) with its guarantee.
     """
-    chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
+    chosen = partial(RankingRun, named(mechanism, tiers), purpose, top, as_tiers)
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
             raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
@@ -153,7 +152,7 @@ def privatize_file(
     epsilon: Real | None = None,
     *,
     mechanism: str = "auto",
-    objective: Objective = "balanced",
+    purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
     as_tiers: bool = False,
@@ -186,7 +185,7 @@ def privatize_file(
         The file to write, in the format that its ending says.
     epsilon
         The privacy of every ranking, smaller is more private.
-    mechanism, objective, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
+    mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
@@ -220,7 +219,7 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
-    chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
+    chosen = partial(RankingRun, named(mechanism, tiers), purpose, top, as_tiers)
     start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
     listed = None if items is None else tuple(items)
     named_columns: dict[str, Any] = {"voter_column": voter_column, "columns": columns}

@@ -20,7 +20,7 @@ from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import Tiered
-from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, may_have_offsets
+from rankdp.mechanisms.registry import MECHANISMS, Purpose, check_choice, may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
@@ -50,7 +50,7 @@ class RankingRun:
     def __init__(
         self,
         name: str,
-        objective: Objective,
+        purpose: Purpose,
         top: int | None,
         as_tiers: bool,
         epsilon: Real | None,
@@ -58,8 +58,8 @@ class RankingRun:
         repeated_voters: bool,
         bits: Bits | None,
     ) -> None:
-        check_choice(name, objective, top)
-        self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
+        check_choice(name, purpose, top)
+        self.name, self.purpose, self.top, self.as_tiers = name, purpose, top, as_tiers
         self.epsilon = None if epsilon is None else positive(epsilon)
         self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
         self.bits = bits or SecureBits()
@@ -107,7 +107,7 @@ class RankingRun:
             return False
         if self.epsilon is not None and not self.listed_items_public:
             return any(chosen.has_offsets for chosen in self.mechanisms.values())
-        return may_have_offsets(self.name, width, self.objective)
+        return may_have_offsets(self.name, width, self.purpose)
 
     def _groups(self, batch: Rankings) -> list[Group]:
         """Which rows go through which mechanism, after checking what the whole table must obey.
@@ -144,7 +144,7 @@ class RankingRun:
 
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.mechanisms:
-            chosen = cast(RankingMechanism, build(self.name, length, epsilon, objective=self.objective, top=self.top))
+            chosen = cast(RankingMechanism, build(self.name, length, epsilon, purpose=self.purpose, top=self.top))
             if self.as_tiers and chosen.ties is None:
                 able = ", ".join(name for name, kind in MECHANISMS.items() if issubclass(kind, Tiered))
                 raise InputError(
@@ -218,7 +218,7 @@ class RankingRun:
         used = {type(chosen).name for chosen in self.mechanisms.values()}
         parameters = {
             "asked_for": self.name,
-            "objective": self.objective,
+            "purpose": self.purpose,
             **({"top": self.top} if self.top else {}),
             **({"as_tiers": True} if self.as_tiers else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),

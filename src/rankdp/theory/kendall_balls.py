@@ -7,8 +7,8 @@ q^k in [n]_q! = (1)(1 + q)(1 + q + q^2)… (Mahonian numbers), and C_n(k), the n
 The same insertion, followed for one item or for two, counts rankings by inversions *and* by where these items land.
 Counts of balls are exact integers; those by landing place are floating point, good to some 1e-12 of their total.
 
-A pair at distance g keeps its order in q-many rankings, [m]_q! (h(g+1) - h(g)) with h(k) = k/(1 - q^k): Mallows' formula
-holds for every q, hence for every coefficient.
+A pair at distance g keeps its order in [m]_q! (h(g+1) - h(g)) rankings by inversions, with h(k) = k/(1 - q^k): Mallows'
+formula holds for every q, hence for every coefficient.
 """
 
 from __future__ import annotations

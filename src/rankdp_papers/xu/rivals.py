@@ -49,9 +49,7 @@ def built(name: str, items: int, epsilon: float) -> RankingMechanism:
 
 def rivals(items: int) -> list[str]:
     """Who takes part at this length: the linear programme, Ulam's exact laws and enumeration are for short rankings."""
-    short = [
-        name for name, most in (("optimal", 6), ("ulam", EXACT_UP_TO), ("ulam-tiers", EXACT_UP_TO)) if items <= most
-    ]
+    short = [name for name, most in (("optimal", 6), ("ulam", EXACT_UP_TO)) if items <= most]
     enumerated = [EQUAL_REALISED] if items <= ENUMERATED_UP_TO else []
     return [*short, "tiers", "reinsertion", "kendall", "laplace", *enumerated, "noisy-ranks"]
 

@@ -131,7 +131,7 @@ class KendallBall(RankingMechanism):
             kernel(orders[rows], self._overtaken(inside, bits), out[rows])
 
     def _overtaken(self, inside: Longs, bits: Bits) -> Orders:
-        """By row and item from the second on: how many others it overtakes. ``inside`` says which rows stay in the ball."""
+        """By row and item from the second on: how many others it overtakes; ``inside`` is 1 for rows in the ball."""
         behind = np.empty((len(inside), self.items - 1), dtype=np.int32)
         left = np.where(inside == 1, self.radius, math.comb(self.items, 2))
         for size in range(self.items, 1, -1):
