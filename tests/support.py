@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import math
 import re
+import signal
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +17,13 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from rankdp.cli import main
 from rankdp.mechanisms import RankingMechanism, registry
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.theory.permutations import all_permutations, neighbour_places
@@ -126,6 +133,24 @@ def keeps(permutations: np.ndarray, i: int, j: int) -> np.ndarray:
     """Whether each relative permutation keeps positions i < j in order."""
     places = np.argsort(permutations, axis=1)
     return places[:, i] < places[:, j]
+
+
+# -- the command line --------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """`rankdp` with these arguments, in this process: starting Python takes longer than most commands."""
+    out, err, terminated = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", ["rankdp", *arguments]),
+        pytest.raises(SystemExit) as left,
+    ):
+        main()
+    signal.signal(signal.SIGTERM, terminated)
+    return subprocess.CompletedProcess(arguments, int(str(left.value.code)), out.getvalue(), err.getvalue())
 
 
 # -- a mechanism of one's own -------------------------------------------------------------------------------------

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support import command
 
 from rankdp.cli.options import NOISE
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
-pytestmark = pytest.mark.slow  # each test starts the command again
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -22,9 +22,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def scores(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rankdp", "scores", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    return command("scores", *arguments, cwd=cwd)
 
 
 def test_words_go_to_stderr_and_scores_to_the_file(directory: Path) -> None:

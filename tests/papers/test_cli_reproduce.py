@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 from pyarrow import parquet
+from support import command
 
 from rankdp import cli
 from rankdp_papers.specification import names
@@ -53,8 +54,9 @@ second = "laplace"
 
 
 def rankdp(*arguments: str | Path, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from rankdp.cli import main; main()", "reproduce", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=check, timeout=300)
+    done = command("reproduce", *map(str, arguments), cwd=cwd)
+    assert not check or done.returncode == 0, done.stderr
+    return done
 
 
 def test_list_names_everything(tmp_path: Path):
@@ -148,7 +150,7 @@ def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path):
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupt_keeps_what_is_done_and_leaves_nobody_behind(tmp_path: Path, number: signal.Signals):
     (tmp_path / "own.toml").write_text(OWN)
-    command = [
+    started = [
         sys.executable,
         "-c",
         "from rankdp.cli import main; main()",
@@ -159,8 +161,8 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_nobody_behind(tmp_path: Path
         "2",
     ]
     if number == signal.SIGTERM:  # as in the background of a script
-        command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        started = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *started]
+    with subprocess.Popen(started, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         deadline = time.monotonic() + 240
         while not list((tmp_path / "reproduction").glob("cache/*.json")):
             assert process.poll() is None
