@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankdp.aggregation.aggregate_report import how
 from rankdp.aggregation.estimates import aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.data.rankings import Rankings
@@ -84,8 +83,7 @@ class Demo:
             words=[
                 f"The last two lines are means over {_REPEATS} releases at each epsilon.",
                 f"Mechanism: {self.mechanism(middle)}.",
-                f"What epsilon {middle:g} promises every voter: {self.releases[middle].explain()}",
-                f"What `rankdp aggregate` does at epsilon {middle:g}: {how(self.estimates[middle])}",
+                f"Promise at epsilon {middle:g}: {self.releases[middle].explain().removeprefix('Protects ')}",
             ],
             figure=self._figure,
         )

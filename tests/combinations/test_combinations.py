@@ -376,7 +376,7 @@ def test_combinations():
     run_state_machine_as_test(
         Combinations,
         settings=settings(
-            max_examples=30,
+            max_examples=15,
             stateful_step_count=12,
             deadline=None,
             derandomize=True,

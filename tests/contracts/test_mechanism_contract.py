@@ -25,7 +25,6 @@ from support import (
     sampled_weights,
     seeded,
     skeleton,
-    statistical_audit,
 )
 
 import rankdp
@@ -40,7 +39,7 @@ from rankdp.theory.permutations import all_permutations, moves, neighbour_places
 SKELETON = skeleton()  # what a new mechanism begins as keeps the whole contract
 KINDS = {**MECHANISMS, SKELETON.name: SKELETON}
 NAMES = [*KINDS, "auto"]
-SIZES = [2, 3, 4, 5]
+SIZES = [3, 5]
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
 
 every = pytest.mark.parametrize("name", NAMES)
@@ -88,7 +87,7 @@ def test_log_prob_sums_to_one(name, items, epsilon):
 
 
 @own
-@pytest.mark.parametrize(("items", "epsilon"), [(2, "1e-9"), (3, "1/3"), (6, "2"), (6, "700"), (40, "1"), (40, "90")])
+@pytest.mark.parametrize(("items", "epsilon"), [(2, "1e-9"), (6, "2"), (6, "700"), (40, "1")])
 def test_no_change_is_as_likely_as_log_prob_says(name, items, epsilon):
     items = min(items, KINDS[name].most_items or items)
     mechanism = rankdp.mechanism(name, items, Fraction(epsilon))
@@ -186,7 +185,7 @@ def test_local_epsilon_is_the_worst_over_all_pairs(name, items, epsilon):
 
 
 @own
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-7", "1e-5", "0.001", "0.1", "3", "30"])
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-5", "0.1", "30"])
 @sizes
 def test_local_epsilon_is_never_understated(name, items, epsilon):
     """Against the enclosed weights, also where the two probabilities agree to many digits."""
@@ -249,16 +248,15 @@ def test_keep_probability_wants_two_positions(name, pair):
 @pytest.mark.slow
 def test_draws_follow_log_prob(name, items, epsilon, request):
     mechanism, logs = law(name, items, epsilon)
-    drawn = mechanism.sample(np.tile(np.arange(items), (100_000, 1)), seeded(request))
+    drawn = mechanism.sample(np.tile(np.arange(items), (50_000, 1)), seeded(request))
     assert_law(places(drawn), np.exp(logs))
 
 
 @own
-@pytest.mark.parametrize("items", [3, 6])
-def test_draws_follow_log_prob_quickly(name, items, request):
-    """One case for every run: also the first size at which reinsertion leaves its table of outputs."""
-    mechanism, logs = law(name, items, Fraction(2))
-    drawn = mechanism.sample(np.tile(np.arange(items), (30_000, 1)), seeded(request))
+def test_draws_of_six_items_follow_log_prob(name, request):
+    """The first size at which reinsertion leaves its table of outputs."""
+    mechanism, logs = law(name, 6, Fraction(2))
+    drawn = mechanism.sample(np.tile(np.arange(6), (30_000, 1)), seeded(request))
     assert_law(places(drawn), np.exp(logs))
 
 
@@ -266,7 +264,7 @@ def test_draws_follow_log_prob_quickly(name, items, request):
     ("name", "items"),
     [
         (name, items)
-        for name, items in itertools.product(NAMES, [2, 5, 6, 16, 17, 40])
+        for name, items in itertools.product(NAMES, [2, 5, 17, 40])
         if name == "auto" or items <= (KINDS[name].most_items or items)
     ],
 )
@@ -400,7 +398,7 @@ def test_half_the_noise_for_some_voters_fails_the_audits(name, request, monkeypa
 
 
 @own
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-6", "60", "500", "1e4", "1e50"])
+@pytest.mark.parametrize("epsilon", ["1e-9", "60", "1e50"])
 @pytest.mark.parametrize("items", [2, 4])
 def test_tiny_and_huge_epsilons(name, items, epsilon, request):
     mechanism = rankdp.mechanism(name, items, epsilon)
@@ -427,26 +425,13 @@ def test_impossible_epsilons_are_refused(name, epsilon):
 
 
 @own
-@pytest.mark.parametrize("items", [3, 4, 5])
+@sizes
 @epsilons
 def test_half_the_noise_fails_the_exact_audit(name, items, epsilon):
     mutant = half_noise(rankdp.mechanism(name, items, epsilon))
     assert mutant.guarantee.epsilon == epsilon
     with pytest.raises(AssertionError):
         exact_audit(mutant)
-
-
-@pytest.mark.slow
-@own
-def test_statistical_audit(name, request):
-    """The log-ratio of the worst event over 300,000 draws of each: not above eps; with half the noise, above it."""
-    items, epsilon = 5, Fraction(1)
-    mechanism = rankdp.mechanism(name, items, epsilon)
-    bits = seeded(request)
-    honest = statistical_audit(mechanism, 300_000, bits)
-    assert honest <= epsilon
-    assert honest > epsilon / 3  # the audit sees something
-    assert statistical_audit(half_noise(mechanism), 300_000, bits) > epsilon
 
 
 @own

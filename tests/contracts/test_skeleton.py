@@ -38,7 +38,7 @@ def test_privatize(coin, tmp_path):
     released = rankdp.privatize(rankings, 1, mechanism=coin.name)
     assert released.provenance.mechanism == coin.name
     assert released.guarantee.epsilon == 1
-    assert "(epsilon 1 in classical local differential privacy)" in released.guarantee.explain()
+    assert "(epsilon 1 in local differential privacy)" in released.guarantee.explain()
     (tmp_path / "in.csv").write_text(CSV, encoding="utf-8")
     run("privatize", tmp_path / "in.csv", tmp_path / "out.csv", "--epsilon", 1, "--mechanism", coin.name)
     assert len(Rankings.read(tmp_path / "out.csv").orders) == 3

@@ -39,7 +39,7 @@ def random_insertions(rng, rows, items):
     return orders, behind
 
 
-@pytest.mark.parametrize("items", [*range(2, 41), 63, 64, 65, 100, 127, 128, 129, 500, 4097])
+@pytest.mark.parametrize("items", [2, 3, 4, 7, 15, 16, 17, 33, 63, 64, 65, 129, 500, 4097])
 def test_insertions_agree_with_plain_python(items, request):
     orders, behind = random_insertions(generator(request), 30, items)
     expected = insert_plainly(orders, behind)
@@ -60,7 +60,7 @@ def test_select_finds_every_set_bit(request):
         assert found == places
 
 
-@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("items", [2, 5])
 def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_inversions(items):
     """Exactly: P(s) = prod of r^behind = r^inversions, nothing missing and nothing twice."""
     behind = np.array(list(itertools.product(*[range(t + 1) for t in range(1, items)])), dtype=np.int32)
@@ -72,7 +72,7 @@ def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_invers
     assert kernels.count_inversions(out).tolist() == behind.sum(axis=1).tolist()
 
 
-@pytest.mark.parametrize("items", [2, 3, 7, 12, 60])
+@pytest.mark.parametrize("items", [2, 7, 60])
 def test_counting_kernels(items, request):
     rng = generator(request)
     rows = np.array([rng.permutation(items) for _ in range(50)], dtype=np.int32)

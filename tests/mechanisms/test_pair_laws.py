@@ -48,7 +48,7 @@ def biases(built, values):
 
 @every
 @epsilons
-@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("items", [3, 5])
 def test_pair_law_is_that_of_all_outputs(name, items, epsilon):
     built = mechanism(name, items, epsilon)
     places, probabilities = outputs(built)
@@ -86,22 +86,16 @@ def assert_consistent(built, tolerance=1e-10):
     np.testing.assert_allclose(law.same[np.ix_(mirror, mirror)], law.same, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 2), 4, 20], ids=str)
 @pytest.mark.parametrize(
-    ("name", "items"), [("kendall", 12), ("reinsertion", 12), ("ulam", 8), ("laplace", 7), ("noisy-ranks", 7)]
+    ("name", "items"), [("kendall", 50), ("reinsertion", 50), ("ulam", 10), ("laplace", 7), ("noisy-ranks", 7)]
 )
-def test_pair_law_of_longer_rankings_is_consistent(name, items, epsilon):
-    assert_consistent(mechanism(name, items, epsilon))
-
-
-@pytest.mark.parametrize(("name", "items"), [("kendall", 50), ("reinsertion", 50), ("ulam", 10)])
 def test_pair_law_of_the_longest_rankings_is_consistent(name, items):
     assert_consistent(mechanism(name, items, 2))
 
 
-@pytest.mark.parametrize("items", [12, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["kendall", "reinsertion"])
-def test_draws_follow_the_pair_law(name, items, request):
+def test_draws_follow_the_pair_law(name, request):
+    items = 12
     built = mechanism(name, items, 4)
     out = built.sample(np.tile(np.arange(items), (100_000, 1)), seeded(request))
     places = np.argsort(out, axis=1)
@@ -131,7 +125,7 @@ def test_pair_law_out_of_reach(name, items, most):
 
 
 UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.undoable]
-INVERTIBLE = [case for case in itertools.product(UNDOABLE, [2, 3, 4, 5], EPSILONS) if case not in SINGULAR]
+INVERTIBLE = [case for case in itertools.product(UNDOABLE, [3, 5], EPSILONS) if case not in SINGULAR]
 
 
 @pytest.mark.parametrize(("name", "items", "epsilon"), INVERTIBLE)
@@ -179,7 +173,7 @@ def test_a_singular_law_is_refused(name, items, epsilon):
 
 
 @epsilons
-@pytest.mark.parametrize("items", [2, 3, 6, 9])
+@pytest.mark.parametrize("items", [3, 9])
 def test_closed_form_of_reinsertion_solves_the_linear_system(items, epsilon):
     built = mechanism("reinsertion", items, epsilon)
     first, second = pairs(items)
@@ -196,13 +190,12 @@ def test_closed_form_of_reinsertion_solves_the_linear_system(items, epsilon):
 
 
 def test_closed_form_of_reinsertion_for_long_rankings():
-    for epsilon in (1, 4):
-        built = mechanism("reinsertion", 50, epsilon)
-        first, second = pairs(50)
-        law, found = built.pair_law(), pair_estimator(built)
-        score = found.values[first, second] - 0.5
-        np.testing.assert_allclose(law.signed() @ score, 0.5, rtol=1e-9)
-        np.testing.assert_allclose(law.unsigned() @ score**2 - 0.25, found.variances, rtol=1e-8)
+    built = mechanism("reinsertion", 50, 1)
+    first, second = pairs(50)
+    law, found = built.pair_law(), pair_estimator(built)
+    score = found.values[first, second] - 0.5
+    np.testing.assert_allclose(law.signed() @ score, 0.5, rtol=1e-9)
+    np.testing.assert_allclose(law.unsigned() @ score**2 - 0.25, found.variances, rtol=1e-8)
 
 
 def test_reinsertion_needs_no_law_for_very_long_rankings(request):

@@ -18,7 +18,7 @@ UNITS = {
     "comparison": "one comparison",
 }
 MANY = {f"c{number}": [0.1 * number] * 3 for number in range(201)}
-RIDGES = (1e-300, 1e-20, 1e-15, 1e-12, 1e-9, 0.99e-6, 1.01e6, 1e12, 1e100, 1e200, 1e300, 1e308)
+RIDGES = (1e-300, 0.99e-6, 1.01e6, 1e308)
 
 
 def refused(tmp_path, make, protects):
@@ -115,7 +115,7 @@ def test_a_category_gets_too_little_of_epsilon(tmp_path):
 
 
 @pytest.mark.parametrize("factor", [1.001e-6, 0.999e6])
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", 1])
+@pytest.mark.parametrize("epsilon", ["1e-9", 1])
 @pytest.mark.parametrize(("protect", "bound"), [("outcome", 1), ("comparison", 1), ("voter", 1), ("voter", 2**31)])
 def test_what_is_just_allowed_is_released(protect, factor, epsilon, bound):
     bound = min(bound, int(2**31 * float(epsilon)))

@@ -13,13 +13,17 @@ from rankdp.cli.options import (
     DASH,
     MECHANISM_OR_AUTO,
     PATH,
+    Sectioned,
     charged,
     choice,
     columns_option,
+    force_option,
     items_option,
+    need,
     noted,
     option,
     rehearse,
+    sections,
     sizes_of_tiers,
     standard_input,
     standard_output,
@@ -31,7 +35,14 @@ if TYPE_CHECKING:
     from rankdp.privacy.release import Release
 
 
-@click.command()
+@click.command(
+    cls=Sectioned,
+    sections=sections(
+        Data="ties repeated_voters listed_items_public",
+        Privacy="epsilon_column answers_file wave",
+        Output="as_tiers drop_voters shuffle",
+    ),
+)
 @click.argument("source", metavar="IN", type=PATH, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER")
@@ -96,6 +107,7 @@ if TYPE_CHECKING:
 @charged
 @rehearse
 @option("--json as_json", "Print a summary as JSON.", is_flag=True)
+@force_option
 def privatize(
     source: Path,
     target: Path,
@@ -108,18 +120,26 @@ def privatize(
     Reads the rankings in IN (CSV, JSON, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
     PrefLib); the ending of the name decides, and - is standard input or output. OUT.release.json states the guarantee.
 
-    Example: rankdp privatize poll.csv private.csv --epsilon 2
+    \b
+    Examples:
+      rankdp privatize poll.csv private.csv --epsilon 2
+      rankdp privatize poll.parquet private.parquet --epsilon-column own_epsilon --drop-voters
     """
     from rankdp.privacy.answers import AnswerStore
     from rankdp.publish.privatize import privatize_file
 
-    if (options["epsilon"] is None) == (options["epsilon_column"] is None):
+    given = [options["epsilon"], options["epsilon_column"]]
+    need(
+        f"rankdp privatize {source} {target} --epsilon 2",
+        epsilon=("--epsilon NUMBER or --epsilon-column NAME", any(given)),
+    )
+    if all(given):
         raise click.UsageError("Give either --epsilon or --epsilon-column.")
     started, notes = time.perf_counter(), list[str]()
     if as_json and target == DASH:
         raise click.UsageError("--json and OUT cannot both go to standard output.")
     progress = Rows("privatizing")
-    with standard_output(target) as written:
+    with standard_output(target, source) as written:
         release = privatize_file(
             source,
             written,
@@ -134,7 +154,7 @@ def privatize(
         summary = {"out": str(target), "rows": progress.rows, "seconds": round(seconds, 3), **release.to_dict()}
         click.echo(json.dumps(summary, indent=2))
     else:
-        say(f"{target}: {many(progress.rows, 'ranking')} in {seconds:.1f} s")
+        say(f"wrote {target}: {many(progress.rows, 'ranking')} in {seconds:.1f} s")
         say(f"mechanism: {_described(release)}")
         if left_out := release.provenance.parameters["columns_left_out"]:
             say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
