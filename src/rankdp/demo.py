@@ -47,7 +47,7 @@ class Demo:
 
     def mechanism(self, epsilon: float) -> str:
         """Which mechanism auto took, and what it keeps."""
-        return describe(mechanism("auto", len(self.true), epsilon))  # type: ignore[arg-type]
+        return describe(mechanism("auto", len(self.true), epsilon))
 
     def report(self) -> Report:
         """Mean ranks, places and what is promised, for readers."""

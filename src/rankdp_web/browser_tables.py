@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
@@ -107,9 +107,9 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     if name == "auto":
         names = NAMES if items <= TABLE_UP_TO else NAMES[1:]
         wanted = "pairs" if items <= _PAIRS_UP_TO else "ranks"
-        able = [cast(RankingMechanism, mechanism(each, items, epsilon)) for each in names]
+        able = [mechanism(each, items, epsilon) for each in names]
         return min((made for made in able if wanted in made.undoable), key=_rank_variance)
-    made = cast(RankingMechanism, mechanism(name, items, epsilon))
+    made = mechanism(name, items, epsilon)
     browser_tables(made)  # or refused
     return made
 

@@ -461,7 +461,7 @@ MUTANTS = [
     Mutant("answers paid by every ledger", twice(unpaid_answers, None), honest=True),
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
-    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.ranking_run.RankingRun.check_voters")),
+    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.privatize_job.PrivatizeJob.check_voters")),
     Mutant("covariates as they are", covariates(2 * STEPS), honest=True),
     Mutant("covariates: an outcome taken to change by 1", covariates(STEPS)),
     Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),

@@ -32,7 +32,8 @@ from rankdp.errors import InputError
 from rankdp.mechanisms import MECHANISMS, RankingMechanism
 from rankdp.mechanisms.rankings import contract as base_module
 from rankdp.privacy.bits import SecureBits, SeededBits
-from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.publish.privatize_job import PrivatizeJob
 from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
 
 SKELETON = skeleton()  # what a new mechanism begins as keeps the whole contract
@@ -348,40 +349,49 @@ def test_no_rows(name):
     assert mechanism.sample(np.empty((0, 4), dtype=int)).shape == (0, 4)
 
 
+def own_epsilons(name, chosen, rows, request):
+    """Releases of 0, 1, 2 for so many voters, whose epsilons are interleaved."""
+    poll = rankdp.Rankings.from_orders(np.tile(np.arange(3), (rows, 1)), ["a", "b", "c"])
+    epsilons = [chosen[row % len(chosen)] for row in range(rows)]
+    return rankdp.privatize(poll, epsilons, mechanism=name, bits=seeded(request)).value.orders
+
+
 @every
-def test_personal_epsilons_in_one_call(name, request):
+def test_own_epsilons_in_one_call(name, request):
     """Rows of three epsilons, interleaved: each group has the law of its own epsilon, and of no other."""
     chosen = [Fraction(1, 2), Fraction(4), Fraction(2)]
-    epsilons = [chosen[row % 3] for row in range(60_000)]
-    personal = rankdp.mechanism(name, 3, epsilons)
-    drawn = personal.sample(np.tile(np.arange(3), (60_000, 1)), seeded(request))
-    logs = personal.log_prob(drawn, np.tile(np.arange(3), (60_000, 1)))
+    drawn = own_epsilons(name, chosen, 60_000, request)
     for place, epsilon in enumerate(chosen):
-        _, expected = law(name, 3, epsilon)
         cells = places(drawn[place::3])
-        assert_law(cells, np.exp(expected))
-        np.testing.assert_allclose(logs[place::3], expected[cells], rtol=1e-13)
+        assert_law(cells, np.exp(law(name, 3, epsilon)[1]))
         with pytest.raises(AssertionError):
             assert_law(cells, np.exp(law(name, 3, chosen[place - 1])[1]))
-    assert personal.guarantee.personal
-    assert personal.guarantee.epsilon == 4
-    parts = [rankdp.mechanism(name, 3, epsilon) for epsilon in chosen]
-    assert personal.guarantee.whole_ranking_epsilon == max(part.local_epsilon() for part in parts)
-    assert personal.expected_concordance() == pytest.approx(np.mean([part.expected_concordance() for part in parts]))
+    few = rankdp.Rankings.from_orders(np.tile(np.arange(3), (3, 1)), ["a", "b", "c"])
+    promised = rankdp.privatize(few, chosen, mechanism=name).guarantee
+    assert promised.personal
+    assert promised.epsilon == 4
+    assert promised.whole_ranking_epsilon == max(rankdp.mechanism(name, 3, one).local_epsilon() for one in chosen)
 
 
 @own
-def test_half_the_noise_for_some_voters_fails_the_audits(name, request):
+def test_half_the_noise_for_some_voters_fails_the_audits(name, request, monkeypatch):
     chosen = [Fraction(1, 2), Fraction(2)]
-    personal = rankdp.mechanism(name, 3, chosen * 20_000)
-    personal.parts[1] = half_noise(personal.parts[1])
-    cells = places(personal.sample(np.tile(np.arange(3), (40_000, 1)), seeded(request)))
+    weak = half_noise(rankdp.mechanism(name, 3, chosen[1]))
+    real = PrivatizeJob._mechanism
+    monkeypatch.setattr(
+        PrivatizeJob,
+        "_mechanism",
+        lambda job, length, epsilon: weak if epsilon == chosen[1] else real(job, length, epsilon),
+    )
+    monkeypatch.setattr(PrivatizeJob, "guarantee", lambda job: Guarantee(ITEM_POSITION, chosen[1]))
+    monkeypatch.setattr(PrivatizeJob, "with_offsets", lambda job, width: False)
+    cells = places(own_epsilons(name, chosen, 40_000, request))
     assert_law(cells[::2], np.exp(law(name, 3, chosen[0])[1]))
     with pytest.raises(AssertionError):
         assert_law(cells[1::2], np.exp(law(name, 3, chosen[1])[1]))
-    exact_audit(personal.parts[0])
+    exact_audit(rankdp.mechanism(name, 3, chosen[0]))
     with pytest.raises(AssertionError):
-        exact_audit(personal.parts[1])
+        exact_audit(weak)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------

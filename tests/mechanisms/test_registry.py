@@ -8,7 +8,7 @@ import pytest
 
 import rankdp
 from rankdp.errors import InputError, RankdpError
-from rankdp.mechanisms import MECHANISMS, Personal, candidates, describe, mechanism
+from rankdp.mechanisms import MECHANISMS, candidates, describe, mechanism
 from rankdp.mechanisms.registry import respondents_for_one
 
 SETTINGS = [(2, 1), (5, 1), (6, 4), (8, 2), (12, 1), (50, 1), (50, 4), (100, 2), (300, 9)]
@@ -203,36 +203,10 @@ def test_log_prob_takes_one_ranking_or_as_many_rows():
         built.log_prob(both, [[0, 1, 2]] * 3)
 
 
-# -- everyone's own epsilon --------------------------------------------------------------------------------------
-
-
-def test_personal_takes_any_iterable():
-    for epsilons in ([1, 2, 1], (1, 2, 1), np.array([1.0, 2.0, 1.0]), iter(["1", "2", "1"])):
-        personal = mechanism("kendall", 4, epsilons)
-        assert isinstance(personal, Personal)
-        assert [part.epsilon for part in personal.parts] == [1, 2]
-        assert personal.sample(np.tile(np.arange(4), (3, 1))).shape == (3, 4)
-
-
-@pytest.mark.parametrize(
-    ("epsilons", "row"),
-    [([1, 2, 0], 3), ([math.nan], 1), ([1, -1], 2), (["x", 1], 1), ([1.0, math.inf], 2), ([2, None], 2)],
-)
-def test_a_bad_personal_epsilon_is_named_by_its_row(epsilons, row):
-    with pytest.raises(InputError, match=f"^epsilon of row {row} must be a finite number above 0, got"):
-        mechanism("kendall", 4, epsilons)
-
-
-def test_no_personal_epsilons():
-    with pytest.raises(InputError, match="epsilon must have one value for each row, got none"):
-        mechanism("kendall", 4, [])
-
-
-def test_as_many_rows_as_epsilons():
-    personal = mechanism("kendall", 4, [1, 2])
-    for rows in (1, 3):
-        with pytest.raises(InputError, match="orders must have one row for each of the 2 epsilons, got"):
-            personal.sample(np.tile(np.arange(4), (rows, 1)))
+@pytest.mark.parametrize("epsilon", [[1, 2], [], np.array([1.0, 2.0]), math.nan, -1, None])
+def test_one_epsilon(epsilon):
+    with pytest.raises(InputError, match=r"^epsilon must be a finite number above 0, got"):
+        mechanism("kendall", 4, epsilon)
 
 
 def test_refusals_are_both_ours_and_value_errors():

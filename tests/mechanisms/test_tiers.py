@@ -178,7 +178,6 @@ def test_a_recorded_name_builds_the_same_mechanism():
     assert again.sizes == chosen.sizes
     assert chosen.parameters["tiers"] == list(chosen.sizes)
     assert rankdp.mechanism("auto", 12, 2, tiers=(4, 8)).sizes == (4, 8)
-    assert rankdp.mechanism("tiers", 12, [1, 2], tiers=(4, 8)).parts[1].sizes == (4, 8)
 
 
 @pytest.mark.parametrize("sizes", [[12], [4, 7], [0, 12], [13, -1], [6.0, 6.0], [True, 11], []])

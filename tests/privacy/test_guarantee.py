@@ -30,6 +30,16 @@ def test_ten_tenths_are_exactly_one():
     assert tenth.times(1) == tenth
 
 
+@pytest.mark.parametrize("releases", [2, 7, 10**9])
+def test_many_releases_cost_what_they_add_up_to(releases):
+    one = Guarantee(ITEM_POSITION, Fraction(1, 3), Fraction(1, 10**12), True, 0.1, rho=0.3, renyi=((2.0, 0.7),))
+    many = one.times(releases)
+    assert (many.epsilon, many.delta, many.releases) == (Fraction(releases, 3), Fraction(releases, 10**12), releases)
+    for stated, each in ((many.whole_ranking_epsilon, 0.1), (many.rho, 0.3), (many.renyi[0][1], 0.7)):
+        exact = releases * Fraction(each)
+        assert exact <= stated <= exact * (1 + Fraction(1, 10**15))
+
+
 @given(st.lists(EPSILONS, min_size=2, max_size=6))
 @settings(deadline=None, derandomize=True)
 def test_epsilons_and_deltas_add_up(epsilons):

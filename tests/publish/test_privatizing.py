@@ -201,8 +201,8 @@ def test_a_file_that_changes_after_the_charge_is_not_released(tmp_path: Path, mo
     ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 3)
     look = privatizing._promise
 
-    def changed(run: object, read: object) -> Guarantee:
-        promise = look(run, read)  # type: ignore[arg-type]
+    def changed(request: object, file: object) -> Guarantee:
+        promise = look(request, file)  # type: ignore[arg-type]
         with (tmp_path / "in.csv").open("a") as file:
             file.write("ann,b,a\n")
         return promise

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +75,9 @@ class Origin:
                 exact = positive(str(choice["epsilon"]))
                 name = str(choice["mechanism"])
                 if version := last_version_with(name):
-                    raise Unsupported(f"{where} names the mechanism {name}, which is gone: rankdp {version} reads it")
+                    raise Unsupported(
+                        f"{where} names the mechanism {name}, which was dropped: rankdp {version} reads it"
+                    )
                 choices[int(choice["items"]), float(exact)] = name, exact
             common = str(parameters["epsilon"])
             column = parameters.get("epsilon_column") or "epsilon"  # version 0.1 did not state it
@@ -129,11 +131,11 @@ class Origin:
     def choose(self, length: int, epsilon: Fraction) -> RankingMechanism:
         """The mechanism that a voter's ranking of ``length`` items went through at their epsilon."""
         if self.choices is None:
-            return cast(RankingMechanism, build(self.asked_for, length, epsilon))
+            return build(self.asked_for, length, epsilon)
         if (length, float(epsilon)) not in self.choices:
             raise InputError(f"{self.where} names no mechanism for {length} items at epsilon {float(epsilon):g}")
         name, exact = self.choices[length, float(epsilon)]
-        return cast(RankingMechanism, build(name, length, exact))
+        return build(name, length, exact)
 
     def check(self, mechanism: str | None, epsilon: Real | None, epsilon_column: str | None) -> None:
         """Refuse what the caller says about the rankings (None for nothing) where the release says otherwise."""

@@ -171,4 +171,4 @@ def _described(release: Release[Any]) -> str:
     if len(facts["choices"]) > 1:
         return f"{release.provenance.mechanism} ({len(facts['choices'])} different lengths or epsilons)"
     (choice,) = facts["choices"]
-    return describe(mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"))  # type: ignore[arg-type]
+    return describe(mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"))

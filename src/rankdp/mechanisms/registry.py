@@ -7,9 +7,9 @@ and the figures. The order is that of simplicity, which decides between equals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeVar, cast, get_args
 
@@ -20,11 +20,10 @@ from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
-from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, read_name, spelled
 from rankdp.mechanisms.rankings.ulam import Ulam
-from rankdp.privacy.exact import Real, one_each, positive
+from rankdp.privacy.exact import Real, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 
 Purpose = Literal["aggregate", "order", "top"]
@@ -73,12 +72,12 @@ def register(kind: Kind) -> Kind:
 def mechanism(
     name: str,
     items: int,
-    epsilon: Real | Iterable[Real],
+    epsilon: Real,
     *,
     purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
-) -> RankingMechanism | Personal:
+) -> RankingMechanism:
     """A ranking mechanism by name, or the best one.
 
     Parameters
@@ -88,7 +87,7 @@ def mechanism(
     items
         How many items each ranking has.
     epsilon
-        The privacy of one item's position in one ranking: a number for everyone, or one for each voter.
+        The privacy of one item's position in one ranking.
     purpose
         What "auto" chooses for: "aggregate", "order" or "top" (see ``candidates``).
     top
@@ -96,16 +95,11 @@ def mechanism(
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them.
-
-    Returns
-    -------
-    RankingMechanism or Personal
-        ``Personal`` where every voter has an own epsilon; its rows are the voters in that order.
     """
     name = named(name, tiers)
     check_choice(name, purpose, top)
-    build = partial(_best, items, purpose=purpose, top=top) if name == "auto" else partial(_build, name, items)
-    return Personal(build, epsilon) if one_each(epsilon) else build(positive(cast(Real, epsilon)))
+    exact = positive(epsilon)
+    return _best(items, exact, purpose, top) if name == "auto" else _build(name, items, exact)
 
 
 def check_choice(name: str, purpose: str = "aggregate", top: int | None = None) -> None:

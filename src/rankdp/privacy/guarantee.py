@@ -136,7 +136,20 @@ class Guarantee:
         releases
             How many, at least 1.
         """
-        return self.compose(*[self] * (whole("releases", releases, 1) - 1))
+        count = whole("releases", releases, 1)
+        if count == 1:
+            return self
+        return replace(
+            self,
+            epsilon=count * self.epsilon,
+            delta=count * self.delta,
+            whole_ranking_epsilon=None
+            if self.whole_ranking_epsilon is None
+            else _times(count, self.whole_ranking_epsilon),
+            releases=count * self.releases,
+            rho=None if self.rho is None else math.nextafter(count * self.rho, math.inf),
+            renyi=tuple((order, math.nextafter(count * epsilon, math.inf)) for order, epsilon in self.renyi),
+        )
 
     def for_rows_of_a_voter(self, rows: int) -> Guarantee:
         """The guarantee for a voter with several rows in one release, each drawn on its own.
@@ -293,6 +306,10 @@ def _add_up(first: Fraction | float, second: Fraction | float) -> Fraction | flo
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return first + second
     return math.nextafter(float(first) + float(second), math.inf)
+
+
+def _times(count: int, value: Fraction | float) -> Fraction | float:
+    return count * value if isinstance(value, Fraction) else math.nextafter(count * value, math.inf)
 
 
 def _add_curves(

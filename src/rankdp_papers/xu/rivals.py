@@ -42,9 +42,7 @@ def built(name: str, items: int, epsilon: float) -> RankingMechanism:
     """The library's mechanism of this name at this epsilon, or the Laplace mechanism at equal realised epsilon."""
     if name == EQUAL_REALISED:
         return _laplace_at_realised(items, epsilon)
-    found = mechanism(name, items, epsilon)
-    assert isinstance(found, RankingMechanism)
-    return found
+    return mechanism(name, items, epsilon)
 
 
 def rivals(items: int) -> list[str]:
