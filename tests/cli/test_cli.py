@@ -117,7 +117,7 @@ def test_demo(directory: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert "library" in run.stdout
     assert "epsilon 4" in run.stdout
-    assert "Protects one item's position" in " ".join(run.stdout.split())
+    assert "Promise at epsilon 2: one item's position" in " ".join(run.stdout.split())
     assert (directory / "rankdp-demo.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -163,7 +163,7 @@ def test_scores_and_votes_charge_too(tmp_path):
     (tmp_path / "grades.csv").write_text("name,score\nann,4\nbob,2\n")
     (tmp_path / "votes.csv").write_text("winner,loser\na,b\nb,c\na,c\n")
     commands = {
-        "grades": ["scores", tmp_path / "grades.csv", tmp_path / "out.csv", "--bounds", 1, 6],
+        "grades": ["scores", tmp_path / "grades.csv", tmp_path / "out.csv", "--bounds", 1, 6, "--force"],
         "votes": ["rank", tmp_path / "votes.csv", "--protect", "outcome", "--items-from-data"],
     }
     for dataset, command in commands.items():

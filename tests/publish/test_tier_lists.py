@@ -110,6 +110,6 @@ def test_command(poll, tmp_path):
     assert {line.rsplit(",", 1)[1] for line in lines[1:13]} == {"1", "2"}
     aggregated = CliRunner().invoke(cli, ["aggregate", str(tmp_path / "out.csv")])
     assert aggregated.exit_code == 0, aggregated.output
-    refused = CliRunner().invoke(cli, [*asked[:-2], "--mechanism", "kendall", "--as-tiers"])
+    refused = CliRunner().invoke(cli, [*asked[:-2], "--mechanism", "kendall", "--as-tiers", "--force"])
     assert refused.exit_code == 1
     assert "needs a mechanism with tiers" in str(refused.exception)

@@ -135,13 +135,7 @@ def privatize(
     else:
         common = None if epsilon is None else positive(cast("Real", epsilon))
     request = PrivatizeRequest(
-        epsilon=common,
-        mechanism=named(mechanism, tiers),
-        purpose=purpose,
-        top=top,
-        as_tiers=as_tiers,
-        listed_items_public=listed_items_public,
-        repeated_voters=repeated_voters,
+        common, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
     )
     job = PrivatizeJob(request, bits)
     if target is not None:
@@ -230,14 +224,9 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
+    common = None if epsilon is None else positive(epsilon)
     request = PrivatizeRequest(
-        epsilon=None if epsilon is None else positive(epsilon),
-        mechanism=named(mechanism, tiers),
-        purpose=purpose,
-        top=top,
-        as_tiers=as_tiers,
-        listed_items_public=listed_items_public,
-        repeated_voters=repeated_voters,
+        common, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
     )
     job = PrivatizeJob(request, bits)
     listed = None if items is None else tuple(items)

@@ -48,17 +48,17 @@ def drawn_orders(orders: Ints, groups: list[Group], bits: Bits, workers: int = 1
     return drawn, offsets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PrivatizeRequest:
     """What was asked for; the fields are parameters of ``privatize``."""
 
     epsilon: Fraction | None
-    mechanism: str = "auto"
-    purpose: Purpose = "aggregate"
-    top: int | None = None
-    as_tiers: bool = False
-    listed_items_public: bool = False
-    repeated_voters: bool = False
+    mechanism: str
+    purpose: Purpose
+    top: int | None
+    as_tiers: bool
+    listed_items_public: bool
+    repeated_voters: bool
 
     def __post_init__(self) -> None:
         check_choice(self.mechanism, self.purpose, self.top)
