@@ -55,7 +55,7 @@ class KendallBall(RankingMechanism):
     """
 
     name: str = "kendall-ball"
-    colour: ClassVar[str] = "#117733"
+    colour: ClassVar[str] = "#44AA99"
     most_items: ClassVar[int | None] = 60
     position_law_up_to: ClassVar[int | None] = 60
     pair_law_up_to: ClassVar[int] = 14
