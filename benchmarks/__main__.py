@@ -11,57 +11,46 @@ from pathlib import Path
 from benchmarks import (
     accuracy,
     aggregating,
-    auditing,
-    bits,
     counting,
     covariates,
+    coverage,
     elections,
     files,
     imports,
     kemeny,
     kendall,
-    laplace,
     leaderboards,
     learning,
-    ledger,
     limits,
-    planning,
-    reinsertion,
     report,
     solver,
     surveys,
-    tiers,
 )
 
 
 def main() -> None:
     tables = {
         "imports": imports.table,
-        "planning": planning.table,
-        "bits": bits.table,
-        "laplace": laplace.table,
         "kendall": kendall.table,
-        "reinsertion": reinsertion.table,
-        "tiers": tiers.table,
         "files": files.table,
         "counting": counting.table,
         "solver": solver.table,
         "kemeny": kemeny.table,
         "learning": learning.table,
-        "ledger": ledger.table,
-        "auditing": auditing.table,
         "accuracy": accuracy.table,
         "aggregate": aggregating.table,
         "limits": limits.table,
         "leaderboards": leaderboards.table,
         "elections": elections.table,
         "covariates": covariates.table,
+        "coverage": coverage.table,
         "surveys": surveys.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the results into this document")
     parser.add_argument("--rows", type=int, default=files.ROWS, help="of the largest file (default: %(default)s)")
+    parser.add_argument("--boards", type=int, default=coverage.BOARDS, help="per cell of coverage")
     options = parser.parse_args()
     if unknown := set(options.tables) - set(tables):
         parser.error(f"there is no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
@@ -72,6 +61,7 @@ def main() -> None:
     tables["files"] = partial(files.table, options.rows)
     tables["counting"] = partial(counting.table, max(options.rows, counting.ROWS))
     tables["leaderboards"] = partial(leaderboards.table, options.rows)
+    tables["coverage"] = partial(coverage.table, options.boards)
 
     results, met, missed = {"machine": report.machine()}, 0, 0
     print(results["machine"], flush=True)

@@ -43,7 +43,6 @@ def table() -> Table:
 
 def _row(items: int, epsilon: float, voters: int) -> tuple[str, ...]:
     made = rankdp.mechanism("auto", items, str(epsilon))
-    assert isinstance(made, RankingMechanism)
     random = np.random.default_rng(0)
     populations, weights = _populations(made, voters, random)
     least, error = _limit(made, voters, populations, weights, random, _DRAWS if items < 5 else _DRAWS // 2)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import math
 import re
+import signal
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,14 +17,16 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from rankdp.cli import main
 from rankdp.mechanisms import RankingMechanism, registry
 from rankdp.privacy.bits import Bits, SeededBits
-from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
+from rankdp.theory.permutations import all_permutations, neighbour_places
 
 #: the one significance level of every statistical test; the seeds are fixed, so a test that passes stays passed
 LEVEL = 1e-4
@@ -128,6 +135,24 @@ def keeps(permutations: np.ndarray, i: int, j: int) -> np.ndarray:
     return places[:, i] < places[:, j]
 
 
+# -- the command line --------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """`rankdp` with these arguments, in this process: starting Python takes longer than most commands."""
+    out, err, terminated = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", ["rankdp", *arguments]),
+        pytest.raises(SystemExit) as left,
+    ):
+        main()
+    signal.signal(signal.SIGTERM, terminated)
+    return subprocess.CompletedProcess(arguments, int(str(left.value.code)), out.getvalue(), err.getvalue())
+
+
 # -- a mechanism of one's own -------------------------------------------------------------------------------------
 
 
@@ -188,29 +213,3 @@ def half_noise(mechanism: RankingMechanism) -> RankingMechanism:
     cls = type(mechanism)
     mutant = type("Mutant", (cls,), {"guarantee": property(lambda self: mechanism.guarantee)})
     return mutant(mechanism.items, 2 * mechanism.epsilon)
-
-
-def worst_event(mechanism: RankingMechanism) -> tuple[np.ndarray, np.ndarray]:
-    """A neighbour of the identity and the outputs whose probability it changes the most."""
-    m = mechanism.items
-    outputs = all_permutations(m)
-    here = mechanism.log_prob(outputs, np.arange(m))
-    best = None
-    for move in moves(m):
-        ratios = here - mechanism.log_prob(outputs, move)
-        if best is None or ratios.max() > best[0] + 1e-12:
-            best = ratios.max(), move, np.flatnonzero(ratios > ratios.max() - 1e-9)
-    return best[1], best[2]
-
-
-def statistical_audit(mechanism: RankingMechanism, draws: int, bits: Bits) -> float:
-    """A lower confidence bound of the log-ratio of the worst event between the identity and its worst neighbour."""
-    m = mechanism.items
-    neighbour, event = worst_event(mechanism)
-    hits = [
-        int(np.isin(places(mechanism.sample(np.tile(order, (draws, 1)), bits)), event).sum())
-        for order in (np.arange(m), neighbour)
-    ]
-    low = stats.beta.ppf(LEVEL / 2, hits[0], draws - hits[0] + 1) if hits[0] else 0.0
-    high = stats.beta.ppf(1 - LEVEL / 2, hits[1] + 1, draws - hits[1])
-    return math.log(low / high) if low else -math.inf

@@ -54,7 +54,7 @@ def reinsertion(rng):
 
 def shapes(rng):
     shape = np.tile(np.array([4, 2, 1, 0, 0, 0, 0], np.int32), (40, 1))
-    return orders(rng, 40, 7), shape, halves(rng, 9000), np.empty((40, 7), np.int32), np.ones(7, np.int64)
+    return orders(rng, 40, 7), shape, halves(rng, 9000), np.empty((40, 7), np.int32)
 
 
 def gradients(rng):
@@ -132,7 +132,7 @@ def test_kernels_that_others_call_are_compiled_for_one_kind_of_cursor(request):
     INTERPRETED["permutations_of_shapes"].compiled(*shapes(generator(request)))
     from rankdp.mechanisms.rankings import sampling_kernels
 
-    for inner in (sampling_kernels._random_tableau, sampling_kernels._shuffle_tiers, sampling_kernels._uniform):
+    for inner in (sampling_kernels._random_tableau, sampling_kernels._uniform):
         dispatcher = getattr(inner, "compiled", inner)
         literal = [kind for kinds in dispatcher.signatures for kind in kinds if isinstance(kind, numba.types.Literal)]
         assert not literal

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankdp.aggregation.aggregate_report import how
 from rankdp.aggregation.estimates import aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.data.rankings import Rankings
 from rankdp.data.synthetic import town_poll
-from rankdp.mechanisms.registry import candidates, mechanism, why
+from rankdp.mechanisms.registry import candidates, describe, mechanism
 from rankdp.privacy.release import Release
 from rankdp.publish.privatize import privatize
 from rankdp.report.document import Report, Table
@@ -46,9 +45,9 @@ class Demo:
         """By epsilon: the estimated mean ranks by item."""
         return {epsilon: _by_item(self.poll, one.values) for epsilon, one in self.estimates.items()}
 
-    def why(self, epsilon: float) -> str:
-        """Which mechanism auto took, and why."""
-        return why(mechanism("auto", len(self.true), epsilon))  # type: ignore[arg-type]
+    def mechanism(self, epsilon: float) -> str:
+        """Which mechanism auto took, and what it keeps."""
+        return describe(mechanism("auto", len(self.true), epsilon))
 
     def report(self) -> Report:
         """Mean ranks, places and what is promised, for readers."""
@@ -83,9 +82,8 @@ class Demo:
             tables=[Table(["item", "true", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)], [*rows])],
             words=[
                 f"The last two lines are means over {_REPEATS} releases at each epsilon.",
-                f"Why this mechanism: {self.why(middle)}.",
-                f"What epsilon {middle:g} promises every voter: {self.releases[middle].explain()}",
-                f"What `rankdp aggregate` does at epsilon {middle:g}: {how(self.estimates[middle])}",
+                f"Mechanism: {self.mechanism(middle)}.",
+                f"Promise at epsilon {middle:g}: {self.releases[middle].explain().removeprefix('Protects ')}",
             ],
             figure=self._figure,
         )
@@ -130,7 +128,7 @@ def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> No
     """The expected share of pairs each mechanism keeps in order, against epsilon: known before any data are seen."""
     kept: dict[str, list[float]] = {}
     for epsilon in epsilons:
-        for candidate in candidates(items, epsilon, objective="concordance"):
+        for candidate in candidates(items, epsilon, purpose="order"):
             kept.setdefault(type(candidate).name, []).append(candidate.expected_concordance())
     for name in sorted(kept, key=lambda name: -kept[name][-1]):
         axes.plot(epsilons, kept[name], color=COLOURS[name], label=name)

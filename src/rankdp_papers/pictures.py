@@ -33,7 +33,7 @@ _GREY = "#5B5B5B"
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)), (0, (7, 2)))
 _GREYS = {"bradley-terry": ":", "copeland": (0, (3, 1, 1, 1))}
 _MARKERS = ("o", "s", "^", "D", "v")
-_SHAPES = {"ulam": "s", "ulam-tiers": "D", "tiers": "v", "reinsertion": "^", "optimal": "P", "noisy-ranks": "x"}
+_SHAPES = {"ulam": "s", "tiers": "v", "reinsertion": "^", "optimal": "P", "noisy-ranks": "x"}
 _PAPER, _TIGHT, _OUTCOME, _WINS = "#D55E00", "#0072B2", "#009E73", "#CC79A7"
 _FIXED = {
     "bradley-terry + paper": (_PAPER, 0),

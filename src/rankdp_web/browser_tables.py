@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
@@ -55,7 +55,7 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
         weight, m = made.weight, made.items
         ratios = _ratios(m, lambda d: ((m - d) ** 2 * weight.denominator, (d + 1) * weight.numerator))
         return {"sampler": "reinsertion", "items": m, "taken": {**_cuts(made._taken), "ratios": ratios}}
-    if isinstance(made, Tiers) and not made.drop:
+    if isinstance(made, Tiers):
         return _tier_tables(made)
     raise Unsupported(
         f"mechanism must be one of {', '.join(NAMES)} in a survey (optimal up to {TABLE_UP_TO} items): "
@@ -107,9 +107,9 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     if name == "auto":
         names = NAMES if items <= TABLE_UP_TO else NAMES[1:]
         wanted = "pairs" if items <= _PAIRS_UP_TO else "ranks"
-        able = [cast(RankingMechanism, mechanism(each, items, epsilon)) for each in names]
+        able = [mechanism(each, items, epsilon) for each in names]
         return min((made for made in able if wanted in made.undoable), key=_rank_variance)
-    made = cast(RankingMechanism, mechanism(name, items, epsilon))
+    made = mechanism(name, items, epsilon)
     browser_tables(made)  # or refused
     return made
 

@@ -186,7 +186,7 @@ KINDS = {
             own_choice="auto",
             usual="auto",
             number="voters",
-            option_words={"auto": "the best one at this epsilon that can be added up well"},
+            option_words={"auto": "the one that needs the fewest respondents at this epsilon"},
         ),
         Kind(
             "scores",

@@ -10,12 +10,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from rankdp.errors import InputError
-from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism
 from rankdp.planning.plan import Plan, plan, short
 from rankdp.planning.plan_report import smooth
@@ -162,7 +161,7 @@ def proposed(work: Work, answer: Drawn) -> tuple[str, str]:
 
 def _taken(work: Work, epsilon: float) -> str:
     """What "auto" takes."""
-    return type(cast(RankingMechanism, mechanism("auto", work.ranked, Fraction(epsilon)))).name
+    return type(mechanism("auto", work.ranked, Fraction(epsilon))).name
 
 
 def rounded_up(epsilon: float) -> str:

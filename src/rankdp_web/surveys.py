@@ -18,7 +18,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -200,7 +200,7 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
 @lru_cache(maxsize=64)
 def mechanism_of(survey: Survey) -> RankingMechanism:
     """What adds the noise to the answers of a survey."""
-    return cast(RankingMechanism, mechanism(survey.mechanism, len(survey.items), survey.epsilon))
+    return mechanism(survey.mechanism, len(survey.items), survey.epsilon)
 
 
 @lru_cache(maxsize=64)

@@ -116,9 +116,9 @@ def test_on_the_command_line(tmp_path):
     poll, private = tmp_path / "poll.csv", tmp_path / "private.csv"
     poll.write_text("voter,rank_1,rank_2,rank_3\n" + "".join(f"{voter},x,y,z\n" for voter in range(300)))
     run = CliRunner()
-    told = run.invoke(cli, ["privatize", str(poll), str(private), "-e", "3", "--objective", "aggregate"])
+    told = run.invoke(cli, ["privatize", str(poll), str(private), "-e", "3", "--purpose", "aggregate"])
     assert told.exit_code == 0, told.output
-    assert "needs the fewest respondents, for 3 items at epsilon 3" in told.output
+    assert "mechanism: ulam (3 items, epsilon 3): keeps 92% of pairs; 1.5 answers tell as much" in told.output
     told = run.invoke(cli, ["aggregate", str(private), "--json"])
     assert [row["item"] for row in json.loads(told.output)["items"]] == ["x", "y", "z"]
     told = run.invoke(cli, ["aggregate", str(private), "-o", str(tmp_path / "out.csv")])

@@ -2,6 +2,8 @@
 
 import html
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,11 @@ import rankdp
 from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
-from rankdp.errors import InputError, RankdpError
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.errors import InputError, RankdpError, Unsupported
+from rankdp.privacy.bits import SecureBits
+from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.privacy.ledger import spending
+from rankdp.privacy.release import Provenance
 
 ENDINGS = ("csv", "json", "html")
 
@@ -146,3 +151,35 @@ def test_items_that_a_spreadsheet_would_run(private, tmp_path):
     lines = (tmp_path / "out.csv").read_text().splitlines()[1:]
     assert {line.split(",")[0] for line in lines} == {"'=x", "y", "z"}
     assert {row["item"] for row in json.loads(stated("json"))["items"]} == {"=x", "y", "z"}
+
+
+@pytest.mark.parametrize("gone", ["ulam-tiers-1-2", "sliding-tiers-3x1", "ulam-tiers"])
+def test_a_release_file_of_a_mechanism_that_is_gone_is_refused_with_the_version_that_reads_it(private, gone):
+    release, sidecar = private(), Path("private.csv.release.json")
+    facts = json.loads(sidecar.read_text("utf-8"))
+    facts["mechanism"] = facts["parameters"]["choices"][0]["mechanism"] = gone
+    sidecar.write_text(json.dumps(facts), "utf-8")
+    told = run()
+    assert told.exit_code == 1
+    sentence = f"names the mechanism {gone}, which was dropped: rankdp 0.1.0 reads it"
+    assert str(told.exception) == f"private.csv.release.json {sentence}"
+    with pytest.raises(Unsupported, match=f"^the release {sentence}$"):
+        rankdp.aggregate(
+            replace(
+                release,
+                value=rankdp.Rankings.read("private.csv"),
+                provenance=replace(release.provenance, parameters=facts["parameters"]),
+            )
+        )
+
+
+def test_a_ledger_with_a_release_of_a_mechanism_that_is_gone_still_opens(tmp_path):
+    ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", "position", epsilon=3)
+    made = Provenance.now("sliding-tiers", {"choices": [{"mechanism": "sliding-tiers-3x1"}]}, SecureBits())
+    with spending(ledger, Guarantee(ITEM_POSITION, Fraction(1)), "privatize", SecureBits()) as charge:
+        charge.commit(made)
+    again = rankdp.Ledger.open(tmp_path / "budget.db")
+    assert [entry.release["mechanism"] for entry in again.history()] == ["sliding-tiers"]
+    assert again.budgets[0].remaining == 2
+    told = CliRunner().invoke(cli, ["budget", "show", str(tmp_path / "budget.db")])
+    assert told.exit_code == 0, told.output

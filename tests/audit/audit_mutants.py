@@ -40,9 +40,8 @@ from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
-from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
-from rankdp.mechanisms.rankings.ulam import UlamTiers
+from rankdp.mechanisms.rankings.ulam import Ulam, _Shapes
 from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
     NoisyDegrees,
@@ -145,14 +144,6 @@ class CutsOffByOne(OffsetTiers):
         offsets[:] = (offsets + 1) % self.offsets
 
 
-class SlidingTooFar(SlidingTiers):
-    """The weight is calibrated as if tiers two apart could mix as well."""
-
-    @property
-    def weight(self):
-        return calibrated(self.epsilon, reach(self.sizes, 2))
-
-
 class StrictTiers(Tiers):
     """The law is stated as if a kept item's tier had to be above (<) those before it, not at least equal (<=)."""
 
@@ -160,27 +151,28 @@ class StrictTiers(Tiers):
         return all(before < after for before, after in itertools.pairwise(letters))
 
 
-class DoubledRate(UlamTiers):
+class DoubledRate(Ulam):
     """Twice the epsilon for every item that must be moved back."""
 
     def _shrinking(self, bits):
-        return UlamTiers(self.items, 2 * self.epsilon, self.sizes)._shrinking(bits)
+        return Ulam(self.items, 2 * self.epsilon)._shrinking(bits)
 
 
-class ShapesOffByOne(UlamTiers):
-    """The shapes are counted for a first tier that is larger by one than the tier that is drawn."""
+class OneTableau(Ulam):
+    """Shapes are drawn by the number of their tableaux, not of pairs of them."""
 
     def _shapes(self, first):
-        one, *others, last = self.sizes
-        return UlamTiers(self.items, self.epsilon, (one + 1, *others, last - 1))._shapes(first)
+        shapes = _Shapes(self.items, first)
+        shapes.weights = [math.isqrt(weight) for weight in shapes.weights]
+        shapes.total = sum(shapes.weights)
+        return shapes
 
 
-class StrictUlamTiers(UlamTiers):
-    """The law is stated for the longest subsequence that rises strictly (<), drawn for one that never falls (<=)."""
+class DecreasingUlam(Ulam):
+    """The law is stated for the longest decreasing subsequence, drawn for the longest increasing one."""
 
     def exact_law(self, bits):
-        bounds, words = self._shrinking(bits), self._words(self._permutations).tolist()
-        return [bounds[0 if any(a < b for a, b in itertools.combinations(word, 2)) else 1] for word in words]
+        return super().exact_law(bits)[::-1]
 
 
 class SmallSensitivity(NoisyWins):
@@ -470,12 +462,10 @@ MUTANTS = [
     Mutant("offset tiers with twice the weight", rankings(DoubledOffsetWeight(4, 1, [2]), statistical=False)),
     Mutant("offsets that follow the ranking", rankings(TellingOffset(4, 1, [2]), statistical=False)),
     Mutant("offsets off by one", rankings(CutsOffByOne(4, 1, [2]), statistical=False)),
-    Mutant("Ulam tiers as they are", rankings(UlamTiers(6, 1, (1, 2, 3)), statistical=False), honest=True),
-    Mutant("Ulam tiers with twice the rate", rankings(DoubledRate(4, 1, (1, 3)))),
-    Mutant("Ulam tiers with a size off by one", rankings(ShapesOffByOne(6, 1, (1, 2, 3)), statistical=False)),
-    Mutant("Ulam tiers compared by < instead of <=", rankings(StrictUlamTiers(6, 1, (3, 3)), statistical=False)),
-    Mutant("sliding tiers as they are", rankings(SlidingTiers(4, 1, (1, 1, 1, 1))), honest=True),
-    Mutant("sliding tiers that slide too far", rankings(SlidingTooFar(4, 1, (1, 1, 1, 1)))),
+    Mutant("Ulam as it is", rankings(Ulam(6, 1), statistical=False), honest=True),
+    Mutant("Ulam with twice the rate", rankings(DoubledRate(4, 1))),
+    Mutant("Ulam with tableaux instead of pairs", rankings(OneTableau(6, 1), statistical=False)),
+    Mutant("Ulam with its order turned round", rankings(DecreasingUlam(6, 1), statistical=False)),
     Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),
     Mutant("a seed reused for every call", samples(same_seed_for_calls, _PAIR)),
     Mutant("noisy wins as they are", wins(NoisyWins), honest=True),
@@ -503,7 +493,7 @@ MUTANTS = [
     Mutant("answers paid by every ledger", twice(unpaid_answers, None), honest=True),
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),
-    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.ranking_run.RankingRun.check_voters")),
+    Mutant("repeated voters", twice(repeated_voters, "rankdp.publish.privatize_job.PrivatizeJob.check_voters")),
     Mutant("covariates as they are", covariates(2 * STEPS), honest=True),
     Mutant("covariates: an outcome taken to change by 1", covariates(STEPS)),
     Mutant("noisy Borda as it is", elections(NoisyBorda(3, _BALLOT, 1)), honest=True),

@@ -10,20 +10,15 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from support import command
 
 from rankdp.cli import cli
 from rankdp.cli.options import MECHANISM_OR_AUTO
 from rankdp.mechanisms.registry import MECHANISMS
 
-pytestmark = pytest.mark.slow  # each test starts the command again
+pytestmark = pytest.mark.slow
 
 POLL = "voter,rank_1,rank_2,rank_3\nann,tea,coffee,water\nbob,water,tea,coffee\n"
-
-
-def rankdp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rankdp", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture
@@ -33,7 +28,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_privatize_says_what_it_did_on_stderr(directory: Path) -> None:
-    run = rankdp("privatize", "poll.csv", "out.csv", "--epsilon", "2", cwd=directory)
+    run = command("privatize", "poll.csv", "out.csv", "--epsilon", "2", cwd=directory)
     assert (run.returncode, run.stdout) == (0, "")
     assert "2 rankings" in run.stderr
     assert "keeps" in run.stderr
@@ -41,7 +36,7 @@ def test_privatize_says_what_it_did_on_stderr(directory: Path) -> None:
 
 
 def test_json_goes_to_stdout(directory: Path) -> None:
-    run = rankdp(
+    run = command(
         "privatize", "poll.csv", "out.csv", "--epsilon", "2", "--mechanism", "kendall", "--json", cwd=directory
     )
     summary = json.loads(run.stdout)
@@ -52,7 +47,7 @@ def test_json_goes_to_stdout(directory: Path) -> None:
 
 
 def test_a_rehearsal_is_loud(directory: Path) -> None:
-    run = rankdp("privatize", "poll.csv", "out.csv", "-e", "2", "--rehearse", "1", cwd=directory)
+    run = command("privatize", "poll.csv", "out.csv", "-e", "2", "--rehearse", "1", cwd=directory)
     assert "NOT PRIVATE" in run.stderr
     assert json.loads((directory / "out.csv.release.json").read_text())["guarantee"] is None
 
@@ -74,7 +69,7 @@ def test_a_rehearsal_is_loud(directory: Path) -> None:
 def test_refusals_are_one_sentence_and_exit_1(directory: Path, arguments: list[str], sentence: str | None) -> None:
     (directory / "seven.txt").write_text("tea\ncoffee\nmilk\n")
     before = sorted(path.name for path in directory.iterdir())
-    run = rankdp("privatize", *arguments, cwd=directory)
+    run = command("privatize", *arguments, cwd=directory)
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr.startswith("rankdp: ")
     assert run.stderr.count("\n") == 1
@@ -92,14 +87,14 @@ def test_refusals_are_one_sentence_and_exit_1(directory: Path, arguments: list[s
     ],
 )
 def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
-    run = rankdp(*arguments, cwd=directory)
+    run = command(*arguments, cwd=directory)
     assert run.returncode == 2
     assert "Usage: rankdp" in run.stderr
 
 
 def test_help_and_version(directory: Path) -> None:
-    assert "Publish rankings" in rankdp("--help", cwd=directory).stdout
-    assert rankdp("--version", cwd=directory).stdout.startswith("rankdp, version ")
+    assert "Publish rankings" in command("--help", cwd=directory).stdout
+    assert command("--version", cwd=directory).stdout.startswith("rankdp, version ")
 
 
 def test_every_option_has_help() -> None:
@@ -117,11 +112,12 @@ def test_the_choices_are_the_registry() -> None:
 
 
 def test_demo(directory: Path) -> None:
-    run = rankdp("demo", cwd=directory)
+    started = [sys.executable, "-m", "rankdp", "demo"]
+    run = subprocess.run(started, cwd=directory, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "library" in run.stdout
     assert "epsilon 4" in run.stdout
-    assert "Protects one item's position" in " ".join(run.stdout.split())
+    assert "Promise at epsilon 2: one item's position" in " ".join(run.stdout.split())
     assert (directory / "rankdp-demo.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -132,15 +128,9 @@ def test_a_command_does_not_load_pandas(directory: Path) -> None:
         "try: main()\n"
         "finally: import pyarrow; print('pandas' in sys.modules, pyarrow.array([1]).to_pandas().sum())"
     )
-    command = [sys.executable, "-c", script, "privatize", "poll.csv", "quick.csv", "--epsilon", "1"]
-    run = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
+    started = [sys.executable, "-c", script, "privatize", "poll.csv", "quick.csv", "--epsilon", "1"]
+    run = subprocess.run(started, cwd=directory, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "1"]
-
-
-def test_demo_as_json(directory: Path) -> None:
-    shown = json.loads(rankdp("demo", "--json", "--plot", "x.png", cwd=directory).stdout)
-    assert set(shown["synthetic"]) == {"1", "2", "4", "8"}
-    assert len(shown["true_mean_ranks"]) == 8
 
 
 def test_the_demo_gets_better_with_epsilon_and_needs_no_matplotlib(
@@ -151,8 +141,10 @@ def test_the_demo_gets_better_with_epsilon_and_needs_no_matplotlib(
     run = CliRunner().invoke(cli, ["demo", "--json"])
     assert run.exit_code == 0, run.output
     assert "No picture: plots need matplotlib: install rankdp[plots]" in run.stderr
-    shown = list(json.loads(run.stdout)["synthetic"].values())
-    errors, kept = ([one[key] for one in shown] for key in ("typical_error", "pairs_in_order"))
+    shown = json.loads(run.stdout)
+    assert set(shown["synthetic"]) == {"1", "2", "4", "8"}
+    assert len(shown["true_mean_ranks"]) == 8
+    errors, kept = ([one[key] for one in shown["synthetic"].values()] for key in ("typical_error", "pairs_in_order"))
     assert errors == sorted(errors, reverse=True)
     assert kept == sorted(kept)
     assert CliRunner().invoke(cli, ["demo", "--plot", "x.png"]).exit_code == 1
@@ -160,19 +152,19 @@ def test_the_demo_gets_better_with_epsilon_and_needs_no_matplotlib(
 
 
 def test_a_closed_pipe_is_no_traceback(directory: Path) -> None:
-    script = f"{sys.executable} -m rankdp demo --json | true"
+    script = f"{sys.executable} -m rankdp plan ranking --items 3 --epsilon 1 --json | true"
     run = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True, check=False)
     assert "Traceback" not in run.stderr
 
 
 def test_tiers_are_given_by_their_sizes(directory: Path) -> None:
-    run = rankdp("privatize", "poll.csv", "out.csv", "--epsilon", "2", "--tiers", "1,2", cwd=directory)
+    run = command("privatize", "poll.csv", "out.csv", "--epsilon", "2", "--tiers", "1,2", cwd=directory)
     assert run.returncode == 0
     stated = json.loads((directory / "out.csv.release.json").read_text())
     assert stated["parameters"]["choices"][0]["mechanism"] == "tiers-1-2"
-    run = rankdp("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1,3", cwd=directory)
+    run = command("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1,3", cwd=directory)
     assert run.returncode == 1
     assert "tiers must be at least two whole numbers above 0 that add up to 3, got [1, 3]" in run.stderr
-    run = rankdp("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1;2", cwd=directory)
+    run = command("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1;2", cwd=directory)
     assert run.returncode == 2
     assert "tiers must be whole numbers with commas between them, got '1;2'" in run.stderr

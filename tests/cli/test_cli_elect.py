@@ -112,7 +112,6 @@ def test_names_alone(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("ballots.csv", "-e", "1"), "--rule is required: choose plurality (most first places), borda (most points"),
         (("ballots.csv", "-e", "1", "--rule", "auto"), "--rule auto is gone, because"),
         (("ballots.csv", "-e", "1", "--rule", "pairs"), "--rule pairs is gone: name the rule"),
         (("ballots.csv", "-e", "1", "--rule", "range"), "--rule 'range' is unknown: choose plurality"),

@@ -196,7 +196,7 @@ def test_every_board_says_what_is_not_protected(directory: Path, protect: str, w
     page = (directory / "board.html").read_text()
     facts = json.loads((directory / "board.json").read_text())["guarantee"]
     beside = json.loads((directory / "board.csv.release.json").read_text())["guarantee"]
-    for sentence in (words, "An epsilon of 10 or more protects hardly at all."):
+    for sentence in (words, "An epsilon of 10 or more offers almost no protection."):
         assert sentence in page
         assert sentence in shown.stderr
         for guarantee in (told, facts, beside):

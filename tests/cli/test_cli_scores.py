@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support import command
 
 from rankdp.cli.options import NOISE
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 
-pytestmark = pytest.mark.slow  # each test starts the command again
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -22,9 +22,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def scores(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rankdp", "scores", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    return command("scores", *arguments, cwd=cwd)
 
 
 def test_words_go_to_stderr_and_scores_to_the_file(directory: Path) -> None:
@@ -48,7 +46,17 @@ def test_every_noise(directory: Path) -> None:
     for noise in SCORE_MECHANISMS:
         options = extra.get(noise, ["-e", "1"])
         run = scores(
-            "grades.csv", "out.json", "--bounds", "-1", "6", "--noise", noise, *options, "--json", cwd=directory
+            "grades.csv",
+            "out.json",
+            "--bounds",
+            "-1",
+            "6",
+            "--noise",
+            noise,
+            *options,
+            "--json",
+            "--force",
+            cwd=directory,
         )
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout)["rows"] == 2

@@ -113,7 +113,7 @@ class Combinations(RuleBasedStateMachine):
         table=st.sampled_from(["first.csv", "all.csv", "twice.csv"]),
         epsilon=epsilons,
         mechanism=mechanisms,
-        objective=st.sampled_from(["balanced", "concordance", "aggregate"]),
+        purpose=st.sampled_from(["order", "aggregate"]),
         ledger=st.sampled_from([None, "a", "a", "b"]),
         file_name=st.sampled_from([None, "rankings.csv", "rankings.parquet", "missing/rankings.csv"]),
         answers=st.booleans(),
@@ -126,7 +126,7 @@ class Combinations(RuleBasedStateMachine):
         table: str,
         epsilon: Fraction,
         mechanism: str,
-        objective: str,
+        purpose: str,
         ledger: str | None,
         file_name: str | None,
         answers: bool,
@@ -135,7 +135,7 @@ class Combinations(RuleBasedStateMachine):
         fault: Fault | None,
     ) -> None:
         """Synthetic rankings, in memory or in a file."""
-        self.asked = {"epsilon": epsilon, "mechanism": mechanism, "objective": objective, "answers": answers}
+        self.asked = {"epsilon": epsilon, "mechanism": mechanism, "purpose": purpose, "answers": answers}
         self.asked |= {"wave": wave, "seed": seed}
         self._privatize(table, ledger, file_name, fault, **self.asked)
 
@@ -159,7 +159,7 @@ class Combinations(RuleBasedStateMachine):
         *,
         epsilon: Fraction,
         mechanism: str,
-        objective: str,
+        purpose: str,
         answers: bool,
         wave: str,
         seed: int | None,
@@ -171,7 +171,7 @@ class Combinations(RuleBasedStateMachine):
             source, out = world.root / table, None if file_name is None else world.out / file_name
             options: dict[str, Any] = {
                 "mechanism": mechanism,
-                "objective": objective,
+                "purpose": purpose,
                 "ledger": world.ledgers[ledger] if ledger else None,
                 "bits": None if seed is None else rankdp.SeededBits(seed),
             }
@@ -371,7 +371,7 @@ def test_combinations():
     run_state_machine_as_test(
         Combinations,
         settings=settings(
-            max_examples=30,
+            max_examples=15,
             stateful_step_count=12,
             deadline=None,
             derandomize=True,

@@ -25,7 +25,6 @@ from support import (
     sampled_weights,
     seeded,
     skeleton,
-    statistical_audit,
 )
 
 import rankdp
@@ -33,13 +32,14 @@ from rankdp.errors import InputError
 from rankdp.mechanisms import MECHANISMS, RankingMechanism
 from rankdp.mechanisms.rankings import contract as base_module
 from rankdp.privacy.bits import SecureBits, SeededBits
-from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
+from rankdp.publish.privatize_job import PrivatizeJob
 from rankdp.theory.permutations import all_permutations, moves, neighbour_places, places
 
 SKELETON = skeleton()  # what a new mechanism begins as keeps the whole contract
 KINDS = {**MECHANISMS, SKELETON.name: SKELETON}
 NAMES = [*KINDS, "auto"]
-SIZES = [2, 3, 4, 5]
+SIZES = [3, 5]
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
 
 every = pytest.mark.parametrize("name", NAMES)
@@ -87,7 +87,7 @@ def test_log_prob_sums_to_one(name, items, epsilon):
 
 
 @own
-@pytest.mark.parametrize(("items", "epsilon"), [(2, "1e-9"), (3, "1/3"), (6, "2"), (6, "700"), (40, "1"), (40, "90")])
+@pytest.mark.parametrize(("items", "epsilon"), [(2, "1e-9"), (6, "2"), (6, "700"), (40, "1")])
 def test_no_change_is_as_likely_as_log_prob_says(name, items, epsilon):
     items = min(items, KINDS[name].most_items or items)
     mechanism = rankdp.mechanism(name, items, Fraction(epsilon))
@@ -185,7 +185,7 @@ def test_local_epsilon_is_the_worst_over_all_pairs(name, items, epsilon):
 
 
 @own
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-7", "1e-5", "0.001", "0.1", "3", "30"])
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-5", "0.1", "30"])
 @sizes
 def test_local_epsilon_is_never_understated(name, items, epsilon):
     """Against the enclosed weights, also where the two probabilities agree to many digits."""
@@ -248,16 +248,15 @@ def test_keep_probability_wants_two_positions(name, pair):
 @pytest.mark.slow
 def test_draws_follow_log_prob(name, items, epsilon, request):
     mechanism, logs = law(name, items, epsilon)
-    drawn = mechanism.sample(np.tile(np.arange(items), (100_000, 1)), seeded(request))
+    drawn = mechanism.sample(np.tile(np.arange(items), (50_000, 1)), seeded(request))
     assert_law(places(drawn), np.exp(logs))
 
 
 @own
-@pytest.mark.parametrize("items", [3, 6])
-def test_draws_follow_log_prob_quickly(name, items, request):
-    """One case for every run: also the first size at which reinsertion leaves its table of outputs."""
-    mechanism, logs = law(name, items, Fraction(2))
-    drawn = mechanism.sample(np.tile(np.arange(items), (30_000, 1)), seeded(request))
+def test_draws_of_six_items_follow_log_prob(name, request):
+    """The first size at which reinsertion leaves its table of outputs."""
+    mechanism, logs = law(name, 6, Fraction(2))
+    drawn = mechanism.sample(np.tile(np.arange(6), (30_000, 1)), seeded(request))
     assert_law(places(drawn), np.exp(logs))
 
 
@@ -265,7 +264,7 @@ def test_draws_follow_log_prob_quickly(name, items, request):
     ("name", "items"),
     [
         (name, items)
-        for name, items in itertools.product(NAMES, [2, 5, 6, 16, 17, 40])
+        for name, items in itertools.product(NAMES, [2, 5, 17, 40])
         if name == "auto" or items <= (KINDS[name].most_items or items)
     ],
 )
@@ -350,47 +349,56 @@ def test_no_rows(name):
     assert mechanism.sample(np.empty((0, 4), dtype=int)).shape == (0, 4)
 
 
+def own_epsilons(name, chosen, rows, request):
+    """Releases of 0, 1, 2 for so many voters, whose epsilons are interleaved."""
+    poll = rankdp.Rankings.from_orders(np.tile(np.arange(3), (rows, 1)), ["a", "b", "c"])
+    epsilons = [chosen[row % len(chosen)] for row in range(rows)]
+    return rankdp.privatize(poll, epsilons, mechanism=name, bits=seeded(request)).value.orders
+
+
 @every
-def test_personal_epsilons_in_one_call(name, request):
+def test_own_epsilons_in_one_call(name, request):
     """Rows of three epsilons, interleaved: each group has the law of its own epsilon, and of no other."""
     chosen = [Fraction(1, 2), Fraction(4), Fraction(2)]
-    epsilons = [chosen[row % 3] for row in range(60_000)]
-    personal = rankdp.mechanism(name, 3, epsilons)
-    drawn = personal.sample(np.tile(np.arange(3), (60_000, 1)), seeded(request))
-    logs = personal.log_prob(drawn, np.tile(np.arange(3), (60_000, 1)))
+    drawn = own_epsilons(name, chosen, 60_000, request)
     for place, epsilon in enumerate(chosen):
-        _, expected = law(name, 3, epsilon)
         cells = places(drawn[place::3])
-        assert_law(cells, np.exp(expected))
-        np.testing.assert_allclose(logs[place::3], expected[cells], rtol=1e-13)
+        assert_law(cells, np.exp(law(name, 3, epsilon)[1]))
         with pytest.raises(AssertionError):
             assert_law(cells, np.exp(law(name, 3, chosen[place - 1])[1]))
-    assert personal.guarantee.personal
-    assert personal.guarantee.epsilon == 4
-    parts = [rankdp.mechanism(name, 3, epsilon) for epsilon in chosen]
-    assert personal.guarantee.whole_ranking_epsilon == max(part.local_epsilon() for part in parts)
-    assert personal.expected_concordance() == pytest.approx(np.mean([part.expected_concordance() for part in parts]))
+    few = rankdp.Rankings.from_orders(np.tile(np.arange(3), (3, 1)), ["a", "b", "c"])
+    promised = rankdp.privatize(few, chosen, mechanism=name).guarantee
+    assert promised.personal
+    assert promised.epsilon == 4
+    assert promised.whole_ranking_epsilon == max(rankdp.mechanism(name, 3, one).local_epsilon() for one in chosen)
 
 
 @own
-def test_half_the_noise_for_some_voters_fails_the_audits(name, request):
+def test_half_the_noise_for_some_voters_fails_the_audits(name, request, monkeypatch):
     chosen = [Fraction(1, 2), Fraction(2)]
-    personal = rankdp.mechanism(name, 3, chosen * 20_000)
-    personal.parts[1] = half_noise(personal.parts[1])
-    cells = places(personal.sample(np.tile(np.arange(3), (40_000, 1)), seeded(request)))
+    weak = half_noise(rankdp.mechanism(name, 3, chosen[1]))
+    real = PrivatizeJob._mechanism
+    monkeypatch.setattr(
+        PrivatizeJob,
+        "_mechanism",
+        lambda job, length, epsilon: weak if epsilon == chosen[1] else real(job, length, epsilon),
+    )
+    monkeypatch.setattr(PrivatizeJob, "guarantee", lambda job: Guarantee(ITEM_POSITION, chosen[1]))
+    monkeypatch.setattr(PrivatizeJob, "with_offsets", lambda job, width: False)
+    cells = places(own_epsilons(name, chosen, 40_000, request))
     assert_law(cells[::2], np.exp(law(name, 3, chosen[0])[1]))
     with pytest.raises(AssertionError):
         assert_law(cells[1::2], np.exp(law(name, 3, chosen[1])[1]))
-    exact_audit(personal.parts[0])
+    exact_audit(rankdp.mechanism(name, 3, chosen[0]))
     with pytest.raises(AssertionError):
-        exact_audit(personal.parts[1])
+        exact_audit(weak)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------
 
 
 @own
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-6", "60", "500", "1e4", "1e50"])
+@pytest.mark.parametrize("epsilon", ["1e-9", "60", "1e50"])
 @pytest.mark.parametrize("items", [2, 4])
 def test_tiny_and_huge_epsilons(name, items, epsilon, request):
     mechanism = rankdp.mechanism(name, items, epsilon)
@@ -399,7 +407,7 @@ def test_tiny_and_huge_epsilons(name, items, epsilon, request):
     if Fraction(epsilon) < 1:
         assert concordance == pytest.approx(0.5, abs=1e-5)
         assert_law(places(drawn), np.full(math.factorial(items), 1 / math.factorial(items)))
-    elif name != "sliding-tiers":  # there neighbouring tiers mix at every epsilon
+    else:
         assert concordance == pytest.approx(1, abs=1e-3)
         assert np.mean(np.all(drawn == np.arange(items), axis=1)) > 0.99
     assert mechanism.guarantee.explain()
@@ -417,26 +425,13 @@ def test_impossible_epsilons_are_refused(name, epsilon):
 
 
 @own
-@pytest.mark.parametrize("items", [3, 4, 5])
+@sizes
 @epsilons
 def test_half_the_noise_fails_the_exact_audit(name, items, epsilon):
     mutant = half_noise(rankdp.mechanism(name, items, epsilon))
     assert mutant.guarantee.epsilon == epsilon
     with pytest.raises(AssertionError):
         exact_audit(mutant)
-
-
-@pytest.mark.slow
-@own
-def test_statistical_audit(name, request):
-    """The log-ratio of the worst event over 300,000 draws of each: not above eps; with half the noise, above it."""
-    items, epsilon = 5, Fraction(1)
-    mechanism = rankdp.mechanism(name, items, epsilon)
-    bits = seeded(request)
-    honest = statistical_audit(mechanism, 300_000, bits)
-    assert honest <= epsilon
-    assert honest > epsilon / 3  # the audit sees something
-    assert statistical_audit(half_noise(mechanism), 300_000, bits) > epsilon
 
 
 @own

@@ -326,7 +326,7 @@ def test_blt(tmp_path):
         ("2 1\n1 3 0\n0\n", "line 2: a candidate must be a number from 1 to 2, got '3'"),
         ("2 1\n1 1 1 0\n0\n", "line 2: a candidate is listed twice"),
         ('2 1\n1 1 0\n0\n"a"\n', "the file ends where the name of candidate 2"),
-        ('2 1\n1 1 0\n0\n"a" "a"\n', "two candidates have one name"),
+        ('2 1\n1 1 0\n0\n"a"\n" "\n', "line 5: the name of candidate 2 is blank"),
         ("2 1\nx 1 0\n0\n", "line 2: a ballot must begin with how often it was cast, got 'x'"),
         ("99999999999 1\n", "line 1: the number of candidates must be a whole number from 1 to 10,000"),
         ('2 1\n0\n"a" "b"\n', "no ballot ranks a candidate"),
@@ -335,6 +335,27 @@ def test_blt(tmp_path):
 def test_bad_blt(tmp_path, text, sentence):
     with pytest.raises(InputError, match=sentence):
         Rankings.read(write(tmp_path, "x.blt", text))
+
+
+def test_blt_as_councils_publish_it(tmp_path):
+    text = (
+        '4,1,\n2,1,2,0\n3 4 3 0\n0\nAnn ROSS (SNP),\n"Bob ""Bo"" LEE (Lab)"\nAl ROY (Ind)\nAl ROY (Ind)\n"""Ward 5"""\n'
+    )
+    ballots = Ballots.read(write(tmp_path, "ward.blt", text))
+    assert ballots.items == ("Ann ROSS (SNP)", 'Bob "Bo" LEE (Lab)', "Al ROY (Ind) (3)", "Al ROY (Ind) (4)")
+    assert any("several candidates are called 'Al ROY (Ind)'" in note for note in ballots.notes)
+    assert ballots.count == 5
+
+
+def test_every_scottish_contest_is_read(data_directory):
+    found = sorted((data_directory / "scottish_stv").glob("*.blt"))
+    if not found:
+        pytest.skip("no Scottish contests in RANKDP_DATA")
+    for path in found:
+        ballots = Ballots.read(path)
+        candidates = int(path.read_text().split()[0])
+        assert len(ballots.items) == candidates, path
+        assert ballots.count > 500, path
 
 
 CVR = """Cast Vote Record,Precinct,DEM Mayor Choice 1 of 3 Citywide (01),DEM Mayor Choice 2 of 3 Citywide (01),DEM Mayor Choice 3 of 3 Citywide (01)

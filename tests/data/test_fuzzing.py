@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fuzzing import __main__ as fuzzing
-from fuzzing import forging, judging, thrift
+from fuzzing import forging, judging
 
 
 @pytest.mark.slow
@@ -20,12 +20,6 @@ def test_whole_files_are_accepted(tmp_path):
         path = tmp_path / f"{number}.{case.ending}"
         path.write_bytes(case.data)
         assert judging.judge(case, path) == "accepted"
-
-
-def test_a_footer_taken_apart_is_put_together_again():
-    for case in forging.originals():
-        if case.ending == "parquet":
-            assert thrift.join(*thrift.split(case.data)) == case.data
 
 
 def test_a_seed_and_a_number_are_always_the_same_file():

@@ -39,7 +39,7 @@ def random_insertions(rng, rows, items):
     return orders, behind
 
 
-@pytest.mark.parametrize("items", [*range(2, 41), 63, 64, 65, 100, 127, 128, 129, 500, 4097])
+@pytest.mark.parametrize("items", [2, 3, 4, 7, 15, 16, 17, 33, 63, 64, 65, 129, 500, 4097])
 def test_insertions_agree_with_plain_python(items, request):
     orders, behind = random_insertions(generator(request), 30, items)
     expected = insert_plainly(orders, behind)
@@ -60,7 +60,7 @@ def test_select_finds_every_set_bit(request):
         assert found == places
 
 
-@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("items", [2, 5])
 def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_inversions(items):
     """Exactly: P(s) = prod of r^behind = r^inversions, nothing missing and nothing twice."""
     behind = np.array(list(itertools.product(*[range(t + 1) for t in range(1, items)])), dtype=np.int32)
@@ -72,7 +72,7 @@ def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_invers
     assert kernels.count_inversions(out).tolist() == behind.sum(axis=1).tolist()
 
 
-@pytest.mark.parametrize("items", [2, 3, 7, 12, 60])
+@pytest.mark.parametrize("items", [2, 7, 60])
 def test_counting_kernels(items, request):
     rng = generator(request)
     rows = np.array([rng.permutation(items) for _ in range(50)], dtype=np.int32)
@@ -118,28 +118,27 @@ def test_running_out_of_halves_changes_nothing(name, request):
     orders = np.array([rng.permutation(items) for _ in range(rows)], dtype=np.int32)
     kernel = getattr(kernels, name)
     if name == "permutations_of_shapes":
-        shapes = list(itertools.chain(*[_partitions(items, first, items) for first in range(1, items + 1)]))
+        shapes = list(itertools.chain(*[_partitions(items, first) for first in range(1, items + 1)]))
         given = np.zeros((rows, items), dtype=np.int32)
         for row, choice in zip(given, rng.integers(0, len(shapes), rows), strict=True):
             row[: len(shapes[choice])] = shapes[choice]
-        tables = (np.array([3, 4]),)
     else:
-        given, tables = rng.integers(0, items + 1, rows), ()
+        given = rng.integers(0, items + 1, rows)
     whole = np.empty_like(orders)
     halves = words.view(np.uint32)
-    assert kernel(orders, given, halves, whole, *tables)[0] == rows
+    assert kernel(orders, given, halves, whole)[0] == rows
     for step in (1, 2, 3, 11):
         out, done, start, stop = np.full_like(orders, -1), 0, 0, step
         stops = 0
         while done < rows:
-            finished, used = kernel(orders[done:], given[done:], halves[start:stop], out[done:], *tables)
+            finished, used = kernel(orders[done:], given[done:], halves[start:stop], out[done:])
             done, start = done + finished, start + used
             stop += step
             stops += done < rows
         assert np.array_equal(out, whole)
         assert stops > 0
     out = np.empty_like(orders)
-    rows_from_halves(kernel, orders, given, out, Scripted(words.tolist()), 1, *tables)
+    rows_from_halves(kernel, orders, given, out, Scripted(words.tolist()), 1)
     assert np.array_equal(out, whole)
 
 
@@ -202,7 +201,7 @@ def test_permutations_of_a_shape_are_uniform(items, request):
     of_shape = {}
     for index, s in enumerate(itertools.permutations(range(items))):
         of_shape.setdefault(shape_of(s), []).append(index)
-    shapes = list(itertools.chain(*[_partitions(items, first, items) for first in range(1, items + 1)]))
+    shapes = list(itertools.chain(*[_partitions(items, first) for first in range(1, items + 1)]))
     assert sorted(of_shape) == sorted(shapes)
     for shape, members in of_shape.items():
         assert len(members) == _tableaux(shape) ** 2
@@ -210,7 +209,7 @@ def test_permutations_of_a_shape_are_uniform(items, request):
         given = np.tile(np.array(shape + (0,) * (items - len(shape)), dtype=np.int32), (rows, 1))
         orders = np.tile(np.arange(items, dtype=np.int32), (rows, 1))
         out = np.empty_like(orders)
-        rows_from_halves(kernels.permutations_of_shapes, orders, given, out, bits, 3 * items, np.ones(items, dtype=int))
+        rows_from_halves(kernels.permutations_of_shapes, orders, given, out, bits, 3 * items)
         drawn = lexicographic_places(out)
         assert set(drawn.tolist()) == set(members)
         if len(members) > 1:
@@ -219,7 +218,7 @@ def test_permutations_of_a_shape_are_uniform(items, request):
 
 @pytest.mark.parametrize("items", range(1, 8))
 def test_counts_by_longest_increasing_subsequence(items):
-    totals = [_Shapes.of((1,) * items, length).total for length in range(1, items + 1)]
+    totals = [_Shapes.of(items, length).total for length in range(1, items + 1)]
     assert sum(totals) == math.factorial(items)
     lengths = [longest_increasing(s) for s in itertools.permutations(range(items))]
     assert totals == [lengths.count(length) for length in range(1, items + 1)]
@@ -227,7 +226,7 @@ def test_counts_by_longest_increasing_subsequence(items):
 
 @pytest.mark.parametrize("items", [12, 25])
 def test_counts_sum_to_a_factorial(items):
-    assert sum(_Shapes.of((1,) * items, length).total for length in range(1, items + 1)) == math.factorial(items)
+    assert sum(_Shapes.of(items, length).total for length in range(1, items + 1)) == math.factorial(items)
 
 
 def test_permute():

@@ -14,7 +14,7 @@ from rankdp.mechanisms.rankings.ulam import _Shapes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["kendall", "reinsertion"])
-@pytest.mark.parametrize("epsilon", [1, 100, 10**6])
+@pytest.mark.parametrize("epsilon", [1, 100])
 def test_a_ranking_of_a_hundred_thousand_items(name, epsilon, request):
     items = 10**5
     mechanism = rankdp.mechanism(name, items, epsilon)
@@ -30,7 +30,7 @@ def test_a_ranking_of_a_hundred_thousand_items(name, epsilon, request):
     assert kept == pytest.approx(mechanism.expected_concordance(), abs=5e-3)
 
 
-@pytest.mark.parametrize("items", [17, 64, 65, 128, 129, 300, 1500])
+@pytest.mark.parametrize("items", [17, 65, 300, 1500])
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_kendall_distance_of_long_rankings(items, share, request):
     """Discordant pairs are a sum of independent stages: mean and variance of Theorem 1(3)."""
@@ -54,7 +54,7 @@ def test_kendall_distance_of_long_rankings(items, share, request):
             assert_law(np.argwhere(out == a)[:, 1], matrix[a])
 
 
-@pytest.mark.parametrize("items", [6, 9, 16, 17, 40, 200])
+@pytest.mark.parametrize("items", [6, 17, 200])
 @pytest.mark.parametrize("epsilon", [1, 4])
 def test_reinsertion_of_long_rankings(items, epsilon, request):
     mechanism = rankdp.mechanism("reinsertion", items, epsilon)
@@ -68,8 +68,8 @@ def test_reinsertion_of_long_rankings(items, epsilon, request):
         assert stats.binomtest(hits, 8000, mechanism.keep_probability(i, j)).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("items", [6, 20, 300])
-@pytest.mark.parametrize("epsilon", ["0.01", "1", "5", "40"])
+@pytest.mark.parametrize("items", [6, 300])
+@pytest.mark.parametrize("epsilon", ["0.01", "5"])
 def test_reinsertion_takes_out_as_many_as_it_should(items, epsilon, request):
     """The table of d against its weights C(m,d) m!/(m-d)! w^-d."""
     mechanism = rankdp.mechanism("reinsertion", items, epsilon)
@@ -88,7 +88,7 @@ def test_ulam_samples_long_rankings(items, request):
     mechanism = rankdp.mechanism("ulam", items, epsilon)
     out = mechanism.sample(np.tile(np.arange(items), (rows, 1)), seeded(request))
     assert np.array_equal(np.sort(out, axis=1), np.tile(np.arange(items), (rows, 1)))
-    counts = [_Shapes.of((1,) * items, length).total for length in range(1, items + 1)]
+    counts = [_Shapes.of(items, length).total for length in range(1, items + 1)]
     assert sum(counts) == math.factorial(items)
     logs = np.array([math.log(count) for count in counts]) + epsilon * np.arange(1, items + 1)
     law = np.exp(logs - logs.max())

@@ -97,7 +97,7 @@ def test_less_noise_than_on_the_pairs_alone(protection):
 
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])
-@pytest.mark.parametrize("m", [3, 10, 30])
+@pytest.mark.parametrize("m", [3, 10])
 def test_the_split_is_the_best_one(m, delta):
     def variance(share):
         mechanism = NoisyMargins(m, VOTER, "0.1", delta)
@@ -111,7 +111,7 @@ def test_the_split_is_the_best_one(m, delta):
 
 
 @units
-@pytest.mark.parametrize(("m", "epsilon", "delta"), [(2, 1, 0), (3, 1, 0), (9, 5, 0), (9, 1, "1e-6"), (20, 100, 0)])
+@pytest.mark.parametrize(("m", "epsilon", "delta"), [(3, 1, 0), (9, 1, "1e-6")])
 def test_the_estimate_is_unbiased_with_the_stated_variance(protection, m, epsilon, delta, request):
     mechanism = NoisyMargins(m, protection, epsilon, delta)
     ballots = generator(request).permuted(np.tile(np.arange(m), (50, 1)), axis=1)

@@ -171,7 +171,7 @@ def worst_density_ratio(mechanism, items, generator, scale=None):
 
 @links
 @pytest.mark.parametrize(("items", "moved"), [(2, 1), (2, 3), (3, 1)])
-@pytest.mark.parametrize("ridge", ["1/2", "1", "20"])
+@pytest.mark.parametrize("ridge", ["1/2", "20"])
 def test_the_ideal_density_changes_by_at_most_eps_1(link, items, moved, ridge, request):
     ridge = Fraction(ridge) * moved * 4
     mechanism = ObjectivePerturbation(items, 4 + moved, Protection("voter", moved), 2, ridge, link=link)
@@ -322,24 +322,16 @@ def heavy_table(kind, items, comparisons):
     return PairCounts.from_pairs(first, second, ahead, halves - ahead, items=items)
 
 
-@pytest.mark.parametrize("comparisons", [10**6, 10**9])
 @pytest.mark.parametrize("kind", ["balanced", "lopsided", "separated", "disconnected"])
-def test_whether_scores_are_released_does_not_depend_on_the_votes(kind, comparisons, request):
+def test_whether_scores_are_released_does_not_depend_on_the_votes(kind, request):
     """A small ridge lets the noise move all scores by 10^5, which leaves doubles few digits behind the point."""
-    bits = seeded(request)
-    for items, times in ((2, 20), (10, 20), (60, 1)):
+    bits, comparisons = seeded(request), 10**9
+    for items, times in ((2, 20), (10, 5), (60, 1)):
         counts = heavy_table(kind, items, comparisons)
         for epsilon, ridge in ((5, "0.0035"), ("0.01", 60), (1, "0.6"), (100, "0.0001")):
             mechanism = ObjectivePerturbation(items, comparisons, ONE, epsilon, ridge)
             for _ in range(times if ridge == "0.0035" else 1):
                 assert np.isfinite(mechanism.sample(counts, bits)).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["balanced", "lopsided", "separated", "disconnected"])
-def test_whether_scores_of_many_items_are_released_does_not_depend_on_the_votes(kind, request):
-    mechanism = ObjectivePerturbation(300, 10**9, ONE, 5, "0.0035")
-    assert np.isfinite(mechanism.sample(heavy_table(kind, 300, 10**9), seeded(request))).all()
 
 
 @links
@@ -373,7 +365,6 @@ def test_a_ridge_that_is_no_double_is_rounded_up():
 
 # -- attacks -----------------------------------------------------------------------------------------------------
 
-WON, LOST = ((0, 1, 2),), ((0, 1, 0),)
 WITH_1, WITH_2 = ((0, 1, 2),), ((0, 2, 2),)  # whom item 0 has beaten
 
 
@@ -435,10 +426,9 @@ def log_ratio_bounds(hits, draws):
     return math.log(low / high) if low else -math.inf
 
 
-@pytest.mark.parametrize("items", [2, 3])
-def test_statistical_audit_on_neighbouring_data(items, request):
+def test_statistical_audit_on_neighbouring_data(request):
     """The best of many thresholds on the scores of two items, chosen on half of the draws and judged on the others."""
-    one, other = (WON, LOST) if items == 2 else (((0, 1, 2), (1, 2, 2)), ((0, 1, 0), (1, 2, 2)))
+    items, one, other = 3, ((0, 1, 2), (1, 2, 2)), ((0, 1, 0), (1, 2, 2))
     bits, found = seeded(request), {}
     for kind in (ObjectivePerturbation, ThirdNoise):
         samples = [draws_of(kind, data, items, 40, bits) for data in (one, other)]

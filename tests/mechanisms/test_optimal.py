@@ -42,7 +42,7 @@ def test_any_answer_of_the_solver_is_made_private(answer, epsilon, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("epsilon", ["1e-100", "1e-18", "1e-9", "0.001", "9.9", "10.1", "100", "1000", "1e50"])
+@pytest.mark.parametrize("epsilon", ["1e-100", "0.001", "9.9", "10.1", "1e50"])
 @pytest.mark.parametrize("items", [2, 4])
 def test_tiny_and_huge_epsilons_end_and_are_private(items, epsilon):
     certify(Optimal(items, epsilon))

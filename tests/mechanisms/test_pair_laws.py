@@ -48,7 +48,7 @@ def biases(built, values):
 
 @every
 @epsilons
-@pytest.mark.parametrize("items", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("items", [3, 5])
 def test_pair_law_is_that_of_all_outputs(name, items, epsilon):
     built = mechanism(name, items, epsilon)
     places, probabilities = outputs(built)
@@ -86,22 +86,16 @@ def assert_consistent(built, tolerance=1e-10):
     np.testing.assert_allclose(law.same[np.ix_(mirror, mirror)], law.same, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 2), 4, 20], ids=str)
 @pytest.mark.parametrize(
-    ("name", "items"), [("kendall", 12), ("reinsertion", 12), ("ulam", 8), ("laplace", 7), ("noisy-ranks", 7)]
+    ("name", "items"), [("kendall", 50), ("reinsertion", 50), ("ulam", 10), ("laplace", 7), ("noisy-ranks", 7)]
 )
-def test_pair_law_of_longer_rankings_is_consistent(name, items, epsilon):
-    assert_consistent(mechanism(name, items, epsilon))
-
-
-@pytest.mark.parametrize(("name", "items"), [("kendall", 50), ("reinsertion", 50), ("ulam", 10)])
 def test_pair_law_of_the_longest_rankings_is_consistent(name, items):
     assert_consistent(mechanism(name, items, 2))
 
 
-@pytest.mark.parametrize("items", [12, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["kendall", "reinsertion"])
-def test_draws_follow_the_pair_law(name, items, request):
+def test_draws_follow_the_pair_law(name, request):
+    items = 12
     built = mechanism(name, items, 4)
     out = built.sample(np.tile(np.arange(items), (100_000, 1)), seeded(request))
     places = np.argsort(out, axis=1)
@@ -131,7 +125,7 @@ def test_pair_law_out_of_reach(name, items, most):
 
 
 UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.undoable]
-INVERTIBLE = [case for case in itertools.product(UNDOABLE, [2, 3, 4, 5], EPSILONS) if case not in SINGULAR]
+INVERTIBLE = [case for case in itertools.product(UNDOABLE, [3, 5], EPSILONS) if case not in SINGULAR]
 
 
 @pytest.mark.parametrize(("name", "items", "epsilon"), INVERTIBLE)
@@ -179,7 +173,7 @@ def test_a_singular_law_is_refused(name, items, epsilon):
 
 
 @epsilons
-@pytest.mark.parametrize("items", [2, 3, 6, 9])
+@pytest.mark.parametrize("items", [3, 9])
 def test_closed_form_of_reinsertion_solves_the_linear_system(items, epsilon):
     built = mechanism("reinsertion", items, epsilon)
     first, second = pairs(items)
@@ -196,13 +190,12 @@ def test_closed_form_of_reinsertion_solves_the_linear_system(items, epsilon):
 
 
 def test_closed_form_of_reinsertion_for_long_rankings():
-    for epsilon in (1, 4):
-        built = mechanism("reinsertion", 50, epsilon)
-        first, second = pairs(50)
-        law, found = built.pair_law(), pair_estimator(built)
-        score = found.values[first, second] - 0.5
-        np.testing.assert_allclose(law.signed() @ score, 0.5, rtol=1e-9)
-        np.testing.assert_allclose(law.unsigned() @ score**2 - 0.25, found.variances, rtol=1e-8)
+    built = mechanism("reinsertion", 50, 1)
+    first, second = pairs(50)
+    law, found = built.pair_law(), pair_estimator(built)
+    score = found.values[first, second] - 0.5
+    np.testing.assert_allclose(law.signed() @ score, 0.5, rtol=1e-9)
+    np.testing.assert_allclose(law.unsigned() @ score**2 - 0.25, found.variances, rtol=1e-8)
 
 
 def test_reinsertion_needs_no_law_for_very_long_rankings(request):
@@ -326,32 +319,29 @@ def test_refusals(estimator, name, items, epsilon, sentence):
     ],
 )
 def test_auto_for_aggregates_has_the_smallest_variance(items, epsilon, best):
-    ranked = candidates(items, epsilon, objective="aggregate")
+    ranked = candidates(items, epsilon)
     costs = [pair_estimator(one).mean_variance for one in ranked]
     assert costs == sorted(costs)
-    assert mechanism("auto", items, epsilon, objective="aggregate").name == ranked[0].name == best
+    assert mechanism("auto", items, epsilon).name == ranked[0].name == best
 
 
 def test_auto_for_aggregates_of_long_rankings_looks_at_mean_ranks():
-    ranked = candidates(100, 1, objective="aggregate")
+    ranked = candidates(100, 1)
     assert [type(one).name for one in ranked] == ["offset-tiers", "noisy-ranks", "kendall", "laplace", "reinsertion"]
     costs = [rank_estimator(one).mean_variance for one in ranked]
     assert costs == sorted(costs)
-    assert [one.name for one in candidates(1500, 1, objective="aggregate")] == ["reinsertion"]
+    assert [one.name for one in candidates(1500, 1)] == ["reinsertion"]
 
 
 def test_what_cannot_be_undone_is_no_candidate(monkeypatch):
-    assert "optimal" in [one.name for one in candidates(5, 1, objective="concordance")]
-    assert "optimal" not in [one.name for one in candidates(5, 1, objective="aggregate")]
+    assert "optimal" in [one.name for one in candidates(5, 1, purpose="order")]
+    assert "optimal" not in [one.name for one in candidates(5, 1)]
     monkeypatch.setattr("rankdp.mechanisms.registry.serving", lambda items: ("tiers",))
-    with pytest.raises(Unsupported, match="no mechanism for 8 items at epsilon 1 has noise"):
-        candidates(8, 1, objective="aggregate")
+    assert [type(one).name for one in candidates(8, 1)] == ["tiers"]  # where nothing can be undone, the order counts
 
 
-def test_personal_and_unknown_objectives():
-    personal = mechanism("auto", 7, [1, 2], objective="aggregate")
-    assert [one.name for one in personal.parts] == ["reinsertion", "ulam"]
+def test_an_unknown_purpose_is_refused():
     for call in (candidates, lambda *args, **options: rankdp.mechanism("auto", *args, **options)):
         with pytest.raises(InputError) as refusal:
-            call(4, 1, objective="speed")
-        assert str(refusal.value) == "objective must be one of balanced, concordance, aggregate, top, got 'speed'"
+            call(4, 1, purpose="speed")
+        assert str(refusal.value) == "purpose must be one of aggregate, order, top, got 'speed'"

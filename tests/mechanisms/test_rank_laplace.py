@@ -60,7 +60,7 @@ def exact_probability(s, b):
         return functions[-1][0, 0]
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1, 2), Fraction(4), Fraction(60), Fraction(97)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(4), Fraction(97)])
 @pytest.mark.parametrize("items", [2, 3, 4])
 def test_log_prob_against_exact_integration(items, epsilon):
     mechanism = RankLaplace(items, epsilon)
@@ -78,7 +78,7 @@ def test_log_prob_of_six_items_against_exact_integration():
         assert mechanism.log_prob(s, np.arange(6))[0] == pytest.approx(float(exact.ln()), abs=1e-11)
 
 
-@pytest.mark.parametrize("stretches", [*range(1, 60), 98, 103, 107, 161, 187, 196])
+@pytest.mark.parametrize("stretches", [1, 2, 3, 49, 98, 103, 107, 161, 187, 196])
 def test_probabilities_are_whole_however_the_ranks_are_cut(stretches):
     """1/(1/49) is not 49 in floating point: a stretch too many once made these sum to 1.31."""
     mechanism = RankLaplace(2, Fraction(2 * stretches) - Fraction(1, 2))
@@ -99,15 +99,15 @@ def test_position_matrix_of_longer_rankings(items, request):
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(4), Fraction(20)])
-@pytest.mark.parametrize("items", [3, 4, 5])
+@pytest.mark.parametrize("items", [5])
 def test_the_input_is_the_most_likely_output_and_its_reverse_the_least(items, epsilon):
     logs = RankLaplace(items, epsilon).log_prob(all_permutations(items), np.arange(items))
     assert np.argmax(logs) == 0
     assert np.argmin(logs) == len(logs) - 1
 
 
-@pytest.mark.parametrize("epsilon", ["1e-12", "1e-9", "1e-4", "1", "10", "1000", "1e30"])
-@pytest.mark.parametrize("items", [2, 5, 40, 41])
+@pytest.mark.parametrize("epsilon", ["1e-12", "1", "1000", "1e30"])
+@pytest.mark.parametrize("items", [2, 40, 41])
 def test_local_epsilon_is_finite_and_within_the_l1_bound(items, epsilon):
     mechanism = RankLaplace(items, epsilon)
     farthest = max(

@@ -63,8 +63,8 @@ def audit_pure(mechanism):
 
 
 @pytest.mark.parametrize("which", PURE)
-@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(5, 2)], ids=str)
-@pytest.mark.parametrize("steps", [4, 7])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(5, 2)], ids=str)
+@pytest.mark.parametrize("steps", [4])
 def test_the_worst_log_ratio_is_exactly_epsilon(which, epsilon, steps):
     noise, asked = PURE[which]
     mechanism = built(noise, steps, epsilon=epsilon, **asked)
@@ -176,15 +176,7 @@ def exact_deltas(mechanism, bits=128):
 
 
 @pytest.mark.parametrize("which", APPROXIMATE)
-@pytest.mark.parametrize(
-    ("epsilon", "delta"),
-    [
-        ("1", "1e-3"),
-        ("4", "1e-6"),
-        pytest.param("0.2", "0.01", marks=pytest.mark.slow),
-        pytest.param("1/7", "0.2", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("epsilon", "delta"), [("4", "1e-6"), ("1/7", "0.2")])
 def test_the_exact_delta_is_at_most_what_is_stated_and_close_to_it(which, epsilon, delta):
     noise, asked = APPROXIMATE[which]
     for steps in (2, 5):
@@ -243,8 +235,8 @@ def test_sigma_is_below_what_zcdp_needs_and_not_below_the_continuous_optimum(eps
     assert guarantee.rho == pytest.approx(1 / (2 * sigma**2))
 
 
-@pytest.mark.parametrize("p", ["1.1", "1.5", "3", "12", "64"])
-@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("0.1", "1e-3"), ("5", "1e-9")])
+@pytest.mark.parametrize("p", ["1.1", "3", "64"])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("5", "1e-9")])
 def test_on_a_fine_grid_the_continuous_delta_is_met_and_hardly_more(p, epsilon, delta):
     """The hockey stick of the continuous law with the calibrated scale, from mpmath's incomplete gamma function."""
     mechanism = built("generalized-normal", epsilon=epsilon, delta=delta, p=p)
@@ -305,8 +297,8 @@ def test_the_renyi_curve_is_never_below_the_truth(which):
         assert stated <= (1 if which in PURE else math.inf)
 
 
-@pytest.mark.parametrize("p", ["1.2", "1.5", "2", "3"])
-@pytest.mark.parametrize("order", [1.5, 4.0, 32.0])
+@pytest.mark.parametrize("p", ["1.2", "3"])
+@pytest.mark.parametrize("order", [1.5, 32.0])
 def test_blocks_of_integers_bound_the_renyi_sum_closely(p, order):
     """A scale of 20,000 steps, in blocks, against every term."""
     law = score_tails.PowerTails(float(p), 1.0, 20_000.0)

@@ -33,7 +33,7 @@ LAWS = [
 
 
 @pytest.mark.parametrize(("noise", "asked"), LAWS, ids=str)
-@pytest.mark.parametrize("steps", [4, pytest.param(1, marks=pytest.mark.slow), pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [1, 4])
 def test_the_sampler_draws_the_law(noise, asked, steps, request):
     mechanism = built(noise, steps, **asked)
     cells = np.arange(2 * math.ceil(60 * mechanism.deviation) + 120)
@@ -64,7 +64,7 @@ def test_the_chi_squared_catches_half_the_noise(request):
         assert_law(mutant.noise(4000, seeded(request)) + 2000, law)
 
 
-@pytest.mark.parametrize("p", ["0.3", "0.5", "1", "1.5", "2", "3"])
+@pytest.mark.parametrize("p", ["0.5", "1", "3"])
 def test_generalized_normal_on_a_fine_grid_is_the_continuous_law(p, request):
     delta = "1e-5" if Fraction(p) > 1 else 0
     mechanism = built("generalized-normal", epsilon=2, p=p, delta=delta)
@@ -141,10 +141,8 @@ def test_the_cube_has_exactly_its_delta(delta, steps):
     assert max(distances) <= float(Fraction(delta)) + 1e-12
 
 
-@pytest.mark.parametrize("p", ["0.5", "1", "2", "7"])
-@pytest.mark.parametrize(
-    "count", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("p", ["0.5", "2", "7"])
+@pytest.mark.parametrize("count", [1, 20])
 def test_balls_have_the_stated_delta_and_deviation(p, count, request):
     """Overlap and deviation by drawing many balls; the marginal against its beta law."""
     delta = 0.2

@@ -12,7 +12,6 @@ from support import LEVEL, Scripted, assert_law, decimal_exp, seeded
 
 import rankdp
 from rankdp.errors import InputError
-from rankdp.mechanisms import RankingMechanism
 from rankdp.mechanisms.rankings.tier_kernels import log_kept_sum
 from rankdp.mechanisms.rankings.tiers import calibrated, read_name, spelled
 from rankdp.theory import tier_laws
@@ -21,7 +20,6 @@ DIVISIONS = [(1, 1), (2, 3), (3, 1), (1, 2, 3), (2, 2, 2), (3, 1, 2), (1, 1, 1, 
 WEIGHTS = [Fraction(1, 10), Fraction(7, 4), Fraction(20)]
 divisions = pytest.mark.parametrize("sizes", DIVISIONS, ids=str)
 weights = pytest.mark.parametrize("weight", WEIGHTS, ids=str)
-drops = pytest.mark.parametrize("drop", [0, 1, 2])
 
 
 def all_words(sizes):
@@ -29,13 +27,13 @@ def all_words(sizes):
     return sorted(set(itertools.permutations(letters)))
 
 
-def plain_sum(word, weight, drop=0):
-    """The sum of weight^|S| over all sets of letters that never fall by more than ``drop``."""
+def plain_sum(word, weight):
+    """The sum of weight^|S| over all sets of letters that never fall."""
     return sum(
         weight ** len(chosen)
         for size in range(len(word) + 1)
         for chosen in itertools.combinations(word, size)
-        if all(later >= earlier - drop for earlier, later in itertools.combinations(chosen, 2))
+        if all(later >= earlier for earlier, later in itertools.combinations(chosen, 2))
     )
 
 
@@ -48,12 +46,11 @@ def moved(word):
 
 @divisions
 @weights
-@drops
-def test_worst_ratio_over_moves_is_the_formula_exactly(sizes, weight, drop):
-    sums = {word: plain_sum(word, weight, drop) for word in all_words(sizes)}
+def test_worst_ratio_over_moves_is_the_formula_exactly(sizes, weight):
+    sums = {word: plain_sum(word, weight) for word in all_words(sizes)}
     worst = max(total / sums[other] for word, total in sums.items() for other in moved(word))
     more = 1 + weight
-    assert worst == more / (1 + weight / more ** tier_laws.reach(sizes, drop))
+    assert worst == more / (1 + weight / more ** tier_laws.reach(sizes))
 
 
 @pytest.mark.parametrize("epsilon", ["1e-30", "0.01", "0.5", "1", "4", "50"])
@@ -72,11 +69,10 @@ def test_a_huge_epsilon_is_calibrated_as_a_large_one():
 
 @divisions
 @weights
-@drops
-def test_sums_in_logarithms(sizes, weight, drop):
+def test_sums_in_logarithms(sizes, weight):
     words = all_words(sizes)
-    sums = [math.log(plain_sum(word, weight, drop)) for word in words]
-    found = log_kept_sum(np.array(words, dtype=np.int32), len(sizes), drop, math.log(weight))
+    sums = [math.log(plain_sum(word, weight)) for word in words]
+    found = log_kept_sum(np.array(words, dtype=np.int32), len(sizes), math.log(weight))
     np.testing.assert_allclose(found, sums, rtol=1e-12)
 
 
@@ -98,82 +94,15 @@ def test_public_numbers_equal_enumeration(sizes, weight):
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (1, 2, 2), (1, 1, 1, 1)], ids=str)
-@pytest.mark.parametrize("name", ["tiers", "sliding-tiers"])
-def test_table_of_the_sampler_holds_the_sums_of_its_weight(name, sizes):
-    mechanism = rankdp.mechanism(name, sum(sizes), 1, tiers=sizes)
+def test_table_of_the_sampler_holds_the_sums_of_its_weight(sizes):
+    mechanism = rankdp.mechanism("tiers", sum(sizes), 1, tiers=sizes)
     words = [tuple(word) for word in mechanism._words(mechanism._permutations).tolist()]
-    exact = {word: plain_sum(word, mechanism.weight, mechanism.drop) for word in set(words)}
+    exact = {word: plain_sum(word, mechanism.weight) for word in set(words)}
     law = mechanism.exact_law(600)
     scale = law[0][0] / exact[words[0]]
     for word, (low, high) in zip(words, law, strict=True):
         assert abs(low / scale - exact[word]) < exact[word] / 10**100
         assert low <= high <= low * (1 + Fraction(1, 10**100))
-
-
-def longest(word):
-    """The longest non-decreasing subsequence, by trying every set of letters."""
-    chosen = (part for size in range(len(word), 0, -1) for part in itertools.combinations(word, size))
-    return len(next(part for part in chosen if list(part) == sorted(part)))
-
-
-@divisions
-def test_a_moved_letter_changes_the_longest_rising_part_by_one_at_most(sizes):
-    lengths = {word: longest(word) for word in all_words(sizes)}
-    assert max(length - lengths[other] for word, length in lengths.items() for other in moved(word)) == 1
-    assert min(lengths.values()) == max(sizes)
-
-
-@pytest.mark.parametrize("sizes", [(2, 4), (1, 2, 3), (2, 2, 2), (2, 1, 1, 2), (1, 2, 2)], ids=str)
-def test_tables_of_ulam_tiers_hold_their_law(sizes):
-    mechanism, m = rankdp.mechanism("ulam-tiers", sum(sizes), "2/3", tiers=sizes), sum(sizes)
-    law = mechanism.exact_law(400)
-    for word, (low, high) in zip(mechanism._words(mechanism._permutations).tolist(), law, strict=True):
-        weight = Fraction(decimal_exp(Fraction(2, 3) * (longest(word) - m), 150))
-        for bound in (low / law[0][0], high / law[0][1]):
-            assert abs(bound / weight - 1) < Fraction(1, 10**100)
-
-
-@pytest.mark.parametrize("sizes", [(3, 4), (2, 3, 2), (1, 2, 1, 3)], ids=str)
-def test_public_numbers_of_ulam_tiers_equal_enumeration(sizes, request):
-    mechanism = rankdp.mechanism("ulam-tiers", 7, 1, tiers=sizes)
-    enumerated = RankingMechanism
-    for i, j in itertools.combinations(range(7), 2):
-        assert mechanism.keep_probability(i, j) == pytest.approx(enumerated._keep(mechanism, i, j), abs=1e-12)
-    np.testing.assert_allclose(mechanism.position_matrix(), enumerated.position_matrix(mechanism), atol=1e-12)
-    np.testing.assert_allclose(mechanism.pair_law(), enumerated._pair_law(mechanism), atol=1e-12)
-    assert mechanism.top_overlap(3) == pytest.approx(enumerated.top_overlap(mechanism, 3), abs=1e-12)
-    assert mechanism.expected_concordance() == pytest.approx(enumerated.expected_concordance(mechanism), abs=1e-12)
-    out = mechanism.sample(np.tile(np.arange(7), (40_000, 1)), seeded(request))
-    words = np.unique(mechanism._words(mechanism._permutations), axis=0)
-    share = mechanism.log_prob([np.argsort(word, kind="stable") for word in words], np.arange(7))
-    cells = {tuple(word): cell for cell, word in enumerate(words.tolist())}
-    share = np.exp(share + math.log(math.prod(map(math.factorial, sizes))))
-    assert_law(np.array([cells[tuple(word)] for word in mechanism._words(out).tolist()]), share[:-1])
-
-
-@pytest.mark.parametrize(
-    ("items", "epsilon", "least"),
-    [(5, 1, 0.6317), (6, 0.5, 0.560), (10, 1, 0.611), (20, 2, 0.714), (60, 1, 0.611), (100, 0.5, 0.555)],
-)
-def test_ulam_tiers_keep_as_much_as_is_known_to_be_possible(items, epsilon, least, request):
-    mechanism = rankdp.mechanism("ulam-tiers", items, epsilon)
-    assert mechanism.expected_concordance() >= least
-    out = mechanism.sample(np.tile(np.arange(items), (3000, 1)), seeded(request))
-    upper, places = np.triu_indices(items, 1), np.argsort(out, axis=1)
-    share = (places[:, upper[0]] < places[:, upper[1]]).mean(axis=1)
-    assert abs(share.mean() - mechanism.expected_concordance()) < 4.5 * share.std() / math.sqrt(3000)
-
-
-def test_a_tier_for_each_item_is_ulam():
-    single, plain = rankdp.mechanism("ulam-tiers", 9, 2, tiers=[1] * 9), rankdp.mechanism("ulam", 9, 2)
-    np.testing.assert_allclose(single.position_matrix(), plain.position_matrix(), atol=1e-12)
-    assert single.keep_probability(2, 5) == pytest.approx(plain.keep_probability(2, 5), abs=1e-12)
-    assert single.local_epsilon() == plain.local_epsilon() == 16
-
-
-def test_more_ulam_tiers_than_can_be_counted_are_refused():
-    with pytest.raises(InputError, match=r"tiers of the ulam-tiers mechanism must be few enough to be counted, two fo"):
-        rankdp.mechanism("ulam-tiers", 60, 1, tiers=[20, 20, 20])
 
 
 @pytest.mark.parametrize(("items", "epsilon"), [(20, "0.01"), (20, 4), (100, 1), (100, 6), (300, 2)])
@@ -210,50 +139,6 @@ def test_default_tiers_keep_as_much_as_is_known_to_be_possible(items, epsilon, l
 @pytest.mark.parametrize(("items", "epsilon", "top", "least"), [(100, 4, 10, 0.83), (10, 2, 3, 0.68)])
 def test_a_tier_for_the_top_finds_it(items, epsilon, top, least):
     assert rankdp.mechanism("tiers", items, epsilon, tiers=[top, items - top]).top_overlap(top) >= least
-
-
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 3, 1, 1), (3, 2), (1, 1, 1, 1, 1)], ids=str)
-def test_sums_over_sliding_sets_by_how_many_are_kept(sizes):
-    counts = [0.0] * (sum(sizes) + 1)
-    for word in all_words(sizes):
-        for j in range(len(counts)):
-            chosen = itertools.combinations(word, j)
-            counts[j] += sum(all(b >= a - 1 for a, b in itertools.combinations(part, 2)) for part in chosen)
-    found = np.exp(tier_laws.log_sliding_counts(sizes))
-    # every word of kept letters is kept in C(m, j) ways, and the others are dealt in (m-j)! / (r_1! … r_B!)
-    falling = [math.factorial(sum(sizes)) / math.factorial(j) for j in range(len(counts))]
-    np.testing.assert_allclose(found * falling, counts, rtol=1e-12)
-
-
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 1, 1, 1, 1), (1, 3, 1, 1), (2, 3, 2), (3, 1, 1, 2)], ids=str)
-@pytest.mark.parametrize("epsilon", ["0.2", "1", "5"])
-def test_public_numbers_of_sliding_tiers_equal_enumeration(sizes, epsilon):
-    mechanism = rankdp.mechanism("sliding-tiers", sum(sizes), epsilon, tiers=sizes)
-    enumerated = RankingMechanism
-    np.testing.assert_allclose(mechanism.position_matrix(), enumerated.position_matrix(mechanism), atol=1e-12)
-    assert mechanism.expected_concordance() == pytest.approx(enumerated.expected_concordance(mechanism), abs=1e-12)
-    assert mechanism.top_overlap(2) == pytest.approx(enumerated.top_overlap(mechanism, 2), abs=1e-12)
-
-
-def test_places_of_long_sliding_tiers_follow_their_law(request):
-    mechanism = rankdp.mechanism("sliding-tiers", 30, 2)
-    out = mechanism.sample(np.tile(np.arange(30), (4000, 1)), seeded(request))
-    places, matrix = np.argsort(out, axis=1), mechanism.position_matrix()
-    np.testing.assert_allclose(matrix.sum(axis=0), 1, atol=1e-9)
-    tier = np.repeat(np.arange(len(mechanism.sizes)), mechanism.sizes)
-    for a in (0, 10, 29):
-        assert_law(tier[places[:, a]], np.bincount(tier, matrix[a])[:-1])
-
-
-@pytest.mark.parametrize(("items", "epsilon", "least"), [(20, 4, 0.882), (100, 2, 0.723), (100, 4, 0.876)])
-def test_sliding_tiers_keep_more(items, epsilon, least, request):
-    mechanism = rankdp.mechanism("sliding-tiers", items, epsilon)
-    assert mechanism.expected_concordance() >= least
-    out = mechanism.sample(np.tile(np.arange(items), (1500, 1)), seeded(request))
-    upper = np.triu_indices(items, 1)
-    places = np.argsort(out, axis=1)
-    share = (places[:, upper[0]] < places[:, upper[1]]).mean(axis=1)
-    assert abs(share.mean() - mechanism.expected_concordance()) < 4.5 * share.std() / math.sqrt(1500)
 
 
 @pytest.mark.parametrize("items", [2, 3, 7, 30])
@@ -293,7 +178,6 @@ def test_a_recorded_name_builds_the_same_mechanism():
     assert again.sizes == chosen.sizes
     assert chosen.parameters["tiers"] == list(chosen.sizes)
     assert rankdp.mechanism("auto", 12, 2, tiers=(4, 8)).sizes == (4, 8)
-    assert rankdp.mechanism("tiers", 12, [1, 2], tiers=(4, 8)).parts[1].sizes == (4, 8)
 
 
 @pytest.mark.parametrize("sizes", [[12], [4, 7], [0, 12], [13, -1], [6.0, 6.0], [True, 11], []])
@@ -303,10 +187,7 @@ def test_impossible_sizes_are_refused(sizes):
 
 
 def test_sizes_for_a_mechanism_without_tiers_are_refused():
-    with pytest.raises(
-        InputError,
-        match="tiers can be given with tiers, offset-tiers, ulam-tiers and sliding-tiers, got mechanism 'kendall'",
-    ):
+    with pytest.raises(InputError, match="tiers can be given with tiers and offset-tiers, got mechanism 'kendall'"):
         rankdp.mechanism("kendall", 12, 1, tiers=[6, 6])
     with pytest.raises(InputError, match="mechanism must be auto or one of"):
         rankdp.mechanism("kendall-6-6", 12, 1)

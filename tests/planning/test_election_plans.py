@@ -62,7 +62,7 @@ def test_the_predicted_winner_is_that_of_the_noise(option, m, voters):
 
 
 @pytest.mark.parametrize("rule", ["kemeny", "copeland", "ranked-pairs", "schulze", "condorcet"])
-@pytest.mark.parametrize(("m", "voters"), [(3, 150), (10, 3000), (10, 20_000)])
+@pytest.mark.parametrize(("m", "voters"), [(3, 150), (10, 3000)])
 def test_the_predicted_winner_by_margins_is_about_that_of_the_noise(rule, m, voters):
     told = ManyBallots(m, voters, rule).accuracy(rule, RIGHT_WINNER, EPSILON, Request(1))
     assert -0.05 <= by_margins(rule, m, voters) - told <= 0.07
@@ -79,8 +79,7 @@ def test_more_epsilon_more_voters_and_more_delta_do_not_hurt():
     assert told(delta="1e-6") >= told()
 
 
-@pytest.mark.parametrize("protect", ["ballot", "voter"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("rule", "protect"), [*((rule, "ballot") for rule in RULES), ("borda", "voter")])
 def test_the_voters_that_are_needed_are_just_enough(rule, protect):
     def right(voters):
         return ManyBallots(10, voters, rule, protect).accuracy(rule, RIGHT_WINNER, 1, Request(1))
@@ -128,7 +127,7 @@ def test_tallies_are_as_wide_as_their_noise(option, rounds, delta):
 
 def test_a_runoff_that_needs_too_much_says_no_more_than_it_knows():
     told = rankdp.plan("election", right_winner=0.999, items=10, voters=50, rule="irv").explain()
-    assert "hardly at all" in told
+    assert "almost no protection" in told
     assert "–" not in told
 
 

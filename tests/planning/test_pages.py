@@ -59,10 +59,8 @@ def test_files(made, tmp_path, ending):
 @pytest.mark.parametrize(
     ("situation", "asked"),
     [
-        ("ranking", {"items": 20, "overlap": 0.9}),
         ("ranking", {"items": 10, "exact": 0.5}),
         ("scores", {"items": 20, "exact": 0.9}),
-        ("scores", {"items": 12, "pairs": 0.8}),
         ("comparisons", {"items": 30, "comparisons": 5000, "protect": "outcome", "half_width": 0.4}),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support import decimal_exp
 
 from rankdp.errors import InputError
-from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING, Guarantee
+from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING, Guarantee, odds_factor
 
 EPSILONS = st.one_of(
     st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12),
@@ -28,6 +28,16 @@ def test_ten_tenths_are_exactly_one():
     assert together.releases == 10
     assert together == tenth.compose(*[tenth] * 9)
     assert tenth.times(1) == tenth
+
+
+@pytest.mark.parametrize("releases", [2, 7, 10**9])
+def test_many_releases_cost_what_they_add_up_to(releases):
+    one = Guarantee(ITEM_POSITION, Fraction(1, 3), Fraction(1, 10**12), True, 0.1, rho=0.3, renyi=((2.0, 0.7),))
+    many = one.times(releases)
+    assert (many.epsilon, many.delta, many.releases) == (Fraction(releases, 3), Fraction(releases, 10**12), releases)
+    for stated, each in ((many.whole_ranking_epsilon, 0.1), (many.rho, 0.3), (many.renyi[0][1], 0.7)):
+        exact = releases * Fraction(each)
+        assert exact <= stated <= exact * (1 + Fraction(1, 10**15))
 
 
 @given(st.lists(EPSILONS, min_size=2, max_size=6))
@@ -119,21 +129,18 @@ def test_stated_numbers_are_never_below_the_true_ones_nor_far_above(epsilon, who
     assert not re.search(r"nan|inf|None|\b0\.0+\b", text)
     for true, number in (
         (epsilon, stated(text, "(epsilon ", ")")[1]),
-        (whole, stated(text, "(epsilon ", " in classical")[1]),
+        (whole, stated(text, "(epsilon ", " in local")[1]),
     ):
         assert true <= number <= true * (1 + Fraction(12, 10**4))
-    for true, before in (
-        (epsilon, "change their odds on it by a factor of at most "),
-        (whole, "rankings the factor is at most "),
-    ):
-        power, number = stated(text, before)
-        if power:
-            assert number >= true
-        elif true < 100:
-            assert Fraction(decimal_exp(true, 60)) * (1 - Fraction(1, 10**50)) <= number
-            assert number <= Fraction(decimal_exp(true, 60)) * (1 + Fraction(12, 10**4))
+    for true, before in ((epsilon, "50:50 about it"), (whole, "two whole rankings they")):
+        found = re.search(re.escape(before) + r" can become (?:at most ([\d.]+)% sure|all but certain)", text)
+        assert found
+        if found[1]:
+            doubt, said = 1 / (1 + Fraction(decimal_exp(true, 60))), 1 - Fraction(found[1]) / 100
+            assert said <= doubt
+            assert doubt - said <= max(Fraction(1, 1000), doubt / 10)
         else:
-            pytest.fail("a factor that nobody can read")
+            assert true > 14
 
 
 @pytest.mark.parametrize("factor", [1.5, 2, 3, 20, 999, 1.001, 12345])
@@ -145,15 +152,15 @@ def test_a_factor_just_above_a_round_number_is_rounded_up(factor):
         epsilon += Fraction(1, 10**19)
     while Fraction(decimal_exp(epsilon - Fraction(1, 10**19), 60)) > exact:
         epsilon -= Fraction(1, 10**19)
-    assert stated(Guarantee(ITEM_POSITION, epsilon).explain(), "factor of at most ")[1] > exact
+    assert Fraction(odds_factor(epsilon).replace(",", "")) > exact
 
 
 def test_explanations_say_what_they_must():
     text = Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=Fraction(5, 2), releases=3).explain()
     assert ITEM_POSITION in text
     assert "after all 3 releases" in text
-    assert "2.719" in text  # e, rounded up
-    assert "12.19" in text  # e^2.5 = 12.182…
+    assert "at most 73.2% sure" in text  # 1/(1 + 1/e) = 73.106…%, rounded up
+    assert "at most 92.5% sure" in text  # 1/(1 + e^-2.5) = 92.414…%
     assert "(epsilon 1)" in text
     assert "NOT protected" not in text
     assert "NOT protected" in Guarantee(ITEM_POSITION, Fraction(1), listed_items_public=True).explain()
@@ -198,7 +205,7 @@ def test_a_broken_sidecar_is_refused(broken):
 def test_epsilon_zero_goes_with_delta_only():
     ball = Guarantee(ONE_SCORE, Fraction(0), Fraction(1, 100), local=False)
     text = ball.explain()
-    assert "learns nothing about it (epsilon 0), except with probability at most 0.01" in text
+    assert "nobody learns anything about it (epsilon 0), except with probability at most 0.01" in text
     assert "rule some of its values out with certainty" in text
     assert "factor" not in text
     assert Guarantee.from_dict(json.loads(json.dumps(ball.to_dict()))) == ball
@@ -264,7 +271,7 @@ def test_a_guarantee_for_votes_says_what_it_does_not_protect(protects, words):
     "protects", [ITEM_POSITION, ONE_SCORE, "one comparison", "one voter with at most 2 comparisons"]
 )
 def test_a_large_epsilon_protects_hardly_at_all(protects):
-    sentence = "An epsilon of 10 or more protects hardly at all."
+    sentence = "An epsilon of 10 or more offers almost no protection."
     assert sentence in Guarantee(protects, Fraction(10)).explain()
     assert sentence in Guarantee(protects, Fraction(4)).times(3).limits
     assert sentence not in Guarantee(protects, Fraction(999, 100)).explain()

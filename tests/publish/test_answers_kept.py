@@ -69,12 +69,12 @@ def test_unpaid_answers_leave_less_for_a_plain_release(store, ledger):
     [
         ({"epsilon": "0.5"}, "optimal at epsilon 1/2"),
         ({"mechanism": "kendall"}, "kendall at epsilon 1"),
-        ({"objective": "concordance"}, "optimal at epsilon 1"),
+        ({"purpose": "order"}, "optimal at epsilon 1"),
     ],
 )
 def test_asked_otherwise_in_the_same_wave_is_refused(store, ledger, other, told):
     rankdp.privatize(poll(1), 1, answers=store, ledger=ledger)
-    best = [rankdp.candidates(4, 1, objective=objective)[0].name for objective in ("balanced", "concordance")]
+    best = [rankdp.candidates(4, 1, purpose=purpose)[0].name for purpose in ("aggregate", "order")]
     assert best == ["ulam", "optimal"]
     for voters in (40, 60):
         with pytest.raises(
@@ -163,7 +163,7 @@ def test_scores_and_votes_charge_too(tmp_path):
     (tmp_path / "grades.csv").write_text("name,score\nann,4\nbob,2\n")
     (tmp_path / "votes.csv").write_text("winner,loser\na,b\nb,c\na,c\n")
     commands = {
-        "grades": ["scores", tmp_path / "grades.csv", tmp_path / "out.csv", "--bounds", 1, 6],
+        "grades": ["scores", tmp_path / "grades.csv", tmp_path / "out.csv", "--bounds", 1, 6, "--force"],
         "votes": ["rank", tmp_path / "votes.csv", "--protect", "outcome", "--items-from-data"],
     }
     for dataset, command in commands.items():

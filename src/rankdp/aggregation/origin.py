@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import check_choice, may_have_offsets
+from rankdp.mechanisms.registry import check_choice, last_version_with, may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import Guarantee
@@ -62,7 +62,7 @@ class Origin:
     @classmethod
     def said(cls, mechanism: str, epsilon: Fraction | None, epsilon_column: str | None = None) -> Origin:
         """The origin that a caller states; an unknown mechanism is refused."""
-        check_choice(mechanism, "balanced")
+        check_choice(mechanism)
         offset = OFFSET if may_have_offsets(mechanism) else None
         return cls(mechanism, None, epsilon, epsilon_column, "the caller", offset)
 
@@ -73,7 +73,12 @@ class Origin:
             choices = {}
             for choice in parameters["choices"]:
                 exact = positive(str(choice["epsilon"]))
-                choices[int(choice["items"]), float(exact)] = str(choice["mechanism"]), exact
+                name = str(choice["mechanism"])
+                if version := last_version_with(name):
+                    raise Unsupported(
+                        f"{where} names the mechanism {name}, which was dropped: rankdp {version} reads it"
+                    )
+                choices[int(choice["items"]), float(exact)] = name, exact
             common = str(parameters["epsilon"])
             column = parameters.get("epsilon_column") or "epsilon"  # version 0.1 did not state it
             return cls(
@@ -126,11 +131,11 @@ class Origin:
     def choose(self, length: int, epsilon: Fraction) -> RankingMechanism:
         """The mechanism that a voter's ranking of ``length`` items went through at their epsilon."""
         if self.choices is None:
-            return cast(RankingMechanism, build(self.asked_for, length, epsilon))
+            return build(self.asked_for, length, epsilon)
         if (length, float(epsilon)) not in self.choices:
             raise InputError(f"{self.where} names no mechanism for {length} items at epsilon {float(epsilon):g}")
         name, exact = self.choices[length, float(epsilon)]
-        return cast(RankingMechanism, build(name, length, exact))
+        return build(name, length, exact)
 
     def check(self, mechanism: str | None, epsilon: Real | None, epsilon_column: str | None) -> None:
         """Refuse what the caller says about the rankings (None for nothing) where the release says otherwise."""

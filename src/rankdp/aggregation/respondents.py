@@ -16,7 +16,6 @@ from statistics import NormalDist
 
 from rankdp.checks import share
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
@@ -78,8 +77,7 @@ def required_voters(
     """
     share("half_width", half_width)
     z = quantile(level)
-    built = build(mechanism, items, positive(epsilon), objective="aggregate")
-    assert isinstance(built, RankingMechanism)
+    built = build(mechanism, items, positive(epsilon))
     estimator = pair_estimator(built)
     if every:
         z = quantile(1 - (1 - level) / math.comb(built.items, 2))

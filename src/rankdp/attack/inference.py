@@ -224,7 +224,6 @@ def success_curve(
             growth = math.log(max(count, 2)) if epsilon == "adaptive-log" else 1.0
             asked = theory.adaptive_epsilon(count, items) * growth
         built = build(name, items, asked)
-        assert isinstance(built, RankingMechanism)
         curve.append(success_probability(built, count, repetitions, bits.spawn()))
     return curve
 

@@ -75,7 +75,7 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
         before = None if prior is None else [float(share) for share in prior.split(",")]
     except ValueError:
         raise click.UsageError(f"--prior takes numbers with commas between, got {prior!r}.") from None
-    result = position_attack(build(mechanism, items, epsilon), landed, before)  # type: ignore[arg-type]
+    result = position_attack(build(mechanism, items, epsilon), landed, before)
     return result.report()
 
 

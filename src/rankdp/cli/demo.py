@@ -32,5 +32,3 @@ def demo(plot: Path | None, as_json: bool) -> None:
         say(f"No picture: {missing}")
         outputs = []
     deliver(run_demo().report(), outputs, as_json)
-    for path in outputs:
-        say(f"Plot: {path}")

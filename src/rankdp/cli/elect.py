@@ -10,16 +10,20 @@ import click
 
 from rankdp.cli.options import (
     PATH,
+    Sectioned,
     charged,
+    check_new,
     choice,
     columns_option,
     items_option,
+    need,
     option,
     rehearse,
+    sections,
     standard_input,
     voter_column_option,
 )
-from rankdp.cli.terminal import output_options, publish, say
+from rankdp.cli.terminal import check_files, output_options, publish, say
 from rankdp.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -27,9 +31,9 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
 
 
-@click.command()
+@click.command(cls=Sectioned, sections=sections(Data="contest", Output="synthetic"))
 @click.argument("ballots", metavar="BALLOTS", callback=standard_input)
-@option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER", required=True)
+@option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER")
 @option(
     "--rule",
     "How ballots are counted: plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze, or condorcet "
@@ -83,18 +87,28 @@ def elect(
     records (also the directory or .zip file of a JSON export). Its columns are rank_1, rank_2, …, a row a ballot,
     perhaps with a count of equal ballots; or voter, item and rank.
 
-    Example: rankdp elect ballots.csv --items candidates.txt --epsilon 1 --rule irv -o result.html
+    \b
+    Examples:
+      rankdp elect ballots.csv --items candidates.txt --epsilon 1 --rule irv -o result.html
+      rankdp elect council.blt --epsilon 0.5 --rule stv --seats 3 -o result.html -o result.csv
     """
     from rankdp.data.ballots import Ballots
     from rankdp.publish.election_report import election_report
     from rankdp.publish.elections import ElectionRequest
-    from rankdp.report.document import PICTURES, check_outputs
+    from rankdp.report.document import PICTURES
 
-    check_outputs(outputs)
+    rules = "--rule plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet"
+    need(
+        f"rankdp elect {ballots} --epsilon 1 --rule irv -o result.html",
+        epsilon=("--epsilon NUMBER", epsilon),
+        rule=(rules, options["rule"] or synthetic),
+    )
+    check_files(outputs)
     columns = ("voter_column", "weight_column", "columns", "table", "contest")
     reading = {name: options.pop(name) for name in ("items", *columns)}
     if synthetic is not None:
         _check_synthetic(outputs)
+        check_new(synthetic, source=ballots)
         from rankdp.publish.synthetic_ballots import synthetic_ballots_file
 
         release = synthetic_ballots_file(
@@ -107,7 +121,7 @@ def elect(
             bits=bits,
             **reading,
         )
-        say(f"{synthetic}: a table of {len(release.value):,} synthetic ballots")
+        say(f"wrote {synthetic}: a table of {len(release.value):,} synthetic ballots")
         say(release.explain())
         return
     request = ElectionRequest.of(epsilon, **options)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.errors import RankdpError, Setting
+from rankdp.errors import InputError, RankdpError, Setting
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
@@ -100,6 +100,83 @@ PATH = click.Path(path_type=Path)
 Decorator = Callable[[Any], Any]
 
 
+class Sectioned(click.Command):
+    """A command whose help lists its options in sections; what no section names goes under "Method".
+
+    Parameters
+    ----------
+    *arguments
+        As in ``click.Command``.
+    sections
+        The names of the parameters in each section, with spaces between them.
+    **more
+        As in ``click.Command``.
+    """
+
+    def __init__(self, *arguments: Any, sections: dict[str, str], **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._sections = {name: section for section, names in sections.items() for name in names.split()}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one list of options per section."""
+        lists: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Data", "Privacy", "Method", "Output")}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                section = "Output" if "--help" in parameter.opts else "Method"
+                lists[self._sections.get(parameter.name or "", section)].append(record)
+        for section, records in lists.items():
+            with formatter.section(section):
+                formatter.write_dl(records)
+
+
+SHARED_SECTIONS = {
+    "Data": "items items_from_data voter_column columns weight_column table",
+    "Privacy": "epsilon protect delta ledger_file dataset convert bits",
+    "Output": "outputs as_json title force",
+}
+"""Where the help of a release lists the options that several of them have."""
+
+
+def sections(**more: str) -> dict[str, str]:
+    """The shared sections with further parameters of one command."""
+    return {name: f"{names} {more.get(name, '')}" for name, names in SHARED_SECTIONS.items()}
+
+
+def need(example: str, **wanted: Any) -> None:
+    """Refuse a call that lacks something: all that is missing at once, with a line to copy.
+
+    Parameters
+    ----------
+    example
+        A whole call.
+    **wanted
+        What must be given, by its parameter: a pair of how it is written and its value.
+    """
+    if missing := [words for words, value in wanted.values() if not value]:
+        raise click.UsageError(f"Missing: {'; '.join(missing)}.\nExample: {example}")
+
+
+_FORCED = "rankdp.force"
+
+
+def _forced(context: click.Context, _: click.Parameter, given: bool) -> None:
+    context.meta[_FORCED] = given
+
+
+force_option = click.option(
+    "--force", is_flag=True, expose_value=False, callback=_forced, help="Replace files that exist already."
+)
+
+
+def check_new(*paths: Path, source: str | Path | None = None) -> None:
+    """Refuse to replace a file, unless --force was given; that ``source`` is not overwritten is checked elsewhere."""
+    context = click.get_current_context(silent=True)
+    for path in paths:
+        if path.is_file() and not (context and context.meta.get(_FORCED)) and path != Path(source or ""):
+            raise InputError(f"{path} exists already: choose another name, or replace it with --force")
+
+
 def option(names: str, help: str, metavar: str | None = None, type: Any = None, **more: Any) -> Decorator:
     """An option: what it is called, spaces between its names, what it is for, and what it takes."""
     return click.option(*names.split(), help=help, metavar=metavar, type=type, **more)
@@ -127,14 +204,18 @@ def seeded(help: str) -> Decorator:
     return option("--rehearse bits", help, "SEED", int, callback=bits)
 
 
-def names_in(_: click.Context, __: click.Parameter, path: Path | None) -> list[Any] | None:
-    """The names that a file lists."""
+def names_in(_: click.Context, __: click.Parameter, given: Path | None) -> list[Any] | None:
+    """The names that a file lists, or those on the command line where no file is called so."""
     from rankdp.data.columns import listed_items
 
-    return None if path is None else list(listed_items(path))
+    if given is not None and "," in str(given) and not given.exists():
+        return [name.strip() for name in str(given).split(",")]
+    return None if given is None else list(listed_items(given))
 
 
-items_option = option("--items", "Text file with the public item names, one a line.", "FILE", PATH, callback=names_in)
+items_option = option(
+    "--items", "Public item names: a text file, one name per line, or a,b,c.", "FILE|NAMES", PATH, callback=names_in
+)
 
 
 def mapped(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
@@ -177,7 +258,11 @@ def charged(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(ledger_file: Path | None, dataset: str | None, convert: bool, **arguments: Any) -> Any:
-        return command(ledger=_open_ledger(ledger_file, dataset, convert), **arguments)
+        ledger = _open_ledger(ledger_file, dataset, convert)
+        result = command(ledger=ledger, **arguments)
+        if ledger is None and not arguments.get("bits") and not arguments.get("as_json"):
+            click.echo("no --ledger: nothing keeps count of what was released about these data", err=True)
+        return result
 
     decorated: Callable[..., Any] = _ledger_options(run)
     return decorated
@@ -241,9 +326,10 @@ def _kept_input() -> Iterator[Path]:
 
 
 @contextmanager
-def standard_output(path: Path) -> Iterator[Path]:
-    """A file to write: this one, or a CSV file that is copied to standard output if it is `-`."""
+def standard_output(path: Path, source: Path) -> Iterator[Path]:
+    """A file to write from ``source``: this one, or a CSV file that is copied to standard output if it is `-`."""
     if path != DASH:
+        check_new(path, source=source)
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="rankdp-") as place:

@@ -13,13 +13,17 @@ from rankdp.cli.options import (
     DASH,
     MECHANISM_OR_AUTO,
     PATH,
+    Sectioned,
     charged,
     choice,
     columns_option,
+    force_option,
     items_option,
+    need,
     noted,
     option,
     rehearse,
+    sections,
     sizes_of_tiers,
     standard_input,
     standard_output,
@@ -31,24 +35,31 @@ if TYPE_CHECKING:
     from rankdp.privacy.release import Release
 
 
-@click.command()
+@click.command(
+    cls=Sectioned,
+    sections=sections(
+        Data="ties repeated_voters listed_items_public",
+        Privacy="epsilon_column answers_file wave",
+        Output="as_tiers drop_voters shuffle",
+    ),
+)
 @click.argument("source", metavar="IN", type=PATH, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER")
 @option("--epsilon-column", "Instead of --epsilon: the column with each voter's own epsilon.", "NAME")
 @option(
     "--mechanism",
-    "How the noise is drawn; auto takes the best one at --objective for the number of items and epsilon.",
+    "How the noise is drawn; auto takes the best one for --purpose, the number of items and epsilon.",
     type=MECHANISM_OR_AUTO,
     default="auto",
 )
 @choice(
-    "--objective",
-    ["balanced", "concordance", "aggregate", "top"],
-    help="What auto maximises: pairs of items kept in order, the precision of `rankdp aggregate`, a balance of both, "
-    "or the share of the first --top items that stay among the first.",
+    "--purpose",
+    ["aggregate", "order", "top"],
+    help="What auto chooses for: the fewest respondents for `rankdp aggregate`, the most pairs of each ranking in "
+    "order, or the most of the first --top items among the first.",
 )
-@option("--top", "With --objective top: the length of the top list.", "K", int)
+@option("--top", "With --purpose top: the length of the top list.", "K", int)
 @option(
     "--tiers",
     "Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
@@ -96,6 +107,7 @@ if TYPE_CHECKING:
 @charged
 @rehearse
 @option("--json as_json", "Print a summary as JSON.", is_flag=True)
+@force_option
 def privatize(
     source: Path,
     target: Path,
@@ -108,18 +120,26 @@ def privatize(
     Reads the rankings in IN (CSV, JSON, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
     PrefLib); the ending of the name decides, and - is standard input or output. OUT.release.json states the guarantee.
 
-    Example: rankdp privatize poll.csv private.csv --epsilon 2
+    \b
+    Examples:
+      rankdp privatize poll.csv private.csv --epsilon 2
+      rankdp privatize poll.parquet private.parquet --epsilon-column own_epsilon --drop-voters
     """
     from rankdp.privacy.answers import AnswerStore
     from rankdp.publish.privatize import privatize_file
 
-    if (options["epsilon"] is None) == (options["epsilon_column"] is None):
+    given = [options["epsilon"], options["epsilon_column"]]
+    need(
+        f"rankdp privatize {source} {target} --epsilon 2",
+        epsilon=("--epsilon NUMBER or --epsilon-column NAME", any(given)),
+    )
+    if all(given):
         raise click.UsageError("Give either --epsilon or --epsilon-column.")
     started, notes = time.perf_counter(), list[str]()
     if as_json and target == DASH:
         raise click.UsageError("--json and OUT cannot both go to standard output.")
     progress = Rows("privatizing")
-    with standard_output(target) as written:
+    with standard_output(target, source) as written:
         release = privatize_file(
             source,
             written,
@@ -134,21 +154,21 @@ def privatize(
         summary = {"out": str(target), "rows": progress.rows, "seconds": round(seconds, 3), **release.to_dict()}
         click.echo(json.dumps(summary, indent=2))
     else:
-        say(f"{target}: {many(progress.rows, 'ranking')} in {seconds:.1f} s, mechanism {release.provenance.mechanism}")
+        say(f"wrote {target}: {many(progress.rows, 'ranking')} in {seconds:.1f} s")
+        say(f"mechanism: {_described(release)}")
         if left_out := release.provenance.parameters["columns_left_out"]:
             say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
         for note in notes:
             say(f"note: {note}")
-        _say_choice(release)
         say(release.explain())
 
 
-def _say_choice(release: Release[Any]) -> None:
-    """Why auto chose what it chose, where it chose one thing."""
-    from rankdp.mechanisms.registry import mechanism, why
+def _described(release: Release[Any]) -> str:
+    """What made the rankings, and what it keeps where that is one thing."""
+    from rankdp.mechanisms.registry import describe, mechanism
 
     facts = release.provenance.parameters
-    if facts["asked_for"] == "auto" and len(facts["choices"]) == 1:
-        (choice,) = facts["choices"]
-        chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
-        say(why(chosen, facts["objective"], facts.get("top")))  # type: ignore[arg-type]
+    if len(facts["choices"]) > 1:
+        return f"{release.provenance.mechanism} ({len(facts['choices'])} different lengths or epsilons)"
+    (choice,) = facts["choices"]
+    return describe(mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"))

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import (
+    Sectioned,
     charged,
     choice,
     columns_option,
     items_option,
+    need,
     option,
     rehearse,
+    sections,
     standard_input,
     voter_column_option,
 )
-from rankdp.cli.terminal import output_options, publish, say
+from rankdp.cli.terminal import check_files, output_options, publish, say
 
 if TYPE_CHECKING:
     from rankdp.privacy.bits import Bits
@@ -45,14 +48,18 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
     return found or None
 
 
-@click.command()
+@click.command(
+    cls=Sectioned,
+    sections=sections(
+        Data="both_bad on_problem by categories categories_from_data covariates", Privacy="max_per_voter"
+    ),
+)
 @click.argument("votes", metavar="VOTES", callback=standard_input)
-@option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER", required=True)
+@option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER")
 @option(
     "--protect",
     "What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
     type=click.Choice(["comparison", "outcome", "voter"]),
-    required=True,
 )
 @option(
     "--max-per-voter",
@@ -134,16 +141,23 @@ def rank(
     input. Its columns are left, right, winner; winner, loser; item_1, item_2, outcome; model_a, model_b, winner; or
     named by --columns.
 
-    Example: rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
-
+    \b
+    Examples:
+      rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
+      rankdp rank arena.parquet --items-from-data --epsilon 1 --protect voter --max-per-voter 20
     """
     from rankdp.data.comparisons import Comparisons
     from rankdp.publish.board_report import board_report, boards_report
     from rankdp.publish.categories import CountedBoards
     from rankdp.publish.rank import BoardRequest
-    from rankdp.report.document import check_outputs
 
-    check_outputs(outputs)
+    need(
+        f"rankdp rank {votes} --epsilon 1 --protect comparison --items-from-data -o board.html",
+        epsilon=("--epsilon NUMBER", epsilon),
+        protect=("--protect comparison, outcome or voter", options["protect"]),
+        items=("--items FILE or --items-from-data", items or options["items_from_data"]),
+    )
+    check_files(outputs)
     reading = {
         name: options.pop(name)
         for name in ("items_from_data", "voter_column", "weight_column", "columns", "both_bad", "on_problem", "table")

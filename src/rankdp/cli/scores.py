@@ -8,7 +8,17 @@ from typing import Any
 
 import click
 
-from rankdp.cli.options import NOISE, PATH, charged, choice, option, rehearse, standard_input, standard_output
+from rankdp.cli.options import (
+    NOISE,
+    PATH,
+    charged,
+    choice,
+    force_option,
+    option,
+    rehearse,
+    standard_input,
+    standard_output,
+)
 from rankdp.cli.terminal import many, say
 
 
@@ -32,6 +42,7 @@ from rankdp.cli.terminal import many, say
 @charged
 @rehearse
 @option("--json as_json", "Print a summary as JSON.", is_flag=True)
+@force_option
 def scores(source: Path, target: Path, as_json: bool, **options: Any) -> None:
     """Add noise to scores, so that every score is protected.
 
@@ -42,13 +53,13 @@ def scores(source: Path, target: Path, as_json: bool, **options: Any) -> None:
     """
     from rankdp.publish.scores import privatize_scores_file
 
-    with standard_output(target) as written:
+    with standard_output(target, source) as written:
         release = privatize_scores_file(source, written, **options)
     facts = release.provenance.parameters
     if as_json:
         click.echo(json.dumps({"out": str(target), "rows": facts["scores"], **release.to_dict()}, indent=2))
         return
-    say(f"{target}: {many(facts['scores'], 'score')}, {facts['noise']} noise")
+    say(f"wrote {target}: {many(facts['scores'], 'score')}, {facts['noise']} noise")
     if left_out := facts["columns_left_out"]:
         say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
     low, high = facts["bounds"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from rankdp.cli.options import PATH, option, options
+from rankdp.cli.options import PATH, check_new, force_option, option, options
 from rankdp.progress import heard_by, tell
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ output_options = options(
         multiple=True,
     ),
     option("--json as_json", "Print the result as JSON.", is_flag=True),
+    force_option,
 )
 
 
@@ -45,13 +46,19 @@ def reporting(command: Callable[..., Report]) -> Callable[..., None]:
 
     @wraps(command)
     def run(outputs: tuple[Path, ...], as_json: bool, **arguments: Any) -> None:
-        from rankdp.report.document import check_outputs
-
-        check_outputs(outputs)
+        check_files(outputs)
         deliver(command(**arguments), outputs, as_json)
 
     decorated: Callable[..., None] = output_options(run)
     return decorated
+
+
+def check_files(outputs: Iterable[Path]) -> None:
+    """Refuse files that could not be written, or exist and may not be replaced, before any work is done."""
+    from rankdp.report.document import check_outputs
+
+    check_new(*outputs)
+    check_outputs(outputs)
 
 
 def deliver(
@@ -67,6 +74,8 @@ def deliver(
         click.echo(report.json())
     else:
         _show(report)
+    for path in outputs:
+        say(f"wrote {path}")
     if report.failed:
         raise click.exceptions.Exit(1)
 

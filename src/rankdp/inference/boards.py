@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from rankdp.inference.degrees import Design, expected_design, likely_degrees
 from rankdp.inference.draws import Draws
 from rankdp.inference.exchangeable import exchangeable
 from rankdp.inference.normal import Linear, normal_draws, posterior
@@ -55,22 +56,6 @@ class Look:
     values: Floats
     weights: Floats
     noise: float | Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """Who met whom.
-
-    Parameters
-    ----------
-    met
-        N: how often each pair met, or is expected to have met; symmetric, 0 on its diagonal.
-    doubt
-        Where who met whom is hidden: the squared relative error of each item's degree; None where N is known.
-    """
-
-    met: Floats
-    doubt: Floats | None = None
 
 
 Looks = Callable[[Floats], Sequence[Look]]
@@ -167,9 +152,11 @@ def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
         As in ``by_wins``.
     """
     off = 1 - np.eye(len(table))
-    both = (table + table.T) * off
-    met = np.maximum(both, 0)  # for slopes and luck only; noise alone must not look like votes
-    met *= max(float(both.sum()), 1.0) / max(float(met.sum()), 1.0)
+    both, doubled = (table + table.T) * off, 2 * noise
+    degrees, _ = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
+    expected = expected_design(degrees)
+    trust = expected**2 / (expected**2 + doubled + 1e-12)  # of a cell, beside what its row and column let expect
+    met = np.maximum(expected + trust * (both - expected), 0) * off  # for slopes and luck only
 
     def looks(theta: Floats) -> list[Look]:
         losing = expit(theta - theta[:, None])

@@ -1,16 +1,14 @@
 """The mechanisms: the only code that sees secrets and draws noise."""
 
 from rankdp.mechanisms.rankings.contract import RankingMechanism, TableMechanism
-from rankdp.mechanisms.rankings.personal import Personal
-from rankdp.mechanisms.registry import MECHANISMS, candidates, mechanism, register, why
+from rankdp.mechanisms.registry import MECHANISMS, candidates, describe, mechanism, register
 
 __all__ = [
     "MECHANISMS",
-    "Personal",
     "RankingMechanism",
     "TableMechanism",
     "candidates",
+    "describe",
     "mechanism",
     "register",
-    "why",
 ]

@@ -6,11 +6,10 @@ and the figures. The order is that of simplicity, which decides between equals.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeVar, cast, get_args
 
@@ -21,22 +20,20 @@ from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
-from rankdp.mechanisms.rankings.personal import Personal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
-from rankdp.mechanisms.rankings.sliding_tiers import SlidingTiers
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, read_name, spelled
-from rankdp.mechanisms.rankings.ulam import Ulam, UlamTiers
-from rankdp.privacy.exact import Real, one_each, positive
+from rankdp.mechanisms.rankings.ulam import Ulam
+from rankdp.privacy.exact import Real, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 
-Objective = Literal["balanced", "concordance", "aggregate", "top"]
-"""What "auto" is best at: both of the next two; each ranking's order; what all rankings say together; the first k."""
+Purpose = Literal["aggregate", "order", "top"]
+"""What the rankings are for: to be aggregated; to keep each one's order; to keep the first k of each."""
 
 _PAIRS_UP_TO = 10  # items up to which mechanisms are compared by their win rates: short lists are what ballots are
 _RANKS_UP_TO = (
     200  # items up to which laws of positions are computed to choose; relative to the length they cost the same
 )
-_MOST_TIMES = 2  # as many respondents as the best one: what "balanced" gives for concordance
+_DROPPED = {"ulam-tiers": "0.1.0", "sliding-tiers": "0.1.0"}  # and the last version that has them
 _registered: dict[str, type[RankingMechanism]] = {}
 MECHANISMS: Mapping[str, type[RankingMechanism]] = MappingProxyType(_registered)
 """All ranking mechanisms by name, simple ones first."""
@@ -61,7 +58,7 @@ def register(kind: Kind) -> Kind:
     name = getattr(kind, "name", None)
     if not (isinstance(kind, type) and issubclass(kind, RankingMechanism)):
         raise InputError(f"kind must be a subclass of RankingMechanism, got {kind!r}")
-    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9-]*", name) or name in ("auto", *get_args(Objective)):
+    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9-]*", name) or name in ("auto", *get_args(Purpose)):
         raise InputError(f"name must be lower-case letters, digits and hyphens, and not auto, got {name!r}")
     known = _registered.get(name, kind)
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
@@ -75,12 +72,12 @@ def register(kind: Kind) -> Kind:
 def mechanism(
     name: str,
     items: int,
-    epsilon: Real | Iterable[Real],
+    epsilon: Real,
     *,
-    objective: Objective = "balanced",
+    purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
-) -> RankingMechanism | Personal:
+) -> RankingMechanism:
     """A ranking mechanism by name, or the best one.
 
     Parameters
@@ -90,36 +87,36 @@ def mechanism(
     items
         How many items each ranking has.
     epsilon
-        The privacy of one item's position in one ranking: a number for everyone, or one for each voter.
-    objective
-        What "auto" is best at: "balanced", "concordance", "aggregate" or "top" (see ``candidates``).
+        The privacy of one item's position in one ranking.
+    purpose
+        What "auto" chooses for: "aggregate", "order" or "top" (see ``candidates``).
     top
-        With ``objective="top"``, how many items the top list has.
+        With ``purpose="top"``, how many items the top list has.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them.
-
-    Returns
-    -------
-    RankingMechanism or Personal
-        ``Personal`` where every voter has an own epsilon; its rows are the voters in that order.
     """
     name = named(name, tiers)
-    check_choice(name, objective, top)
-    build = partial(_best, items, objective=objective, top=top) if name == "auto" else partial(_build, name, items)
-    return Personal(build, epsilon) if one_each(epsilon) else build(positive(cast(Real, epsilon)))
+    check_choice(name, purpose, top)
+    exact = positive(epsilon)
+    return _best(items, exact, purpose, top) if name == "auto" else _build(name, items, exact)
 
 
-def check_choice(name: str, objective: str, top: int | None = None) -> None:
-    """Refuse an unknown name or objective, and a top list where none is asked for or none is given."""
+def check_choice(name: str, purpose: str = "aggregate", top: int | None = None) -> None:
+    """Refuse an unknown name or purpose, and a top list where none is asked for or none is given."""
     base, sizes = read_name(str(name))
     if name != "auto" and name not in MECHANISMS and (sizes is None or not _tiered(base)):
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
-    one_of("objective", objective, get_args(Objective))
-    if (objective == "top") != (top is not None):
-        raise InputError(f"top, the length of the top list, goes with objective top, got {top!r} with {objective}")
+    one_of("purpose", purpose, get_args(Purpose))
+    if (purpose == "top") != (top is not None):
+        raise InputError(f"top, the length of the top list, goes with purpose top, got {top!r} with {purpose}")
     if top is not None:
         whole("top", top, 1)
+
+
+def last_version_with(name: str) -> str | None:
+    """The last version that has a mechanism which was dropped since; None for all others."""
+    return _DROPPED.get(read_name(name)[0])
 
 
 def named(name: str, tiers: Sequence[int] | None) -> str:
@@ -141,10 +138,10 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
     return f"{base}-{spelled(cast(type[Tiered], MECHANISMS[base]).check_sizes(tiers))}"
 
 
-def may_have_offsets(name: str, items: int = 0, objective: Objective = "top") -> bool:
+def may_have_offsets(name: str, items: int = 0, purpose: Purpose = "top") -> bool:
     """Whether a mechanism has offsets, or what "auto" chooses for at most so many items can have them."""
     if name == "auto":
-        return items > _PAIRS_UP_TO and objective != "top"
+        return items > _PAIRS_UP_TO and purpose != "top"
     return MECHANISMS[name if name in MECHANISMS else read_name(name)[0]].has_offsets
 
 
@@ -162,12 +159,12 @@ def _build(name: str, items: int, epsilon: Fraction) -> RankingMechanism:
 
 
 @lru_cache(maxsize=256, typed=True)
-def _best(items: int, epsilon: Fraction, objective: Objective, top: int | None) -> RankingMechanism:
-    return candidates(items, epsilon, objective=objective, top=top)[0]
+def _best(items: int, epsilon: Fraction, purpose: Purpose, top: int | None) -> RankingMechanism:
+    return candidates(items, epsilon, purpose=purpose, top=top)[0]
 
 
 def candidates(
-    items: int, epsilon: Real, *, objective: Objective = "balanced", top: int | None = None
+    items: int, epsilon: Real, *, purpose: Purpose = "aggregate", top: int | None = None
 ) -> list[RankingMechanism]:
     """The mechanisms that can serve rankings of this length, the best first. Uses public numbers only.
 
@@ -177,44 +174,35 @@ def candidates(
         How many items each ranking has.
     epsilon
         The privacy of one item's position in one ranking.
-    objective
-        "concordance" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
-        Ulam takes part up to 10 items, where its concordance is known exactly.
+    purpose
         "aggregate" puts the one first whose unbiased estimates need the fewest respondents (``respondents_for_one``).
-        Those whose noise cannot be undone are left out.
-        "balanced" puts the one first that keeps most pairs in order among those that need at most twice as many
-        respondents as the best; the others are left out. Where no noise can be undone it is "concordance".
+        Those whose noise cannot be undone are left out; where that is all of them, it is "order".
+        "order" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
+        Ulam takes part up to 10 items, where its concordance is known exactly.
         "top" puts the one first that keeps most of the first ``top`` items among the first. Tiers are the top list
         and the rest.
     top
-        With ``objective="top"``, how many items the top list has; of shorter rankings, all but the last.
+        With ``purpose="top"``, how many items the top list has; of shorter rankings, all but the last.
 
     Returns
     -------
     list of RankingMechanism
         Those that agree to nine digits keep the order of the registry.
     """
-    check_choice("auto", objective, top)
+    check_choice("auto", purpose, top)
     exact = positive(epsilon)
-    if objective == "top":
+    if purpose == "top":
         k = min(cast(int, top), items - 1)
         names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # whose cuts are elsewhere
         built = [_build(named(name, [k, items - k] if _tiered(name) else None), items, exact) for name in names]
         kept = {candidate: share for candidate in built if (share := _top_kept(candidate, k)) is not None}
         return sorted(kept, key=lambda candidate: -kept[candidate])
     built = [_build(name, items, exact) for name in serving(items)]
-    cost = {}
-    if objective != "concordance":
+    if purpose == "aggregate":
         cost = {candidate: needed for candidate in built if (needed := respondents_for_one(candidate)) is not None}
-    if objective == "aggregate":
-        if not cost:
-            raise Unsupported(
-                f"no mechanism for {items} items at epsilon {float(exact):g} has noise that an aggregate can undo"
-            )
-        return sorted(cost, key=lambda candidate: cost[candidate])
-    most = _MOST_TIMES * min(cost.values(), default=math.inf)
-    balanced = [candidate for candidate in built if cost.get(candidate, math.inf) <= most]
-    return sorted(balanced, key=lambda candidate: -round(candidate.expected_concordance(), 9))
+        if cost:
+            return sorted(cost, key=lambda candidate: cost[candidate])
+    return sorted(built, key=lambda candidate: -round(candidate.expected_concordance(), 9))
 
 
 def serving(items: int) -> tuple[str, ...]:
@@ -266,42 +254,30 @@ def _top_kept(candidate: RankingMechanism, k: int) -> float | None:
         return None
 
 
-def why(chosen: RankingMechanism, objective: Objective = "balanced", top: int | None = None) -> str:
-    """One sentence: what the choice keeps of the order and costs an aggregate, and what the others would.
+def describe(chosen: RankingMechanism, top: int | None = None) -> str:
+    """One line: what a mechanism keeps of a ranking, and how many answers tell as much as one true ranking.
 
     Parameters
     ----------
     chosen
-        The mechanism that was chosen.
-    objective
-        What it was chosen for (see ``candidates``).
+        The mechanism.
     top
-        With ``objective="top"``, the length of the top list.
+        The length of the top list, where that is what matters instead of all pairs.
     """
-    setting = f"{chosen.items} items at epsilon {float(chosen.epsilon):g}"
-    compared: Objective = "concordance" if objective == "balanced" else objective
-    ranked = candidates(chosen.items, chosen.epsilon, objective=compared, top=top)
-    others = [other for other in ranked if other.name != chosen.name]
-    if objective == "top":
-        k = min(cast(int, top), chosen.items - 1)
-        listed = ", ".join(f"{type(other).name} {other.top_overlap(k):.1%}" for other in others)
-        return f"{chosen.name} keeps {chosen.top_overlap(k):.1%} of the top {k} for {setting} ({listed})"
-    numbers = "; ".join(f"{type(other).name} {_both_numbers(other)}" for other in others)
-    reason = {
-        "balanced": "keeps most pairs in order among the mechanisms that need at most twice the fewest respondents",
-        "concordance": "keeps most pairs in order",
-        "aggregate": "needs the fewest respondents",
-    }[objective]
-    return (
-        f"{chosen.name} {reason}, for {setting}: {_both_numbers(chosen)} ({numbers}); shown are the pairs kept in "
-        "order and how many respondents tell an unbiased aggregate as much as one true ranking"
-    )
-
-
-def _both_numbers(candidate: RankingMechanism) -> str:
-    needed = respondents_for_one(candidate)
-    shown = "never" if needed is None else f"{float(f'{needed:.3g}'):,g}"
-    return f"{candidate.expected_concordance():.1%} and {shown}"
+    line = f"{chosen.name} ({chosen.items} items, epsilon {float(chosen.epsilon):g})"
+    if not chosen.serves(chosen.items):  # its public numbers are estimates, or slow
+        return line
+    if top is None:
+        kept = f"keeps {chosen.expected_concordance():.0%} of pairs"
+    else:
+        k = min(top, chosen.items - 1)
+        kept = f"keeps {chosen.top_overlap(k):.0%} of the top {k}"
+    needed = respondents_for_one(chosen)
+    if needed is None:
+        return f"{line}: {kept}; no aggregate can undo its noise"
+    shown = f"{needed:.1f}" if needed < 5 else f"{needed:,.0f}" if needed < 1e6 else f"{needed:.1e}"
+    answers = "1 answer tells" if shown == "1.0" else f"{shown} answers tell"
+    return f"{line}: {kept}; {answers} as much as one true ranking"
 
 
 for _kind in (
@@ -312,8 +288,6 @@ for _kind in (
     Reinsertion,
     Tiers,
     OffsetTiers,
-    UlamTiers,
-    SlidingTiers,
     Optimal,
 ):
     register(_kind)

@@ -251,7 +251,7 @@ def _what_accuracy_needs(situation: Situation, request: Request, measure: Measur
         + (f" ({others})." if others else ".")
     ]
     if least > 2 * EVERYDAY:
-        sentences.append(f"An epsilon of {short(least)} protects {situation.protects} hardly at all.")
+        sentences.append(f"An epsilon of {short(least)} offers almost no protection of {situation.protects}.")
         sentences += _reachable(situation, request, choices[0].name)
     return Plan(situation, request, measure, target, least, choices, (*sentences, *situation.assumptions))
 

@@ -7,12 +7,10 @@ in the worst case: z sqrt((V + 1/4)/n), as in ``aggregation.respondents``.
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from rankdp.aggregation.respondents import quantile
 from rankdp.checks import whole
 from rankdp.errors import Unsupported
-from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.registry import MECHANISMS, mechanism, named, respondents_for_one, serving
 from rankdp.planning.situation import EXACT, PAIRS, TOP, WIN_RATE, Measure, Request, Situation
@@ -45,22 +43,16 @@ class OneRanking(Situation):
 
     def respondents(self, option: str, epsilon: float) -> float | None:
         """From the unbiased estimator of the mechanism."""
-        return respondents_for_one(cast(RankingMechanism, mechanism(option, self.items, epsilon)))
+        return respondents_for_one(mechanism(option, self.items, epsilon))
 
     def advice(self, best: str, epsilon: float) -> str:
-        """What ``auto`` takes instead, if it does: the best one may be one that no aggregate can undo."""
-        balanced = type(cast(RankingMechanism, mechanism("auto", self.items, epsilon))).name
-        if balanced == best:
-            return ""
-        return (
-            f"By default auto takes {balanced}: it keeps most pairs in order among the mechanisms that need at most "
-            "twice the fewest respondents."
-        )
+        """What ``auto`` takes by default, if that is another one."""
+        taken = type(mechanism("auto", self.items, epsilon)).name
+        return "" if taken == best else f"By default privatize takes {taken}, which needs the fewest respondents."
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
         built = mechanism(option, self.items, epsilon)
-        assert isinstance(built, RankingMechanism)
         try:
             if measure is PAIRS:
                 return built.expected_concordance()

@@ -40,7 +40,7 @@ UNITS = {
 """The words of ``protect``, and what a guarantee calls the unit. Voters with comparisons have a bound: ``unit_of``."""
 
 HARDLY = 10
-"""From this epsilon on a guarantee says that it protects hardly at all: e^10 is 22,026."""
+"""From this epsilon on a guarantee says that it offers almost no protection: 50:50 becomes 99.996%."""
 _LARGEST_FACTOR = 14  # e^14 is about a million
 
 
@@ -136,7 +136,20 @@ class Guarantee:
         releases
             How many, at least 1.
         """
-        return self.compose(*[self] * (whole("releases", releases, 1) - 1))
+        count = whole("releases", releases, 1)
+        if count == 1:
+            return self
+        return replace(
+            self,
+            epsilon=count * self.epsilon,
+            delta=count * self.delta,
+            whole_ranking_epsilon=None
+            if self.whole_ranking_epsilon is None
+            else _times(count, self.whole_ranking_epsilon),
+            releases=count * self.releases,
+            rho=None if self.rho is None else math.nextafter(count * self.rho, math.inf),
+            renyi=tuple((order, math.nextafter(count * epsilon, math.inf)) for order, epsilon in self.renyi),
+        )
 
     def for_rows_of_a_voter(self, rows: int) -> Guarantee:
         """The guarantee for a voter with several rows in one release, each drawn on its own.
@@ -183,19 +196,17 @@ class Guarantee:
         if self.listed_items_public:
             sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
         if self.epsilon >= HARDLY:
-            sentences.append(f"An epsilon of {HARDLY} or more protects hardly at all.")
+            sentences.append(f"An epsilon of {HARDLY} or more offers almost no protection.")
         return tuple(sentences)
 
     def explain(self) -> str:
         """What is promised and what is not, in a few sentences for a person outside the field."""
         many = "" if self.releases == 1 else f" after all {self.releases} releases"
-        sentences = [
-            f"Protects {self.protects}{many}: anyone who sees the release, whatever else they know, {self._odds()}"
-        ]
+        sentences = [f"Protects {self.protects}{many}: {self._odds()}"]
         if self.protects == ITEM_POSITION and self.whole_ranking_epsilon is not None:
             sentences.append(
-                f"Between any two whole rankings the factor is at most {odds_factor(self.whole_ranking_epsilon)} "
-                f"(epsilon {_number(self.whole_ranking_epsilon)} in classical local differential privacy)."
+                f"Between two whole rankings they {certainty(self.whole_ranking_epsilon)} "
+                f"(epsilon {_number(self.whole_ranking_epsilon)} in local differential privacy)."
             )
         if self.rows_per_voter > 1:
             sentences.append(
@@ -214,12 +225,12 @@ class Guarantee:
         """What an observer can and cannot do, to the end of the sentence."""
         if self.epsilon == 0:
             return (
-                f"learns nothing about it (epsilon 0), except with probability at most {_number(self.delta)}: then the "
-                "release can rule some of its values out with certainty."
+                f"nobody learns anything about it (epsilon 0), except with probability at most {_number(self.delta)}: "
+                "then the release can rule some of its values out with certainty."
             )
         whose = "each person's own epsilon, at most " if self.personal else "epsilon "
         return (
-            f"can change their odds on it by a factor of at most {odds_factor(self.epsilon)} "
+            f"someone who was 50:50 about it {certainty(self.epsilon)}, whatever else they know "
             f"({whose}{_number(self.epsilon)}"
             + (f", except with probability {_number(self.delta)}" if self.delta else "")
             + ")."
@@ -297,6 +308,10 @@ def _add_up(first: Fraction | float, second: Fraction | float) -> Fraction | flo
     return math.nextafter(float(first) + float(second), math.inf)
 
 
+def _times(count: int, value: Fraction | float) -> Fraction | float:
+    return count * value if isinstance(value, Fraction) else math.nextafter(count * value, math.inf)
+
+
 def _add_curves(
     first: tuple[tuple[float, float], ...], second: tuple[tuple[float, float], ...]
 ) -> tuple[tuple[float, float], ...]:
@@ -314,6 +329,15 @@ def _number(value: Fraction | float) -> str:
         return "0"
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - 3)
     return f"{float(math.ceil(exact / unit) * unit):.4g}"
+
+
+def certainty(epsilon: Fraction | float) -> str:
+    """How sure someone who was 50:50 can become: 1/(1 + e^-epsilon), rounded up."""
+    if epsilon > _LARGEST_FACTOR:
+        return "can become all but certain"
+    doubt = 100 / (1 + math.exp(epsilon)) * (1 - 1e-12)
+    digits = max(1, 1 - math.floor(math.log10(doubt)))
+    return f"can become at most {100 - math.floor(doubt * 10**digits) / 10**digits:.{digits}f}% sure"
 
 
 def odds_factor(epsilon: Fraction | float) -> str:

@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -38,14 +39,14 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.registry import Objective, named
+from rankdp.mechanisms.registry import Purpose, named
 from rankdp.privacy.answers import AnswerStore, Question
-from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release
-from rankdp.publish.ranking_run import RankingRun
+from rankdp.publish.privatize_job import PrivatizeJob, PrivatizeRequest
 from rankdp.publish.spark_rankings import privatize_spark
 from rankdp.types import Ints, Longs
 
@@ -59,7 +60,7 @@ def privatize(
     epsilon: Real | Iterable[Real] | None = None,
     *,
     mechanism: str = "auto",
-    objective: Objective = "balanced",
+    purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
     as_tiers: bool = False,
@@ -82,13 +83,12 @@ def privatize(
         The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
         ``rankings.epsilons``.
     mechanism
-        The name of a mechanism, or "auto" for the one that is best at the objective.
-    objective
-        What "auto" is best at: "concordance" keeps most pairs in order, "aggregate" is what ``aggregate`` learns most
-        from, "balanced" keeps most pairs in order among those that need at most twice as many respondents as that one,
-        and "top" keeps most of the first ``top`` items among the first.
+        The name of a mechanism, or "auto" for the one that is best for the purpose.
+    purpose
+        What the rankings are for: "aggregate" needs the fewest respondents for ``aggregate``, "order" keeps most pairs
+        of each ranking in order, and "top" keeps most of the first ``top`` items among the first.
     top
-        With ``objective="top"``, the length of the top list.
+        With ``purpose="top"``, the length of the top list.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -118,31 +118,35 @@ def privatize(
     Release
         The synthetic table (``Rankings``, or a Spark DataFrame) with its guarantee.
     """
-    chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
             raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
-        run = chosen(cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
         if target is None:
             raise InputError(
                 Setting("target"), " must name a new directory for what is drawn, once, from a Spark table"
             )
-        return privatize_spark(rankings, os.fspath(target), run, ledger)
-    if target is not None:
+    elif target is not None:
         raise InputError(Setting("target"), " is for Spark DataFrames: privatize_file writes files")
-    rankings = Rankings.of(rankings)
+    else:
+        rankings = Rankings.of(rankings)
     if one_each(epsilon):
         own = [float(positive(value, f"epsilon of row {row}")) for row, value in enumerate(epsilon, 1)]
-        rankings = rankings.with_epsilons(own)
-        epsilon = None
-    run = chosen(cast("Real | None", epsilon), listed_items_public, repeated_voters, bits)
-    groups = run.look(rankings)
-    run.check_voters(lambda row: rankings.voters[row])
+        rankings, common = rankings.with_epsilons(own), None
+    else:
+        common = None if epsilon is None else positive(cast("Real", epsilon))
+    request = PrivatizeRequest(
+        common, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
+    )
+    job = PrivatizeJob(request, bits)
+    if target is not None:
+        return privatize_spark(rankings, os.fspath(target), job, ledger)
+    groups = job.look(rankings)
+    job.check_voters(lambda row: rankings.voters[row])
     if answers is not None:
-        return _permanent(run, rankings, answers, wave, ledger)
-    with spending(ledger, run.guarantee(), "privatize", run.bits) as charge:
-        drawn = run.draw(rankings, groups, run.bits.spawn(), workers=os.cpu_count() or 1)
-        release = run.release(drawn, rankings.orders.shape[1])
+        return _permanent(job, rankings, answers, wave, ledger)
+    with spending(ledger, job.guarantee(), "privatize", job.bits) as charge:
+        drawn = job.draw(rankings, groups, job.bits.spawn(), workers=os.cpu_count() or 1)
+        release = job.release(drawn, rankings.orders.shape[1])
         charge.commit(release.provenance)
     return release
 
@@ -153,7 +157,7 @@ def privatize_file(
     epsilon: Real | None = None,
     *,
     mechanism: str = "auto",
-    objective: Objective = "balanced",
+    purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
     as_tiers: bool = False,
@@ -186,7 +190,7 @@ def privatize_file(
         The file to write, in the format that its ending says.
     epsilon
         The privacy of every ranking, smaller is more private.
-    mechanism, objective, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
+    mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
@@ -220,13 +224,14 @@ def privatize_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
-    chosen = partial(RankingRun, named(mechanism, tiers), objective, top, as_tiers)
-    start = partial(chosen, epsilon, listed_items_public, repeated_voters, bits or SecureBits())
+    common = None if epsilon is None else positive(epsilon)
+    request = PrivatizeRequest(
+        common, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
+    )
+    job = PrivatizeJob(request, bits)
     listed = None if items is None else tuple(items)
-    named_columns: dict[str, Any] = {"voter_column": voter_column, "columns": columns}
-    read = partial(open_rankings, source, items=listed, ties=ties, epsilon_column=epsilon_column, **named_columns)
-    run = start()
-    with read() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
+    file = _RankingsFile(source, listed, ties, epsilon_column, voter_column, columns)
+    with file.open() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
         for note in reader.notes:
             told(note)
         dropped = [reader.columns.voter] if drop_voters and reader.columns.voter else []
@@ -237,24 +242,24 @@ def privatize_file(
         facts |= {"shuffled": True} if shuffle else {}
         published = partial(_published, drop_voters=drop_voters, told=told)
         if answers is not None:
-            table = Rankings.read(source, items=listed, ties=ties, **named_columns)
-            run.look(table)
-            run.check_voters(lambda row: table.voters[row])
-            kept = _permanent(run, table, answers, wave, ledger, **facts)
-            writer.write(_in_random_order(published(kept.value), run.bits) if shuffle else published(kept.value))
+            table = file.load()
+            job.look(table)
+            job.check_voters(lambda row: table.voters[row])
+            kept = _permanent(job, table, answers, wave, ledger, **facts)
+            writer.write(_in_random_order(published(kept.value), job.bits) if shuffle else published(kept.value))
             writer.promise(kept.to_dict())
             if progress:
                 progress(len(table), len(table))
             return Release(Path(target), kept.guarantee, kept.provenance)
         # without a ledger nothing is charged, and what is promised is known at the end
-        promise = Guarantee(ITEM_POSITION, run.epsilon or Fraction(1)) if ledger is None else _promise(start(), read)
+        promise = Guarantee(ITEM_POSITION, job.epsilon or Fraction(1)) if ledger is None else _promise(request, file)
         with (
-            spending(ledger, promise, f"privatize {target}", run.bits) as charge,
-            closing(_streamed(run, reader)) as batches,
+            spending(ledger, promise, f"privatize {target}", job.bits) as charge,
+            closing(_streamed(job, reader)) as batches,
         ):
             rows, held = 0, []
             for batch in batches:
-                run.count(batch)
+                job.count(batch)
                 charge.leaves()
                 public = published(batch)
                 if shuffle:
@@ -265,15 +270,51 @@ def privatize_file(
                 if progress:
                     progress(rows, reader.rows)
             if held:
-                writer.write(_in_random_order(Rankings.concatenate(held), run.bits))
-            run.check_voters(partial(_voter_of, read))
-            if ledger is not None and run.guarantee() != promise:
+                writer.write(_in_random_order(Rankings.concatenate(held), job.bits))
+            job.check_voters(file.voter_of)
+            if ledger is not None and job.guarantee() != promise:
                 raise InputError(f"{os.fspath(source)}: the file changed while it was read")
-            release = run.release(Path(target), reader.width, **facts)
+            release = job.release(Path(target), reader.width, **facts)
             writer.promise(release.to_dict())
             writer.keep()
             charge.commit(release.provenance)
     return release
+
+
+@dataclass(frozen=True, slots=True)
+class _RankingsFile:
+    """A file of rankings and how it is read, as often as needed."""
+
+    source: str | os.PathLike[str]
+    items: tuple[str, ...] | None
+    ties: Ties
+    epsilon_column: str | None
+    voter_column: str | None
+    columns: Mapping[str, str] | None
+
+    def open(self) -> RankingsReader:
+        return open_rankings(
+            self.source,
+            items=self.items,
+            ties=self.ties,
+            epsilon_column=self.epsilon_column,
+            voter_column=self.voter_column,
+            columns=self.columns,
+        )
+
+    def load(self) -> Rankings:
+        return Rankings.read(
+            self.source, items=self.items, ties=self.ties, voter_column=self.voter_column, columns=self.columns
+        )
+
+    def voter_of(self, row: int) -> Any:
+        """The id in a row."""
+        with self.open() as reader:
+            for batch in reader:
+                if row < len(batch):
+                    return batch.voters[row]
+                row -= len(batch)
+        raise InputError("the file changed while it was read")
 
 
 def _published(batch: Rankings, drop_voters: bool, told: Callable[..., None]) -> Rankings:
@@ -295,53 +336,44 @@ def _in_random_order(table: Rankings, bits: Bits) -> Rankings:
     return table.take(np.argsort(bits.words(len(table)), kind="stable"))
 
 
-def _promise(run: RankingRun, read: Callable[[], RankingsReader]) -> Guarantee:
+def _promise(request: PrivatizeRequest, file: _RankingsFile) -> Guarantee:
     """What privatizing a file will promise, from reading it to the end."""
-    with read() as reader:
+    job = PrivatizeJob(request, None)
+    with file.open() as reader:
         for batch in reader:
-            run.look(batch)
-    run.check_voters(partial(_voter_of, read))
-    return run.guarantee()
-
-
-def _voter_of(read: Callable[[], RankingsReader], row: int) -> Any:
-    """The id in a row of a file."""
-    with read() as reader:
-        for batch in reader:
-            if row < len(batch):
-                return batch.voters[row]
-            row -= len(batch)
-    raise InputError("the file changed while it was read")
+            job.look(batch)
+    job.check_voters(file.voter_of)
+    return job.guarantee()
 
 
 def _permanent(
-    run: RankingRun, rankings: Rankings, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
+    job: PrivatizeJob, rankings: Rankings, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
 ) -> Release[Rankings]:
     """Stored answers where there are any, drawn ones elsewhere; the store decides what is charged."""
-    if run.repeated_voters:
+    if job.request.repeated_voters:
         raise Unsupported(
             Setting("repeated_voters"),
             " must not be given with ",
             Setting("answers"),
             ", which keep one answer for each voter: privatize a voter's rows in waves of their own",
         )
-    if rankings.voters is None or run.epsilon is None or not rankings.complete or run.bits.seed is not None:
+    if rankings.voters is None or job.epsilon is None or not rankings.complete or job.bits.seed is not None:
         raise InputError(
             "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "
             "only then is the same question the same"
         )
-    promise = run.guarantee()
-    (chosen,) = run.mechanisms.values()
+    promise = job.guarantee()
+    (chosen,) = job.mechanisms.values()
     names = sorted(rankings.items)
     position = np.array([names.index(item) for item in rankings.items], dtype=np.int32)  # in the question's own order
 
     def draw(rows: Longs) -> Ints:
         """The synthetic orders, with the offset of each as a last column where there are any."""
-        drawn, offsets = chosen.sample_with_offsets(rankings.orders[rows], run.bits)
+        drawn, offsets = chosen.sample_with_offsets(rankings.orders[rows], job.bits)
         return np.column_stack([position[drawn], offsets]) if chosen.has_offsets else position[drawn]
 
     stored = answers.answers(
-        Question(run.epsilon, chosen.name, tuple(names), wave),
+        Question(job.epsilon, chosen.name, tuple(names), wave),
         rankings.voters,
         draw,
         ledger,
@@ -350,21 +382,21 @@ def _permanent(
     )
     orders = np.argsort(position).astype(np.int32)[stored[:, : chosen.items]]
     offsets = stored[:, -1] if chosen.has_offsets else np.zeros(len(orders), dtype=np.int32)
-    if run.as_tiers:
-        table = run._tied(rankings, orders, offsets, [(slice(None), chosen)])
+    if job.request.as_tiers:
+        table = job.tied(rankings, orders, offsets, [(slice(None), chosen)])
     else:
         table = rankings.with_orders(orders, offsets if chosen.has_offsets else None)
-    return run.release(table, chosen.items, answers="kept", wave=wave, **facts)
+    return job.release(table, chosen.items, answers="kept", wave=wave, **facts)
 
 
-def _streamed(run: RankingRun, reader: RankingsReader) -> Generator[Rankings, None, None]:
+def _streamed(job: PrivatizeJob, reader: RankingsReader) -> Generator[Rankings, None, None]:
     """The synthetic batches in order: the next are read and drawn while one is written, which comes in bursts."""
     with ThreadPoolExecutor(1) as reading, ThreadPoolExecutor(os.cpu_count()) as drawing:
         batches = iter(reader)
 
         def ahead() -> Future[Rankings] | None:
             batch = next(batches, None)
-            return None if batch is None else drawing.submit(run.privatized, batch, run.bits.spawn())
+            return None if batch is None else drawing.submit(job.privatized, batch, job.bits.spawn())
 
         waiting = deque(reading.submit(ahead) for _ in range(_BATCHES_AHEAD))
         while (drawn := waiting.popleft().result()) is not None:

@@ -28,7 +28,7 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release
-from rankdp.publish.ranking_run import Group, RankingRun, drawn_orders
+from rankdp.publish.privatize_job import Group, PrivatizeJob, drawn_orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class _Seen:
     blank: str | None
 
 
-def privatize_spark(frame: Any, target: str, run: RankingRun, ledger: Ledger | None = None) -> Release[Any]:
+def privatize_spark(frame: Any, target: str, job: PrivatizeJob, ledger: Ledger | None = None) -> Release[Any]:
     """The synthetic DataFrame, with its guarantee, which goes to TARGET.release.json too.
 
     Parameters
@@ -50,14 +50,14 @@ def privatize_spark(frame: Any, target: str, run: RankingRun, ledger: Ledger | N
         A Spark DataFrame with a row per ranking.
     target
         A new directory for Parquet files, which the result reads.
-    run
+    job
         What was asked for.
     ledger
         A budget that is charged before anything is drawn.
     """
-    if run.epsilon is None:
+    if job.epsilon is None:
         raise Unsupported("epsilon must be one number for all rankings on Spark, whose rows have no order")
-    if run.as_tiers or run.bits.seed is not None:
+    if job.request.as_tiers or job.bits.seed is not None:
         raise Unsupported("tier lists and rehearsals are not made on Spark: privatize a table in memory, or a file")
     held = SparkRankings.of(frame)
     rows, items, lengths = _looked_at(held)
@@ -65,21 +65,21 @@ def privatize_spark(frame: Any, target: str, run: RankingRun, ledger: Ledger | N
     orders = np.full((len(lengths), held.width), -1, np.int32)
     for row, length in enumerate(sorted(lengths)):
         orders[row, :length] = np.arange(length)
-    run.look(Rankings.from_orders(orders, items))
+    job.look(Rankings.from_orders(orders, items))
     most, voter = held.most_rows()
-    run.admit_rows(most, lambda: voter)
-    chosen = {length: mechanism for (length, _), mechanism in run.mechanisms.items()}
-    offsets = run.with_offsets(held.width)
+    job.admit_rows(most, lambda: voter)
+    chosen = {length: mechanism for (length, _), mechanism in job.mechanisms.items()}
+    offsets = job.with_offsets(held.width)
     drawing = held.mapped(partial(_drawn, chosen, offsets), items, offsets)
     with (
         new_directory(frame, target) as directory,
-        spending(ledger, run.guarantee(), f"privatize {target}", run.bits) as charge,
+        spending(ledger, job.guarantee(), f"privatize {target}", job.bits) as charge,
     ):
         charge.leaves()
         result = directory.keep(drawing)
         if result.count() != rows or SparkRankings.of(result).most_rows()[0] != most:
             raise InputError("Spark table: it changed while it was read, and what was drawn is not handed out")
-        release = run.release(result, held.width, columns_left_out=list(held.columns.ignored))
+        release = job.release(result, held.width, columns_left_out=list(held.columns.ignored))
         directory.promise(release.to_dict())
         charge.commit(release.provenance)
     return release

@@ -1,11 +1,10 @@
 """All rankings of a few items: permutations in lexicographic order, their neighbours, what increases in them.
 
-``tallies`` counts all words with mu_b letters b at once by their longest non-decreasing subsequence l and by where
-their letters stand; a permutation is a word with each letter once. Patience sorting reads a word from left to right: a
-letter goes on the pile with the next larger top, or on a new pile; in the end there are l piles. What is read so far
-matters only through how often each letter was read and how often it is a top, so the words are paths through a few
-states (3^m for permutations at most). As many paths with l piles take a step as there are paths into it times paths
-with l piles out of it. Counts are whole numbers in floating point, exact below 2^53.
+``tallies`` counts all permutations at once by their longest increasing subsequence l and by where their letters stand.
+Patience sorting reads a permutation from left to right: a letter goes on the pile with the next larger top, or on a new
+pile; in the end there are l piles. What is read so far matters only through which letters were read and which of them
+are tops, so the permutations are paths through at most 3^m states. As many paths with l piles take a step as there are
+paths into it times paths with l piles out of it. Counts are whole numbers in floating point, exact below 2^53.
 """
 
 from __future__ import annotations
@@ -68,10 +67,10 @@ def concordance(permutations: NDArray[Any]) -> Floats:
     return np.asarray((permutations[:, first] < permutations[:, second]).mean(axis=1))
 
 
-def longest_rising(word: Sequence[int]) -> int:
-    """The length of the longest non-decreasing subsequence, by patience sorting."""
+def longest_rising(s: Sequence[int]) -> int:
+    """The length of the longest increasing subsequence, by patience sorting."""
     tops: list[int] = []
-    for value in word:
+    for value in s:
         pile = bisect_right(tops, value)
         tops[pile : pile + 1] = [value]
     return len(tops)
@@ -88,10 +87,10 @@ def increasing_subsequences(s: Sequence[int]) -> list[int]:
     return [1] + [sum(row[k] for row in ending) for k in range(1, len(s) + 1)]
 
 
-def tableau_shape(word: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the two tableaux of a word, by Schensted's row insertion."""
+def tableau_shape(s: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the two tableaux of a permutation, by Schensted's row insertion."""
     rows: list[list[int]] = []
-    for value in word:
+    for value in s:
         bumped = value
         for row in rows:
             place = bisect_right(row, bumped)
@@ -108,7 +107,7 @@ class _Position(NamedTuple):
     """All steps that read the letter at one position, ordered by the state that they leave."""
 
     read: Longs
-    """read[state, letter]: how often it has been read."""
+    """read[state, letter]: whether it has been read."""
     source: Longs
     """By step: the state it leaves."""
     letter: Longs
@@ -126,27 +125,24 @@ class _Position(NamedTuple):
         return self.source[steps], self.after[self.target[steps]]
 
 
-@lru_cache(maxsize=1)  # shared by both counts of one content
-def _positions(sizes: tuple[int, ...]) -> tuple[_Position, ...]:
-    """States are numbers: digit b to the base mu_b + 1 is how often b was read, digit B + b how many tops are b."""
-    size = np.array(sizes)
-    unit = np.cumprod([1, *(size + 1)])
-    unit, whole = unit[:-1], int(unit[-1])
+@lru_cache(maxsize=1)  # shared by both counts of one length
+def _positions(items: int) -> tuple[_Position, ...]:
+    """States are numbers: bit b says whether b was read, bit m + b whether it is a top."""
+    unit = 1 << np.arange(items, dtype=np.int64)
     states, into = np.zeros(1, dtype=np.int64), np.ones(1)
     steps = []
-    for _ in range(sum(sizes)):
-        digits = states[:, None] // np.concatenate([unit, whole * unit]) % np.tile(size + 1, 2)
-        read, tops = digits[:, : len(size)], digits[:, len(size) :]
-        source, letter = np.nonzero(read < size)
-        covered = np.zeros(read.shape, dtype=np.int64)  # the unit of the next larger top
-        for b in range(len(size) - 2, -1, -1):
-            covered[:, b] = np.where(tops[:, b + 1] > 0, whole * unit[b + 1], covered[:, b + 1])
-        reached = states[source] + (1 + whole) * unit[letter] - covered[source, letter]
+    for _ in range(items):
+        read, tops = (states[:, None] & unit > 0).astype(np.int64), states[:, None] >> items & unit
+        source, letter = np.nonzero(read == 0)
+        covered = np.zeros(read.shape, dtype=np.int64)  # the next larger top
+        for b in range(items - 2, -1, -1):
+            covered[:, b] = np.where(tops[:, b + 1] > 0, tops[:, b + 1], covered[:, b + 1])
+        reached = states[source] + unit[letter] + (unit[letter] - covered[source, letter] << items)
         states, target = np.unique(reached, return_inverse=True)
         steps.append((read, source, letter, target, into))
         into = _onwards(into, source, target)
-    piles = (states[:, None] // (whole * unit) % (size + 1)).sum(axis=1)
-    after = np.eye(sum(sizes) + 1)[piles]
+    piles = (states[:, None] >> items & unit > 0).sum(axis=1)
+    after = np.eye(items + 1)[piles]
     positions = []
     for read, source, letter, target, into in reversed(steps):
         positions.append(_Position(read, source, letter, target, into, after))
@@ -161,12 +157,12 @@ def _onwards(paths: Floats, source: Longs, target: Longs) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def tallies(sizes: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """landed[l, i, b]: the words with letter b at position i. kept[l, b, c]: their pairs of a b and a later c."""
-    landed = np.zeros((sum(sizes) + 1, sum(sizes), len(sizes)))
-    kept = np.zeros((sum(sizes) + 1, len(sizes), len(sizes)))
-    for i, position in enumerate(_positions(sizes)):
-        for letter in range(len(sizes)):
+def tallies(items: int) -> tuple[Floats, Floats]:
+    """landed[l, i, b]: the permutations with b at position i. kept[l, b, c]: those with b before c."""
+    landed = np.zeros((items + 1, items, items))
+    kept = np.zeros((items + 1, items, items))
+    for i, position in enumerate(_positions(items)):
+        for letter in range(items):
             states, after = position.reading(letter)
             paths = position.into[states] * after.T
             landed[:, i, letter] = paths.sum(axis=1)
@@ -175,13 +171,12 @@ def tallies(sizes: tuple[int, ...]) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=16)
-def pair_tallies(sizes: tuple[int, ...]) -> Floats:
-    """counts[l, i, j, b, c]: the words with letter b at position i and c at j, for i < j."""
-    items, letters = sum(sizes), len(sizes)
-    counts = np.zeros((items + 1, items, items, letters, letters))
-    known = np.zeros((1, items, letters))  # known[state, i, b]: the paths to it that have read b at i
-    for j, position in enumerate(_positions(sizes)):
-        for letter in range(letters):
+def pair_tallies(items: int) -> Floats:
+    """counts[l, i, j, b, c]: the permutations with b at position i and c at j, for i < j."""
+    counts = np.zeros((items + 1, items, items, items, items))
+    known = np.zeros((1, items, items))  # known[state, i, b]: the paths to it that have read b at i
+    for j, position in enumerate(_positions(items)):
+        for letter in range(items):
             states, after = position.reading(letter)
             counts[:, :, j, :, letter] = np.tensordot(after, known[states], (0, 0))
         known = _onwards(known, position.source, position.target)

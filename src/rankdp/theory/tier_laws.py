@@ -264,9 +264,9 @@ def calibrated(epsilon: float, reach: int) -> float:
     return low
 
 
-def reach(sizes: Sequence[int], drop: int = 0) -> int:
-    """The most kept items that a moved item can come into conflict with: all but an end's ``drop`` + 1 tiers."""
-    return sum(sizes) - min(sum(sizes[: drop + 1]), sum(sizes[-drop - 1 :]))
+def reach(sizes: Sequence[int]) -> int:
+    """The most kept items that a moved item can come into conflict with: all but those of the tier at one end."""
+    return sum(sizes) - min(sizes[0], sizes[-1])
 
 
 @lru_cache(maxsize=1024)
@@ -292,30 +292,6 @@ def best_sizes(items: int, epsilon: float) -> tuple[int, ...]:
 def divisions(items: int, count: int) -> set[tuple[int, ...]]:
     """What is tried with ``count`` tiers: both ends are as large as the others, or a little larger."""
     return {shape(items, count, larger) for larger in _LARGER}
-
-
-def log_sliding_counts(sizes: Sequence[int]) -> Floats:
-    """By j: log of the sum over words of j kept letters that never fall by more than 1 of the product of 1/r_b!.
-
-    Tier by tier, over j and t, the letters of the last tier after the last one of those before (``sliding_tiers``).
-    """
-    items = sum(sizes)
-    weights = np.zeros((items + 1, 1))
-    weights[0, 0] = 1.0
-    log_scale = 0.0
-    for size in sizes:
-        extended = np.zeros((items + 1, size + 1))
-        held = np.arange(1, weights.shape[1])[:, None]
-        for j in range(size + 1):
-            new = np.arange(j + 1)
-            ways = np.exp(log_choose(held - 1 + j - new, j - new)) if held.size else np.zeros((0, j + 1))
-            share = math.exp(_log_factorials(size)[size] - _log_factorials(size)[size - j])  # size!/r!
-            extended[j:, j] += share * weights[: items + 1 - j, 0]
-            extended[j:, : j + 1] += share * (weights[: items + 1 - j, 1:] @ ways)
-        largest = extended.max()
-        weights, log_scale = extended / largest, log_scale + math.log(largest) - float(_log_factorials(size)[size])
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(weights.sum(axis=1)) + log_scale)
 
 
 def shape(items: int, count: int, larger: float = 1.0) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from rankdp.theory.mallows import adaptive_epsilon, reversal_tail
 from rankdp_papers.experiment import Cell, Row
 from rankdp_papers.xu.rivals import built
 
-_METHODS = ("kendall", "ulam", "ulam-tiers", "tiers", "reinsertion", "laplace")
+_METHODS = ("kendall", "ulam", "tiers", "reinsertion", "laplace")
 _TAIL = "kendall + binomial bound"
 _NORMAL_95 = 1.959964  # half a Wilson interval is so many standard errors; unlike them it is never 0
 

@@ -42,16 +42,12 @@ def built(name: str, items: int, epsilon: float) -> RankingMechanism:
     """The library's mechanism of this name at this epsilon, or the Laplace mechanism at equal realised epsilon."""
     if name == EQUAL_REALISED:
         return _laplace_at_realised(items, epsilon)
-    found = mechanism(name, items, epsilon)
-    assert isinstance(found, RankingMechanism)
-    return found
+    return mechanism(name, items, epsilon)
 
 
 def rivals(items: int) -> list[str]:
     """Who takes part at this length: the linear programme, Ulam's exact laws and enumeration are for short rankings."""
-    short = [
-        name for name, most in (("optimal", 6), ("ulam", EXACT_UP_TO), ("ulam-tiers", EXACT_UP_TO)) if items <= most
-    ]
+    short = [name for name, most in (("optimal", 6), ("ulam", EXACT_UP_TO)) if items <= most]
     enumerated = [EQUAL_REALISED] if items <= ENUMERATED_UP_TO else []
     return [*short, "tiers", "reinsertion", "kendall", "laplace", *enumerated, "noisy-ranks"]
 

@@ -8,32 +8,38 @@
     "Ann" "Bob" "Cid" "Dan"
     "Title"
 
-Lines do not matter, and # begins a comment. Withdrawn candidates are taken off every ballot, places that were left out
-are passed over, and ballots that rank nobody are skipped: `BltFile.notes` says so.
+Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names stand in quotes, or one
+per line as councils publish them: without quotes, with quotes inside quotes, with commas behind. Candidates of one name
+are kept apart by their numbers. Withdrawn candidates are taken off every ballot, places that were left out are passed
+over, and ballots that rank nobody are skipped. `BltFile.notes` says what was done.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 
 from rankdp.data.formats.texts import lines_of
 from rankdp.data.orders import Groups
 from rankdp.data.tables import check_item
 from rankdp.errors import InputError
 
-_TOKEN = re.compile(r'"(?:[^"]*)"|#[^\n]*|\S+')
+_TOKEN = re.compile(r"[^\s,]+")
+_QUOTED = re.compile(r'"([^"]*)"')
+_NUMBERED = re.compile(r"\s*#\s*ALTERNATIVE NAME \d+:")  # PrefLib's way to name a candidate
+_SEVERAL = re.compile(r'"[^"]*"(?:\s+"[^"]*")+')
 _MOST_CANDIDATES = 10_000
 
 
 class BltFile:
-    """A BLT file, parsed and checked: `names` of the candidates who stand, and `orders` as (line, count, groups)."""
+    """A BLT file, checked: its `title`, `names` of those who stand, and `orders` as (line, count, groups)."""
 
     def __init__(self, path: str, content: bytes) -> None:
         self.path = path
         self.notes: list[str] = []
-        lines = lines_of(path, content)
-        tokens = ((number, token) for number, line in lines for token in _TOKEN.findall(line))
-        self._tokens = (token for token in tokens if not token[1].startswith("#"))
+        self._lines = lines_of(path, content)
+        self._tokens = self._numbers()
         count, _ = self._number("the number of candidates", 1, _MOST_CANDIDATES), self._number("the number of seats")
         withdrawn: set[int] = set()
         ballots: list[tuple[int, int, Groups]] = []
@@ -44,14 +50,12 @@ class BltFile:
         while token[1] != "0":
             ballots.append(self._ballot(*token, count))
             token = self._next("a ballot, or 0 after the last one,")
-        names = [self._name(number) for number in range(1, count + 1)]
+        names = self._names(count)
         for number in withdrawn:
             self.notes.append(f"{names[number - 1]!r} has withdrawn and is taken off every ballot")
         standing = [number for number in range(1, count + 1) if number not in withdrawn]
         place = {number: at for at, number in enumerate(standing)}
         self.names = {number: names[number - 1] for number in standing}
-        if len(set(self.names.values())) < len(self.names):
-            raise InputError(f"{path}: two candidates have one name")
         kept = (
             (line, many, [[place[one] for one in group if one in place] for group in groups])
             for line, many, groups in ballots
@@ -99,10 +103,37 @@ class BltFile:
             raise self.problem(line, "a candidate is listed twice; a ballot lists each one once")
         return line, int(token), groups
 
-    def _name(self, number: int) -> str:
-        line, token = self._next(f"the name of candidate {number}")
-        name = token[1:-1].strip() if token.startswith('"') and token.endswith('"') and len(token) > 1 else ""
-        if not name:
-            raise self.problem(line, f"the name of candidate {number} must stand in quotes, got {token[:60]!r}")
-        check_item(name, lambda: f"{self.path}, line {line}: the candidate's name")
-        return name
+    def _numbers(self) -> Iterator[tuple[int, str]]:
+        """The tokens with their lines; `_names` reads the lines that are left after the closing 0."""
+        for number, line in self._lines:
+            for token in _TOKEN.findall(line.partition("#")[0]):
+                yield number, token
+
+    def _names(self, count: int) -> list[str]:
+        """The candidates' names, which stand below the ballots; `title` is what follows them."""
+        below = [(number, _NUMBERED.sub("", line).strip()) for number, line in self._lines]
+        lines = [(number, line) for number, line in below if line and not line.startswith("#")]
+        if any(_SEVERAL.fullmatch(line) for _, line in lines):
+            found = [(number, name.strip()) for number, line in lines for name in _QUOTED.findall(line)]
+        else:
+            found = [(number, _unquoted(line)) for number, line in lines]
+        if len(found) < count:
+            raise InputError(f"{self.path}: the file ends where the name of candidate {len(found) + 1} should stand")
+        for place, (line, name) in enumerate(found[:count], 1):
+            if not name:
+                raise self.problem(line, f"the name of candidate {place} is blank")
+            check_item(name, lambda line=line: f"{self.path}, line {line}: the candidate's name")  # type: ignore[misc]
+        self.title = found[count][1] if len(found) > count else ""
+        names = [name for _, name in found[:count]]
+        shared = [name for name, times in Counter(names).items() if times > 1]
+        for name in shared:
+            self.notes.append(f"several candidates are called {name!r}: their numbers keep them apart")
+        return [f"{name} ({place})" if name in shared else name for place, name in enumerate(names, 1)]
+
+
+def _unquoted(line: str) -> str:
+    """A line without commas behind it, and without the quotes around it; quotes inside are written twice."""
+    text = line.strip().rstrip(",").strip()
+    while len(text) > 1 and text.startswith('"') and text.endswith('"'):
+        text = text[1:-1].replace('""', '"').strip()
+    return text

@@ -209,18 +209,14 @@ def _random_tableau(shape: Ints, halves: NDArray[np.uint32], cursor: int, rows: 
 
 
 @kernel(effort=2)
-def permutations_of_shapes(
-    orders: Ints, shapes: Ints, halves: NDArray[np.uint32], out: Ints, sizes: Longs
-) -> tuple[int, int]:
+def permutations_of_shapes(orders: Ints, shapes: Ints, halves: NDArray[np.uint32], out: Ints) -> tuple[int, int]:
     """Permute each row of ``orders`` by a uniform permutation whose Robinson-Schensted shape is that row of ``shapes``.
 
-    Two uniform tableaux of the shape, then the correspondence backwards; then every tier of the output is shuffled. The
-    rows of the entries of the second tableau may follow the shape in its row of ``shapes``. Returns rows done and
-    halves used, as ``reinsert`` does.
+    Two uniform tableaux of the shape, then the correspondence backwards. Returns rows done and halves used, as
+    ``reinsert`` does.
     """
     rows, items = orders.shape
-    given = shapes.shape[1] > items
-    height = shapes.shape[1] - items * given
+    height = shapes.shape[1]
     shape = np.empty(height, dtype=np.int32)
     tall = np.empty(items, dtype=np.int32)
     first, second = np.empty(items, dtype=np.int32), np.empty(items, dtype=np.int32)
@@ -233,15 +229,11 @@ def permutations_of_shapes(
         cursor = _random_tableau(shape, halves, cursor, first, tall)
         if cursor < 0:
             return u, begun
-        if given:
-            for entry in range(items):
-                second[entry] = shapes[u, height + entry]
-        else:
-            for row in range(height):
-                shape[row] = shapes[u, row]
-            cursor = _random_tableau(shape, halves, cursor, second, tall)
-            if cursor < 0:
-                return u, begun
+        for row in range(height):
+            shape[row] = shapes[u, row]
+        cursor = _random_tableau(shape, halves, cursor, second, tall)
+        if cursor < 0:
+            return u, begun
         for row in range(height):
             shape[row] = 0
         for entry in range(items):
@@ -257,24 +249,7 @@ def permutations_of_shapes(
                     column -= 1
                 value, tableau[above, column] = tableau[above, column], value
             out[u, j] = orders[u, value]
-        cursor = _shuffle_tiers(out[u], sizes, halves, cursor)
-        if cursor < 0:
-            return u, begun
     return rows, cursor
-
-
-@kernel
-def _shuffle_tiers(row: Ints, sizes: Longs, halves: NDArray[np.uint32], cursor: int) -> int:
-    """Shuffle every tier of a row. Returns the next cursor, or -1 where the halves are used up."""
-    start = 0
-    for size in sizes:
-        for place in range(start + size - 1, start, -1):
-            drawn, cursor = _uniform(halves, cursor, place - start + 1)
-            if drawn < 0:
-                return -1
-            row[place], row[start + drawn] = row[start + drawn], row[place]
-        start += size
-    return cursor
 
 
 @kernel
@@ -301,9 +276,9 @@ def count_inversions(relative: Ints) -> Longs:
 
 
 @kernel
-def longest_rising_lengths(words: Ints) -> Longs:
-    """Length of the longest non-decreasing subsequence of each row (patience sorting)."""
-    rows, items = words.shape
+def longest_rising_lengths(permutations: Ints) -> Longs:
+    """Length of the longest increasing subsequence of each row (patience sorting)."""
+    rows, items = permutations.shape
     lengths = np.zeros(rows, dtype=np.int64)
     tops = np.empty(items, dtype=np.int32)
     for u in range(rows):
@@ -312,11 +287,11 @@ def longest_rising_lengths(words: Ints) -> Longs:
             low, high = 0, piles
             while low < high:
                 middle = (low + high) // 2
-                if tops[middle] <= words[u, j]:
+                if tops[middle] < permutations[u, j]:
                     low = middle + 1
                 else:
                     high = middle
-            tops[low] = words[u, j]
+            tops[low] = permutations[u, j]
             if low == piles:
                 piles += 1
         lengths[u] = piles

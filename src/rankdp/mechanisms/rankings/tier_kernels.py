@@ -60,15 +60,15 @@ def deal(
 ) -> tuple[int, int]:
     """Keep random items of row u, so many in each tier as kept[u] = (shape, j_1..j_B) says, and deal the others out.
 
-    Its tiers have the sizes shapes[shape]. The kept items take the tiers one after the other; or, where kept[u] goes
-    on, each takes the turn that it says there. The others leave in random order and begin the tiers; each kept one
-    changes places with a random one of its tier so far, or with none, so that every tier is in random order.
+    Its tiers have the sizes shapes[shape]. The kept items take the tiers one after the other. The others leave in
+    random order and begin the tiers; each kept one changes places with a random one of its tier so far, or with none,
+    so that every tier is in random order.
     Returns rows done and halves used, as ``reinsert`` does.
     """
     rows, items = orders.shape
     tiers = shapes.shape[1]
     leaving, gone = np.empty(items, dtype=np.int32), np.empty(items, dtype=np.int32)
-    staying, turns = np.empty(items + 1, dtype=np.int32), np.empty(items, dtype=np.int32)
+    staying = np.empty(items + 1, dtype=np.int32)
     cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
     for u in range(rows):
         begun = cursor
@@ -90,10 +90,6 @@ def deal(
         for i in range(items):  # by arithmetic and not by branches
             staying[stay] = i
             stay += 1 - gone[i]
-        if kept.shape[1] > 1 + tiers:
-            for at in range(stay):
-                turns[kept[u, 1 + tiers + at]] = staying[at]
-            staying[:stay] = turns[:stay]
         place, used, at = 0, 0, 0
         for tier in range(tiers):
             start, end = place, place + shapes[kept[u, 0], tier]
@@ -117,11 +113,11 @@ def deal(
 
 
 @kernel
-def log_kept_sum(words: NDArray[np.int32], tiers: int, drop: int, log_weight: float) -> NDArray[np.float64]:
-    """log of the sum of z^|S| over all sets S (the empty one too) on which a word never falls by more than ``drop``.
+def log_kept_sum(words: NDArray[np.int32], tiers: int, log_weight: float) -> NDArray[np.float64]:
+    """log of the sum of z^|S| over all sets S (the empty one too) on which a word never falls.
 
     ending[b] sums over the sets whose largest letter is b - 1 (0: none). A letter c joins those whose largest is at
-    most c + drop. Kept in logarithms, O(m B).
+    most c. Kept in logarithms, O(m B).
     """
     rows, items = words.shape
     sums = np.empty(rows, dtype=np.float64)
@@ -137,50 +133,7 @@ def log_kept_sum(words: NDArray[np.int32], tiers: int, drop: int, log_weight: fl
             inside = 0.0
             for b in range(letter + 1):
                 inside += np.exp(ending[b] - top)
-            for b in range(letter + 1, min(letter + drop, tiers) + 1):
-                ending[b] += np.logaddexp(0.0, log_weight)
             ending[letter] = np.logaddexp(ending[letter], log_weight + top + np.log(inside))
         top = ending.max()
         sums[u] = top + np.log(np.exp(ending - top).sum())
     return sums
-
-
-@kernel
-def mix(
-    orders: NDArray[np.int32], steps: NDArray[np.int64], halves: NDArray[np.uint32], out: NDArray[np.int32]
-) -> tuple[int, int]:
-    """Write the letters of the kept items of row u from steps[u] = (j_1..j_B, t_1..t_B), tier by tier, at random.
-
-    Of the t letters at the end all but one are mixed with j' - t' letters of the next tier; that one and t' new ones
-    follow.
-    Returns rows done and halves used, as ``reinsert`` does.
-    """
-    rows, tiers = len(orders), steps.shape[1] // 2
-    cursor = 0 * rows  # a bare 0 would have the called kernels compiled twice
-    for u in range(rows):
-        begun = cursor
-        length, held = 0, 0
-        for tier in range(tiers):
-            many, after = steps[u, tier], steps[u, tiers + tier]
-            at = length - held
-            old, new = max(held - 1, 0), many - after
-            while old > 0 and new > 0:
-                drawn, cursor = _uniform(halves, cursor, old + new)
-                if drawn < 0:
-                    return u, begun
-                fresh = drawn < new
-                out[u, at] = tier if fresh else tier - 1
-                new -= fresh
-                old -= 1 - fresh
-                at += 1
-            for _ in range(new):
-                out[u, at] = tier
-                at += 1
-            for _ in range(old + (held > 0)):
-                out[u, at] = tier - 1
-                at += 1
-            for _ in range(after):
-                out[u, at] = tier
-                at += 1
-            length, held = at, after
-    return rows, cursor

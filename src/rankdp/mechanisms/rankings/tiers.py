@@ -30,7 +30,7 @@ import math
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -93,8 +93,8 @@ def words_of(relative: Orders, sizes: Sequence[int]) -> NDArray[np.int32]:
     return words
 
 
-class Worded(RankingMechanism):
-    """A mechanism whose law depends on the word of tiers alone."""
+class TierSums(RankingMechanism):
+    """What all mechanisms share whose word of tiers weighs the sum of z^|S| over the sets on which it never falls."""
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -109,16 +109,10 @@ class Worded(RankingMechanism):
         """log of the number of orders inside the tiers."""
         return math.fsum(math.lgamma(size + 1) for size in self.sizes)
 
-
-class TierSums(Worded):
-    """What all mechanisms share whose word weighs the sum of z^|S| over sets that do not fall by more than ``drop``."""
-
-    drop: ClassVar[int] = 0
-
     @cached_property
     def weight(self) -> Fraction:
         """z, exactly."""
-        return calibrated(self.epsilon, theory.reach(self.sizes, self.drop))
+        return calibrated(self.epsilon, theory.reach(self.sizes))
 
     @property
     def _log_weight(self) -> float:
@@ -130,25 +124,21 @@ class TierSums(Worded):
         """log of the sum over all words of their sums."""
 
     def local_epsilon(self) -> float:
-        """m log(1+z) less the log of the sum over the sets within ``drop`` + 1 neighbouring tiers, rounded up."""
+        """m log(1+z) less the log of the sum over the sets within one tier, rounded up."""
         digits = 60 + 2 * math.ceil(1 / self.weight).bit_length() + len(str(self.items)) + 4 * len(str(self.epsilon))
         with decimal.localcontext(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
             more = 1 + Decimal(self.weight.numerator) / Decimal(self.weight.denominator)
-            following = [sum(self.sizes[b + 1 : b + 1 + self.drop]) for b in range(len(self.sizes))]
-            kinds = Counter(zip(self.sizes, following, strict=True))
-            least = Decimal(1)
-            least += sum(count * (more**size - 1) * more**others for (size, others), count in kinds.items())
+            least = 1 + sum((count * (more**size - 1) for size, count in Counter(self.sizes).items()), Decimal(0))
             return upwards(max(0.0, float(self.items * more.ln() - least.ln())))
 
     def _allowed(self, letters: Sequence[int]) -> bool:
         """Whether a set of items with these tiers, in the input's order, may be kept."""
-        largest = itertools.accumulate(letters, max)
-        return all(letter >= most - self.drop for letter, most in zip(letters, largest, strict=True))
+        return all(before <= after for before, after in itertools.pairwise(letters))
 
     def _log_prob(self, relative: Orders) -> NDArray[np.float64]:
         from rankdp.mechanisms.rankings.tier_kernels import log_kept_sum
 
-        sums = log_kept_sum(self._words(relative), len(self.sizes), self.drop, self._log_weight)
+        sums = log_kept_sum(self._words(relative), len(self.sizes), self._log_weight)
         return sums - self._log_normaliser - self._log_inside
 
     def log_prob_of_no_change(self) -> float:
@@ -156,7 +146,7 @@ class TierSums(Worded):
         return self.items * float(np.logaddexp(0, self._log_weight)) - self._log_normaliser - self._log_inside
 
 
-class Tiered(Worded):
+class Tiered(TierSums):
     """A mechanism with tiers: their sizes are public parameters, and part of the name under which it is recorded."""
 
     undoable: ClassVar[tuple[str, ...]] = ()
@@ -194,7 +184,7 @@ class Tiered(Worded):
         return {**super().parameters, "tiers": list(self.sizes)}
 
 
-class Tiers(Tiered, TierSums):
+class Tiers(Tiered):
     """Keep a random set of items in order of tiers, deal the others out. O(m) per ranking for every m.
 
     Parameters
@@ -240,18 +230,10 @@ class Tiers(Tiered, TierSums):
 
     def _draw_shapes(self, orders: Orders, out: Orders, which: Longs, bits: Bits) -> None:
         """Write a synthetic order for each row, with tiers of its shape."""
-        self._deal(orders, out, self._tables.sample(which, bits), bits)
-
-    def _deal(self, orders: Orders, out: Orders, kept: Longs, bits: Bits) -> None:
-        """Keep random items as the rows of ``kept`` say, deal the others out."""
         from rankdp.mechanisms.rankings.tier_kernels import deal
 
+        kept = self._tables.sample(which, bits)
         rows_from_halves(deal, orders, kept, out, bits, self.items // 2 + 1, np.array(self.shapes))
-
-    def _kept_law(self, shape: int, bits: int) -> Callable[[tuple[int, ...], tuple[int, ...]], Bounds]:
-        """Bounds of the weight of a draw, given the tiers of the kept items in order and the r_b."""
-        law = self._tables.tables[shape].law(bits)
-        return lambda _, left: law(left)
 
     def exact_law(self, bits: int) -> EnclosedLaw:
         """From the tables."""
@@ -260,17 +242,17 @@ class Tiers(Tiered, TierSums):
     def _shape_law(self, shape: int, bits: int) -> EnclosedLaw:
         """What is kept and accepted, with S and the dealing uniform, for the tiers of one shape.
 
-        A set S that may be kept has the r_b of the letters outside it, and contributes P(its letters) / C(m, j) times
+        A set S that may be kept has the r_b of the letters outside it, and contributes P(r_1..r_B) / C(m, j) times
         r_1! … r_B! / (m-j)!.
         """
-        sizes, proposed = self.shapes[shape], self._kept_law(shape, bits)
+        sizes, proposed = self.shapes[shape], self._tables.tables[shape].law(bits)
         sets = list(itertools.product((False, True), repeat=self.items))
 
         @cache
-        def drawn(letters: tuple[int, ...], left: tuple[int, ...]) -> Bounds:
+        def drawn(left: tuple[int, ...]) -> Bounds:
             d = sum(left)
             share = Fraction(math.prod(map(math.factorial, left)), math.comb(self.items, d) * math.factorial(d))
-            low, high = proposed(letters, left)
+            low, high = proposed(left)
             return share * low, share * high
 
         @cache
@@ -280,7 +262,7 @@ class Tiers(Tiered, TierSums):
                 letters = tuple(itertools.compress(word, inside))
                 if self._allowed(letters):
                     outside = Counter(letter for letter, kept in zip(word, inside, strict=True) if not kept)
-                    least, most = drawn(letters, tuple(outside[tier] for tier in range(len(sizes))))
+                    least, most = drawn(tuple(outside[tier] for tier in range(len(sizes))))
                     low, high = low + least, high + most
             return low, high
 

@@ -2,15 +2,19 @@
 
 Rows may come in batches and in any order; what is promised is the weakest of their guarantees, for all rows of a voter
 together.
+
+Voters may have an epsilon of their own. Proof: the epsilons are public, and rows are drawn independently of each other,
+each by the mechanism of its own epsilon. So moving one item of voter v's ranking changes the probability of a release
+by exp(eps_v) at most. Rows of the same length and epsilon share a mechanism and its tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +24,10 @@ from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import Tiered
-from rankdp.mechanisms.registry import MECHANISMS, Objective, check_choice, may_have_offsets
+from rankdp.mechanisms.registry import MECHANISMS, Purpose, check_choice, may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SecureBits
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.release import Release, released
 from rankdp.types import Ints, Longs
@@ -44,24 +48,27 @@ def drawn_orders(orders: Ints, groups: list[Group], bits: Bits, workers: int = 1
     return drawn, offsets
 
 
-class RankingRun:
+@dataclass(frozen=True, slots=True)
+class PrivatizeRequest:
+    """What was asked for; the fields are parameters of ``privatize``."""
+
+    epsilon: Fraction | None
+    mechanism: str
+    purpose: Purpose
+    top: int | None
+    as_tiers: bool
+    listed_items_public: bool
+    repeated_voters: bool
+
+    def __post_init__(self) -> None:
+        check_choice(self.mechanism, self.purpose, self.top)
+
+
+class PrivatizeJob:
     """One call: what was asked for, and what its rows have shown so far."""
 
-    def __init__(
-        self,
-        name: str,
-        objective: Objective,
-        top: int | None,
-        as_tiers: bool,
-        epsilon: Real | None,
-        listed_items_public: bool,
-        repeated_voters: bool,
-        bits: Bits | None,
-    ) -> None:
-        check_choice(name, objective, top)
-        self.name, self.objective, self.top, self.as_tiers = name, objective, top, as_tiers
-        self.epsilon = None if epsilon is None else positive(epsilon)
-        self.listed_items_public, self.repeated_voters = listed_items_public, repeated_voters
+    def __init__(self, request: PrivatizeRequest, bits: Bits | None) -> None:
+        self.request, self.epsilon = request, request.epsilon
         self.bits = bits or SecureBits()
         self.mechanisms: dict[tuple[int, Fraction], RankingMechanism] = {}
         self._partial, self._items, self._rows_per_voter = False, 0, 1
@@ -80,12 +87,12 @@ class RankingRun:
     def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
         """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
         drawn, offsets = drawn_orders(batch.orders, groups, bits, workers)
-        if self.as_tiers:
-            return self._tied(batch, drawn, offsets, groups)
+        if self.request.as_tiers:
+            return self.tied(batch, drawn, offsets, groups)
         public = offsets if self.with_offsets(batch.orders.shape[1]) else None
         return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
 
-    def _tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
+    def tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
         """The tier lists of drawn rows: their ties show the offset, and the items of a tier are listed by index."""
         tied = np.zeros(drawn.shape, dtype=np.bool_)
         listed = drawn.copy()
@@ -103,11 +110,11 @@ class RankingRun:
         One mechanism for all rows decides. Where lengths or epsilons differ, later rows may have offsets that the first
         ones do not have.
         """
-        if self.as_tiers:
+        if self.request.as_tiers:
             return False
-        if self.epsilon is not None and not self.listed_items_public:
+        if self.epsilon is not None and not self.request.listed_items_public:
             return any(chosen.has_offsets for chosen in self.mechanisms.values())
-        return may_have_offsets(self.name, width, self.objective)
+        return may_have_offsets(self.request.mechanism, width, self.request.purpose)
 
     def _groups(self, batch: Rankings) -> list[Group]:
         """Which rows go through which mechanism, after checking what the whole table must obey.
@@ -124,7 +131,7 @@ class RankingRun:
         complete, items = batch.complete, len(batch.items)
         with self._admitting:
             if not complete or self._items not in (0, items):
-                if not self.listed_items_public:
+                if not self.request.listed_items_public:
                     raise InputError(
                         "some rankings list only some of the items: their order can be protected, but not which items "
                         "they list; say that this is public with ",
@@ -144,8 +151,9 @@ class RankingRun:
 
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.mechanisms:
-            chosen = cast(RankingMechanism, build(self.name, length, epsilon, objective=self.objective, top=self.top))
-            if self.as_tiers and chosen.ties is None:
+            asked = self.request
+            chosen = build(asked.mechanism, length, epsilon, purpose=asked.purpose, top=asked.top)
+            if asked.as_tiers and chosen.ties is None:
                 able = ", ".join(name for name, kind in MECHANISMS.items() if issubclass(kind, Tiered))
                 raise InputError(
                     Setting("as_tiers", True), f" needs a mechanism with tiers ({able}), got {chosen.name}; name one"
@@ -189,7 +197,7 @@ class RankingRun:
         ``voter`` and ``which`` name the voter with so many rows, and the rows, in the refusal.
         """
         self._rows_per_voter = most
-        if most > 1 and not self.repeated_voters:
+        if most > 1 and not self.request.repeated_voters:
             raise InputError(
                 f"voter {str(voter())!r} stands in {most:,} rows{which}, and each is drawn for: "
                 "keep one row for each voter, or say ",
@@ -215,12 +223,12 @@ class RankingRun:
         """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
         if self.with_offsets(width):
             facts["offset_column"] = OFFSET
-        used = {type(chosen).name for chosen in self.mechanisms.values()}
+        asked, used = self.request, {type(chosen).name for chosen in self.mechanisms.values()}
         parameters = {
-            "asked_for": self.name,
-            "objective": self.objective,
-            **({"top": self.top} if self.top else {}),
-            **({"as_tiers": True} if self.as_tiers else {}),
+            "asked_for": asked.mechanism,
+            "purpose": asked.purpose,
+            **({"top": asked.top} if asked.top else {}),
+            **({"as_tiers": True} if asked.as_tiers else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
             "choices": [
                 {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())
