@@ -26,7 +26,7 @@ ITEMS = ("ale", "beer", "cola", "tea")
 UNITS = {
     "comparison": "one comparison",
     "outcome": "one comparison's outcome",
-    "voter": "one voter with at most 2 comparisons",
+    "voter": "one voter",
 }
 POSITION = "one item's position in one ranking"
 NOISY_WORDS = ("At this eps", "Perhaps", "Who was compared with whom is secret")  # follow from what was released

@@ -19,7 +19,7 @@ from rankdp.publish.vote_scores import count_cost, size
 
 ITEMS = ("a", "b", "c")
 EPSILON = Fraction(100)
-VOTER = Protection.of("voter", 1)
+VOTER = Protection("voter", 1)
 REACH = np.arange(-40, 41)
 
 
@@ -75,7 +75,7 @@ def test_draws_follow_the_law(request):
     ("total", "gradual", "share"), [(100, True, "1/20"), (10**6, True, "1/50"), (10**6, False, "1/20")]
 )
 def test_many_comparisons_cost_less(total, gradual, share):
-    protection = Protection.of("voter", 10)
+    protection = Protection("voter", 10)
     public, spent = size(ITEMS, total, protection, Fraction(1), SeededBits(1), gradual=gradual)
     assert spent == Fraction(share)
     assert public.comparisons == pytest.approx(total, abs=10 / float(spent) * 8)

@@ -148,7 +148,7 @@ def board_draws(
             chosen = objective(len(ITEMS), len(_OTHERS), protection, epsilon - spent)
             drawn = np.stack([chosen.sample(counts, bits) for _ in range(count)])
         if spent:
-            sizes = total + discrete_laplace(protection.moved / spent, count, bits)
+            sizes = total + discrete_laplace(protection.moved * protection.steps / spent, count, bits)
             drawn = np.column_stack([sizes, drawn])
         return drawn
 

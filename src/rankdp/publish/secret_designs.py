@@ -169,8 +169,8 @@ class SecretDesign:
         return fits and self.design != "any"
 
     def _allows_objective(self, items: int) -> bool:
-        """Whether objective perturbation can: not for weighed votes, Gaussian noise or a ridge that is too small."""
-        if self.delta or self.protection.steps > 1:
+        """Whether objective perturbation can: not for Gaussian noise or a ridge that is too small."""
+        if self.delta:
             return False
         try:
             self._objective(items, 1).check()

@@ -77,7 +77,7 @@ def size(
     """How many comparisons there are, as far as it is public, and what of epsilon that costs.
 
     Changing an outcome, or replacing one comparison by another, leaves their number as it is: it is public. Replacing
-    a voter, or a comparison by a row that is left out, does not: up to ``protection.moved_in_all`` more or fewer are
+    a voter, or a comparison by a row that is left out, does not: up to ``protection.moved`` more or fewer are
     counted, and their number is released with discrete Laplace noise of that sensitivity.
 
     Gradually, that is first a rough number. If it is good enough, its small share is all that is spent, and what is

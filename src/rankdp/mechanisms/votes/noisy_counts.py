@@ -6,7 +6,7 @@ Who was compared with whom moves D only through who won, so D can be fitted with
 each pair (``rankers.expected_design``), and an error of that number is of second order. Objective perturbation, which
 needs no idea of the design, pays for that with more noise.
 
-Sensitivities, when k comparisons leave and k come (k = 1, or c for voters)::
+Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the most that a voter's weights add up to)::
 
     counts                                                              l1  squared l2
     half-wins: a win is 2, a tie 1 for each side                        4k  8 k^2
@@ -23,7 +23,9 @@ squared l2 norm at most 2 k^2; so do those that come, and the inner product of t
 closer: 4k and 4 k^2. In the same way comparisons of pairs, or of disjoint sets of them, add non-negative vectors of l1
 norm k, of squared l2 norm at most k^2: 2k and 2 k^2. Leads have the same l1 norms with a sign, so that what leaves and
 what comes can add up, as k equal votes that are reversed do: 2k and (2k)^2. Where some rows are not counted, or a voter
-has fewer than c, fewer leave or come and all of this holds.
+has fewer than c, fewer leave or come and all of this holds. It holds for weights that add up to at most k too: the
+triangle inequality and the largest entries above are those of weighted sums. Weighed counts, and so sensitivities, are
+in steps.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
 the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
@@ -247,7 +249,7 @@ class NoisyTotal(NoisyCounts):
     @property
     def l1(self) -> int:
         """How far neighbours' numbers can be apart."""
-        return self.protection.moved_in_all
+        return self.protection.moved
 
     @property
     def l2_squared(self) -> int:
