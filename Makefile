@@ -59,7 +59,7 @@ docs: $(DEV)  ## build docs/_build/html, warnings are errors
 	@$(RUN) sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html
 
 lock: $(DEV)  ## rewrite locks/*.txt, keeping versions (UPGRADE=--upgrade takes the newest)
-	@$(COMPILE) --extra plots --extra engines --extra spark --extra web --extra bench --extra test --extra docs --extra dev -o locks/dev.txt pyproject.toml
+	@$(COMPILE) --extra plots --extra spark --extra web --extra bench --extra test --extra docs --extra dev -o locks/dev.txt pyproject.toml
 	@$(COMPILE) --extra plots --constraint locks/dev.txt -o locks/run.txt pyproject.toml
 
 format: $(DEV)  ## let ruff lay out and repair the code

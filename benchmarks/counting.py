@@ -107,10 +107,11 @@ def _write_votes(path: Path, rows: int, kind: str) -> None:
 
 def _rankdp(job: str, kind: str, path: str) -> NDArray[np.int64]:
     votes = Comparisons.read(path, items=_NAMES if kind == "texts" else range(_ITEMS))
-    counts = (votes.bound(_PER_VOTER) if job == "bounded" else votes).count()
+    votes = votes.bound(_PER_VOTER) if job == "bounded" else votes
+    counts = votes.count()
     table = np.zeros((_ITEMS, _ITEMS), np.int64)
-    table[counts.first, counts.second] = counts.half_wins_first // 2
-    table[counts.second, counts.first] = counts.half_wins_second // 2
+    table[counts.first, counts.second] = counts.half_wins_first // (2 * votes.steps)
+    table[counts.second, counts.first] = counts.half_wins_second // (2 * votes.steps)
     return table.ravel()
 
 

@@ -23,14 +23,14 @@ from rankdp.data.formats.dominion import is_dominion
 from rankdp.data.formats.texts import COMPRESSED, bare_suffix
 from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores
-from rankdp.data.sources import find_files
+from rankdp.data.tables import find_files
 from rankdp.data.vote_columns import WEIGHT_NAMES
 from rankdp.errors import InputError, RankdpError
 
 NOT_PRIVATE = "NOT PRIVATE: counted from the rows without noise, for your eyes only. Do not publish it."
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".zip", *(f".{kind}" for kind in COUNTED))
-_MANY = 100
-"""Votes of one voter that are odd."""
+_MANY = 7
+"""2 to the power of this: votes of one voter that are odd."""
 _MOST_ROWS = 2_000_000
 _FAR = 4
 _SHOWN = 5
@@ -126,11 +126,10 @@ def _repeated_rows(table: Any) -> int:
     if not any(name.lower() in ("voter", "user", "id", "timestamp", "time", "voter_id", "user_id") for name in names):
         return 0
     seen: Counter[tuple[Any, ...]] = Counter()
-    for stream in table.streams(names, 1):
-        for _, start, batch in stream:
-            if start > _MOST_ROWS:
-                return 0
-            seen.update(zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+    for _, start, batch in table.batches(names):
+        if start > _MOST_ROWS:
+            return 0
+        seen.update(zip(*(batch.column(name).to_pylist() for name in names), strict=True))
     return sum(count - 1 for count in seen.values())
 
 
@@ -206,15 +205,12 @@ def _comparisons(found: Found, asked: dict[str, str] | None) -> None:
         found.odd.append(f"{sum(dropped.values()):,} of {said.rows:,} rows are damaged: {reasons}.")
     if votes.columns.voter is not None:
         found.asks.add("voters")
-        loads = votes.bound(1 << 30).loads()
-        people, most = int(loads.voters.sum()), int(loads.loads.max(initial=0))
+        loads = votes.load_counts()
+        people, many = int(loads.sum()), int(loads[_MANY:].sum())
         found.facts["Voters"] = f"{people:,}"
-        found.facts["Most comparisons of one voter"] = f"{most:,}"
-        found.facts["Ties"] = f"{int(loads.behind.sum()):,}"
-        if most >= _MANY:
-            many = int(loads.voters[loads.loads >= _MANY].sum())
+        if many:
             found.odd.append(
-                f"{many:,} voter{'s' * (many > 1)} of {people:,} gave {_MANY} comparisons or more, one {most:,}: "
+                f"{many:,} voter{'s' * (many > 1)} of {people:,} gave {1 << _MANY} comparisons or more: "
                 "protect everything a person said, so that nobody counts for too much."
             )
     never = [name for name, times in zip(votes.items, counts.half_wins.tolist(), strict=True) if not times]

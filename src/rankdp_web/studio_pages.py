@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from rankdp.data.tables import check_items
+from rankdp.data.cells import check_items
 from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
 from rankdp.privacy.exact import positive

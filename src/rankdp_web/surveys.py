@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from rankdp.checks import whole
+from rankdp.data.cells import check_items
 from rankdp.data.files import open_writer
 from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import check_items
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import mechanism, named

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +46,7 @@ from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
     NoisyDegrees,
     NoisyDifferences,
+    NoisyPairs,
     NoisyResiduals,
     NoisyTable,
     NoisyWins,
@@ -279,11 +280,11 @@ def wins(cls: type[NoisyWins]) -> dict[str, Callable[[], bool]]:
 
 def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
     """Noisy wins for voters with at most two comparisons; the one that is protected has eight."""
-    mechanism, bits = NoisyWins(Protection("voter", 2), 1), SeededBits(SEED)
+    mechanism, bits = NoisyWins(Protection.of("voter", 2), 1), SeededBits(SEED)
 
     def release(table, count):
         votes = Comparisons.of(table, items=ITEMS)
-        half_wins = (votes.bound(2) if bounded else votes).count().half_wins
+        half_wins = votes.bound(2 if bounded else 1000).count().half_wins
         return mechanism.sample(np.tile(half_wins, count), bits).reshape(count, -1)
 
     def caught():
@@ -341,27 +342,21 @@ def hidden_designs(free: bool) -> dict[str, Callable[[], bool]]:
     }
 
 
-def bounded_outcomes() -> dict[str, Callable[[], bool]]:
-    """Outcomes protected after bounding, with the design public: a flipped outcome can change the kept pair."""
-    mechanism, bits, items = NoisyWins(Protection("outcome"), 1), SeededBits(SEED), (*ITEMS, "d")
+def bounded_comparisons() -> dict[str, Callable[[], bool]]:
+    """Comparisons protected after weighing: one that goes to another voter changes the weights of two voters."""
+    most, bits = 50, SeededBits(SEED)
+    mechanism = NoisyPairs(replace(Protection.of("voter", 1), unit="comparison"), 1)
 
-    def counted(table):
-        return Comparisons.of(table, items=items).bound(1).count()
+    def table(one):
+        said = [one, *[("ann", "a", "c")] * most, *[("bob", "b", "d")] * most]
+        return pa.table(dict(zip(("voter", "winner", "loser"), map(list, zip(*said, strict=True)), strict=True)))
 
     def release(table, count):
-        counts = counted(table)
-        noisy = mechanism.sample(np.tile(counts.half_wins, count), bits).reshape(count, -1)
-        return np.column_stack([noisy, np.tile(counts.degree, (count, 1))])
-
-    def neighbours(voter):
-        said = {"left": ["a", "c"], "right": ["b", "d"], "voter": [voter] * 2}
-        return tuple(pa.table(said | {"winner": [winner, "left"]}) for winner in ("left", "right"))
-
-    def apart(pair):
-        return len({tuple(counted(table).degree) for table in pair}) > 1
+        counted = mechanism.counted(Comparisons.of(table, items=(*ITEMS, "d")).bound(most).count())
+        return mechanism.sample(np.tile(counted, count), bits).reshape(count, -1)
 
     def caught():
-        pair = next(pair for pair in map(neighbours, map(str, range(100))) if apart(pair))
+        pair = table(("ann", "a", "b")), table(("bob", "b", "c"))
         return not audit_samples(release, [pair], draws=DRAWS, claimed_epsilon=1).holds
 
     return {"statistical": caught}
@@ -489,7 +484,7 @@ MUTANTS = [
     Mutant("sensitivity 1 instead of 2", wins(SmallSensitivity)),
     Mutant("contribution bounding", voters(bounded=True), honest=True),
     Mutant("contribution bounding skipped", voters(bounded=False)),
-    Mutant("bounded outcomes", bounded_outcomes()),
+    Mutant("bounded comparisons", bounded_comparisons()),
     Mutant("answers paid by every ledger", twice(unpaid_answers, None), honest=True),
     Mutant("unpaid answers", twice(unpaid_answers, "rankdp.privacy.answers._paid")),
     Mutant("rows of a voter counted", twice(repeated_voters, None), honest=True),

@@ -92,15 +92,15 @@ def test_objective_perturbation_with_little_noise_is_caught(times, draws, reques
 
 
 def test_neighbouring_tables_differ_in_one_unit():
-    for protection in (Protection("comparison"), Protection("outcome"), Protection("voter", 3)):
+    for protection in (Protection("comparison"), Protection("outcome"), Protection.of("voter", 3)):
         for one, other in neighbouring_votes(protection):
             rows = [[row for row in table.to_pylist() if row["voter"] != "the one"] for table in (one, other)]
             assert rows[0] == rows[1]
             assert len({len(table) for table in (one, other)}) == 1 or protection.unit == "voter"
-    protection = Protection("voter", 2)
+    protection = Protection.of("voter", 2)
     one, other = neighbouring_votes(protection)[0]
     wins = [Comparisons.of(table, items=ITEMS).bound(2).count().half_wins for table in (one, other)]
-    assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1
+    assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1 * protection.steps
 
 
 @pytest.mark.parametrize("pairing", ["unknown", "residuals"])

@@ -26,7 +26,7 @@ ITEMS = ("ale", "beer", "cola", "tea")
 UNITS = {
     "comparison": "one comparison",
     "outcome": "one comparison's outcome",
-    "voter": "one voter with at most 2 comparisons",
+    "voter": "one voter",
 }
 POSITION = "one item's position in one ranking"
 NOISY_WORDS = ("The best item is not clear", "Won or lost almost every comparison")  # follow from what was released

@@ -13,7 +13,6 @@ def spark(tmp_path_factory):
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, and there is none here")
     session_module = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
-    ibis = pytest.importorskip("ibis", reason="Ibis is not installed")
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
@@ -32,5 +31,5 @@ def spark(tmp_path_factory):
         patch.setenv("PYSPARK_PYTHON", sys.executable)  # and not the first Python in the path
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
-        yield ibis.pyspark.connect(session)
+        yield session
         session.stop()

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +115,14 @@ def _polars(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
     return polars.from_arrow(arrow(header, rows)), {}
 
 
-def _on(engine: Any, write: Callable[..., Source]) -> Callable[..., Source]:
-    def written(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
-        source, options = write(folder, header, rows)
-        return source, options | {"engine": engine}
+def _relation(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
+    import duckdb
 
-    return written
+    return duckdb.connect().from_arrow(arrow(header, rows)), {}
+
+
+def _polars_lazy(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
+    return _polars(folder, header, rows)[0].lazy(), {}
 
 
 FILES = {
@@ -133,10 +135,9 @@ FILES = {
 }
 FRAMES = {"arrow": lambda _, header, rows: (arrow(header, rows), {}), "pandas": _pandas, "polars": _polars}
 ENGINES = {
-    "csv on duckdb": _on("duckdb", _csv),
-    "json lines on duckdb": _on("duckdb", _json_lines),
-    "parquet on duckdb": _on("duckdb", _parquet),
     "duckdb file": _duckdb_file,
+    "duckdb relation": _relation,
+    "polars, lazy": _polars_lazy,
 }
 
 

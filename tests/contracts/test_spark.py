@@ -31,7 +31,7 @@ ROWS = 6000
 
 @pytest.fixture
 def session(spark):
-    return spark._session
+    return spark
 
 
 def alike(session, rows=ROWS, tasks=4):

@@ -7,9 +7,11 @@ import json
 import pyarrow as pa
 import pytest
 
+from rankdp.data import tables
 from rankdp.data.ballots import Ballots
 from rankdp.data.columns import RANKED, WIDE, recognise
 from rankdp.data.comparisons import Comparisons
+from rankdp.data.counts import STEPS
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores
@@ -143,7 +145,7 @@ def test_json_lines_of_votes_with_nested_extras(tmp_path, ending):
     path = write(tmp_path, f"votes.{ending}", "".join(json.dumps(row) + "\n\n" for row in ARENA))
     votes = Comparisons.read(path, items_from_data=True, voter_column="judge")
     assert dict(zip(votes.items, votes.count().half_wins.tolist(), strict=True)) == {"x": 3, "y": 2, "z": 1}
-    assert votes.bound(1).count().half_wins.sum() == 4
+    assert votes.bound(1).count().half_wins.sum() == 4 * STEPS
     assert "conversation" in votes.recognised
 
 
@@ -155,11 +157,12 @@ def test_json_lines_of_rankings_and_scores(tmp_path):
     assert read_scores(scores).scores.tolist() == [1, 2.5]
 
 
-def test_an_engine_counts_json_lines_that_the_process_reads(tmp_path):
+def test_json_lines_of_votes_are_counted_by_duckdb_too(tmp_path, monkeypatch):
     rows = [{key: row[key] for key in ("model_a", "model_b", "winner")} for row in ARENA]
     path = write(tmp_path, "votes.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    here, there = (Comparisons.read(path, items=["x", "y", "z"], engine=engine) for engine in ("process", "duckdb"))
-    assert here.count().half_wins.tolist() == there.count().half_wins.tolist() == [3, 2, 1]
+    assert Comparisons.read(path, items=["x", "y", "z"]).count().half_wins.tolist() == [3, 2, 1]
+    monkeypatch.setattr(tables, "FEW_ROWS", 1)
+    assert Comparisons.read(path, items=["x", "y", "z"]).count().half_wins.tolist() == [3, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,7 @@ def test_numbers_in_json_are_the_text_that_is_written(tmp_path):
     ids = ["1152921504606846976", "1152921504606846977", "1e3", "1000", "1000.0", "0.10", "0.1", "true", '"7"']
     text = "".join(f'{{"voter": {one}, "winner": "a", "loser": "b"}}\n' for one in ids)
     votes = Comparisons.read(write(tmp_path, "votes.jsonl", text), items=["a", "b"]).bound(1)
-    assert votes.count().half_wins.sum() == 2 * len(ids)
+    assert votes.load_counts().tolist() == [len(ids), *[0] * 10]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -236,8 +239,9 @@ def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, e
         Comparisons.read(bad, items=["b", "ü", "茶"]).count()
 
 
-@pytest.mark.parametrize("engine", ["process", "duckdb"])
-def test_one_column_marks_the_winner(engine):
+@pytest.mark.parametrize("few", [1 << 16, -1])
+def test_one_column_marks_the_winner(few, monkeypatch):
+    monkeypatch.setattr(tables, "FEW_ROWS", few)
     frame = pa.table(
         {
             "model_a": ["x", "y", "z", "x"],
@@ -247,20 +251,19 @@ def test_one_column_marks_the_winner(engine):
             "winner_tie": [0, 0, 1, None],
         }
     )
-    votes = Comparisons.from_frame(frame.slice(0, 3), items=["x", "y", "z"], engine=engine)
+    votes = Comparisons.of(frame.slice(0, 3), items=["x", "y", "z"])
     assert votes.count().half_wins.tolist() == [3, 0, 3]
     with pytest.raises(InputError, match="winner_model_a and winner_model_b and winner_tie is blank"):
-        Comparisons.from_frame(frame, items=["x", "y", "z"], engine=engine).count()
+        Comparisons.of(frame, items=["x", "y", "z"]).count()
     both = frame.set_column(3, "winner_model_b", pa.array([1, 1, 0, 0]))
     with pytest.raises(InputError, match="one of winner_model_a, winner_model_b, winner_tie must be 1"):
-        Comparisons.from_frame(both, items=["x", "y", "z"], engine=engine).count()
+        Comparisons.of(both, items=["x", "y", "z"]).count()
 
 
 @pytest.mark.parametrize("header", ["player1,player2,score", "Player 1,Player 2,result", "white,black,result"])
-@pytest.mark.parametrize("engine", ["process", "duckdb"])
-def test_players_and_scores(tmp_path, header, engine):
+def test_players_and_scores(tmp_path, header):
     path = write(tmp_path, "games.csv", f"{header}\nann,bob,1\nbob,ann,0.5\ncid,ann,0-1\nbob,cid,1/2-1/2\n")
-    votes = Comparisons.read(path, items=["ann", "bob", "cid"], engine=engine)
+    votes = Comparisons.read(path, items=["ann", "bob", "cid"])
     assert votes.count().half_wins.tolist() == [5, 2, 1]
 
 

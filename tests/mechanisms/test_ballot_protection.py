@@ -38,7 +38,7 @@ def test_sensitivities_are_reached_and_never_passed(m, unit):
 
 def test_units_say_what_they_protect():
     assert BallotProtection("ballot").protects == "one ballot"
-    assert BallotProtection("voter").protects == "one voter's ballot"
+    assert BallotProtection("voter").protects == "one voter"
     assert [BallotProtection(unit).count_public for unit in ("ballot", "voter")] == [True, False]
     with pytest.raises(InputError, match="protect must be one of ballot, voter, got 'comparison'"):
         BallotProtection("comparison")

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from support import LEVEL, assert_law, generator, seeded
 
-from rankdp.data.counts import PairCounts
+from rankdp.data.counts import STEPS, PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.votes import objective
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation, rounded_laplace
@@ -78,6 +78,35 @@ def test_tight_calibration_spends_epsilon_exactly(link, moved, epsilon):
 
 
 @links
+@pytest.mark.parametrize("bound", [1, 5])
+def test_weights_pay_for_the_concave_logarithm(link, bound):
+    """However a voter's weight is spread over comparisons, the determinant costs at most 2 kappa_2 c/gamma."""
+    one, ridge = LINKS[link], 30 * bound
+    mechanism = ObjectivePerturbation(3, 10, Protection.of("voter", bound), 1, ridge, link=link)
+    paid = mechanism.epsilon - 2 * mechanism.gap_epsilon - 4 * Fraction(one.kappa_1) * bound / mechanism.scale
+    assert paid == 2 * Fraction(one.kappa_2) * bound / ridge
+    for comparisons in (bound, bound + 1, 2 * bound, 100 * bound, 10**6):
+        spent = comparisons * math.log1p(2 * one.kappa_2 * bound / comparisons / ridge)
+        assert spent <= float(paid)
+    assert spent > 0.999 * float(paid)
+    assert spent > bound * math.log1p(2 * one.kappa_2 / ridge)  # what whole comparisons would cost
+
+
+def test_weighed_comparisons_give_the_minimiser_of_their_own_objective(request):
+    """s times the counts, the ridge and the noise: without noise to speak of, the scores of whole comparisons."""
+    data = [(0, 1, 2)] * 40 + [(1, 2, 2)] * 30 + [(0, 2, 0)] * 20
+    whole = counts_of(data, 3)
+    weighed = PairCounts.from_pairs(
+        whole.first, whole.second, STEPS * whole.half_wins_first, STEPS * whole.half_wins_second, items=3
+    )
+    scores = [
+        ObjectivePerturbation(3, 90, unit, 10**6, 5).sample(counts, seeded(request))
+        for unit, counts in ((Protection("voter"), whole), (Protection.of("voter", 1), weighed))
+    ]
+    assert np.abs(scores[0] - scores[1]).max() < 1e-3 < np.abs(scores[0]).max()
+
+
+@links
 def test_paper_calibration(link):
     one = LINKS[link]
     eps = Fraction(249, 250)  # what is left of 1
@@ -121,7 +150,7 @@ def test_refusals(changes, error, sentence):
 def test_guarantee():
     guarantee = ObjectivePerturbation(3, 10, Protection("voter", 4), "0.3", 50).guarantee
     assert (guarantee.epsilon, guarantee.delta, guarantee.local) == (Fraction(3, 10), 0, False)
-    assert guarantee.protects == "one voter with at most 4 comparisons"
+    assert guarantee.protects == "one voter"
 
 
 # -- the density of the ideal mechanism --------------------------------------------------------------------------

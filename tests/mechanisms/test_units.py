@@ -8,7 +8,7 @@ import pytest
 from support import generator
 
 from rankdp.data.comparisons import Comparisons
-from rankdp.data.counts import PairCounts
+from rankdp.data.counts import STEPS, PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import PROTECT, Protection
@@ -92,7 +92,7 @@ def voter_distance(generator, most, bound):
                     "voter": [f"other {row // 2}" for row in range(20)] + ["me"] * 12,
                 }
             )
-            read = Comparisons.from_frame(table, items=items)
+            read = Comparisons.of(table, items=items)
             counted.append((read.bound(most) if bound else read).count().half_wins)
         largest = max(largest, int(np.abs(counted[0] - counted[1]).sum()))
     return largest
@@ -101,7 +101,7 @@ def voter_distance(generator, most, bound):
 @pytest.mark.parametrize("most", [1, 3])
 def test_bounding_keeps_a_voter_within_the_sensitivity(most, request):
     found = voter_distance(generator(request), most, bound=True)
-    assert 0 < found <= NoisyWins(Protection.of("voter", most), 1).l1
+    assert 0 < found <= NoisyWins(Protection.of("voter", most), 1).l1 * STEPS
 
 
 def test_without_bounding_a_voter_exceeds_the_sensitivity(request):
@@ -113,7 +113,8 @@ def test_without_bounding_a_voter_exceeds_the_sensitivity(request):
 def test_words(unit):
     protection = Protection.of(unit, 7 if unit == "voter" else None)
     assert protection.design_public == (unit == "outcome")
-    assert ("7 comparisons" in protection.protects) == (unit == "voter")
+    assert (protection.protects == "one voter") == (unit == "voter")
+    assert protection.steps == (STEPS if unit == "voter" else 1)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_words(unit):
         (
             "voter",
             None,
-            "protecting voters needs max_per_voter, the most comparisons of one voter that are used",
+            "protecting voters needs max_per_voter, the number of comparisons that count fully of each voter",
         ),
         ("voter", 0, "max_per_voter must be an integer of at least 1, got 0"),
         ("voter", True, "max_per_voter must be an integer of at least 1, got True"),

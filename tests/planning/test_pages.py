@@ -101,7 +101,7 @@ def test_on_the_command_line(tmp_path):
         "2",
         "--json",
     )
-    assert json.loads(told.output)["protects"] == "one voter with at most 5 comparisons"
+    assert json.loads(told.output)["protects"] == "one voter"
     told = run("scores", "--items", "8", "--bounds", "1", "5", "--half-width", "0.5", "--json")
     assert json.loads(told.output)["subject"] == "8 scores between 1 and 5"
 

@@ -213,7 +213,7 @@ def test_several_data_sets_and_units_in_one_file(path):
         ("one comparison's outcome", pure(1), 1),
         (WHOLE_RANKING, Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=Fraction(5)), 5),
         (ITEM_POSITION, Guarantee(WHOLE_RANKING, Fraction(1)), 1),
-        ("one ballot", pure(1, "one voter's ballot"), 2),  # one goes, another comes
+        ("one ballot", pure(1, "one voter"), 2),  # one goes, another comes
     ],
 )
 def test_units_convert_on_request_only(path, budget, release, cost):
@@ -226,12 +226,22 @@ def test_units_convert_on_request_only(path, budget, release, cost):
     assert spent(ledger) == 2 * cost
 
 
+@pytest.mark.parametrize("budget", ["one voter", VOTER, "one voter's ballot"])
+def test_a_budget_for_voters_pays_for_any_bound(path, budget):
+    ledger = Ledger.create(path, "poll", budget, 10)
+    assert ledger.spend(pure(1, "one voter")).charged[0].epsilon == 1
+    if budget == VOTER:
+        ledger.spend(pure(1, "one voter with at most 5 comparisons"))
+        assert spent(ledger) == 2
+
+
 @pytest.mark.parametrize(
     ("budget", "release"),
     [
         (COMPARISON, pure(1, "one comparison's outcome")),
         (VOTER, pure(1, "one comparison's outcome")),
-        (VOTER, pure(1, "one voter with at most 5 comparisons")),
+        (VOTER, pure(1, "one voter with at most 2 comparisons")),  # and not those with 3
+        ("one voter", pure(1, VOTER)),
         (COMPARISON, pure(1, ITEM_POSITION)),
         (VOTER, pure(1, "one score")),
         ("one voter's ballot", pure(1, "one ballot")),  # which may state how many voted

@@ -14,7 +14,7 @@ from rankdp.errors import BudgetExceeded, InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
-from rankdp.privacy.guarantee import BALLOT, VOTERS_BALLOT
+from rankdp.privacy.guarantee import BALLOT, VOTER
 from rankdp.privacy.ledger import Ledger
 from rankdp.publish import elections
 from rankdp.publish.ballot_rules import PAIR_RULES, RULES, borda_noise, margin_noise, vote_noise
@@ -147,7 +147,7 @@ def test_the_verdict_of_condorcet_is_no_surer_than_right(lead):
 @pytest.mark.parametrize("rule", RULES)
 def test_the_guarantee_is_what_was_asked_for(rule, protect):
     release = elect(BALLOTS, "0.5", rule=rule, protect=protect)
-    assert release.guarantee.protects == (BALLOT if protect == "ballot" else VOTERS_BALLOT)
+    assert release.guarantee.protects == (BALLOT if protect == "ballot" else VOTER)
     assert (release.guarantee.epsilon, release.guarantee.delta) == (Fraction(1, 2), 0)
     assert (release.value.ballots == BALLOTS.count) == (protect == "ballot")
     if protect == "voter":

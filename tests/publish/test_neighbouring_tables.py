@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from rankdp.data.comparisons import Comparisons
+from rankdp.data.counts import STEPS
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
@@ -64,7 +65,7 @@ def look(monkeypatch):
         if weighted:
             cells["weight"] = pa.array([row[4] for row in rows], pa.int64())
         reading = {name: options.pop(name) for name in ("on_problem", "both_bad") if name in options}
-        votes = Comparisons.from_frame(pa.table(cells), items=ITEMS, **reading)
+        votes = Comparisons.of(pa.table(cells), items=ITEMS, **reading)
         try:
             module.rank(votes if bound is None else votes.bound(bound), 1, method="wins", **options)
         except Stop as stop:
@@ -90,8 +91,8 @@ def check(one, other):
     assert one.design == other.design
     assert one.warnings == other.warnings
     if one.comparisons is None:
-        assert abs(one.total - other.total) <= one.protection.moved
-    change = np.subtract(one.half_wins, other.half_wins)
+        assert abs(one.total - other.total) <= one.protection.moved * one.protection.steps
+    change = np.subtract(one.half_wins, other.half_wins) / one.protection.steps
     assert np.abs(change).sum() <= NoisyWins(one.protection, 1).l1
     assert np.square(change).sum() <= NoisyWins(one.protection, 1).l2_squared
 
@@ -163,7 +164,7 @@ def test_weights_are_so_many_comparisons(look):
     for weight in range(6):
         rows = [("x", *VALID[0], weight), ("y", *VALID[4], 2)]
         seen = look(rows, weighted=True, protect="voter", max_per_voter=2)
-        assert seen.total == 2 + min(weight, 2)
+        assert seen.total == 2 * STEPS + weight * min(STEPS, 2 * STEPS // max(weight, 1))
 
 
 @pytest.mark.parametrize("protect", ["comparison", "outcome"])

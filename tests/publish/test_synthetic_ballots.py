@@ -92,7 +92,7 @@ def test_the_promise_and_the_charge(tmp_path):
     with pytest.raises(BudgetExceeded):
         synthetic_ballots(poll, "0.75", ledger=ledger)
     voter = synthetic_ballots(poll, 1, protect="voter", delta="1e-6")
-    assert voter.guarantee.protects == "one voter's ballot"
+    assert voter.guarantee.protects == "one voter"
     assert voter.guarantee.rho is not None
 
 

@@ -48,9 +48,7 @@ def test_a_voter_with_a_thousand_votes_and_damaged_rows(table):
     votes = [["bot", "Tea", "Milk", "left"]] * 1000 + [[f"v{row}", "Milk", "Water", "left"] for row in range(30)]
     votes += [["v1", "Coffee", "Tea", "tie"], ["v1", "Tea", "Tea", "left"], ["v2", "Tea", "", "left"]]
     found = look(table(["voter", "left", "right", "winner"], votes))
-    assert found.facts["Most comparisons of one voter"] == "1,000"
-    assert found.facts["Ties"] == "1"
-    odd(found, "1 voter of 31 gave 100 comparisons or more, one 1,000")
+    odd(found, "1 voter of 31 gave 128 comparisons or more")
     odd(found, "2 of 1,033 rows are damaged: 1 with missing item, 1 with self-comparison")
     odd(found, "999 rows repeat another one")
     odd(found, "Never won: Water")

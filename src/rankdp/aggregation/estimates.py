@@ -32,10 +32,10 @@ from rankdp.aggregation.spark_tallies import SparkTallies
 from rankdp.aggregation.tallies import Tallies, Tally
 from rankdp.checks import one_of
 from rankdp.data.atomic import SIDECAR
+from rankdp.data.cells import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import SparkRankings, is_spark
-from rankdp.data.tables import natural
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, one_each, positive

@@ -12,9 +12,9 @@ import numpy as np
 
 from rankdp.aggregation.origin import Origin
 from rankdp.aggregation.tallies import Kind, Tallies, Tally
+from rankdp.data.cells import Known, natural
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import SparkRankings
-from rankdp.data.tables import Known, natural
 from rankdp.types import Floats, Ints
 
 

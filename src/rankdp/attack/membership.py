@@ -191,7 +191,7 @@ def membership_experiment(
         else:
             table = pa.table({"winner": [names[i] for i in data[0]], "loser": [names[i] for i in data[1]]})
             board = rank(
-                Comparisons.from_frame(table, items=names),
+                Comparisons.of(table, items=names),
                 epsilon,
                 protect=protect,
                 method=method,

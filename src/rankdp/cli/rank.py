@@ -28,16 +28,6 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
 
 
-def _bound(_context: click.Context, _option: click.Parameter, value: str | None) -> int | str | None:
-    """A whole number, or "auto"."""
-    if value is None or value == "auto":
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a whole number nor 'auto'.") from None
-
-
 def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
     """``english=2`` as a category with its weight; a name with such a sign and no number after it is a name."""
     found = {}
@@ -63,9 +53,10 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 )
 @option(
     "--max-per-voter",
-    "With --protect voter: use at most C comparisons of each voter; auto chooses C for 5% of epsilon and weighs.",
-    "C|auto",
-    callback=_bound,
+    "With --protect voter: C comparisons of each voter count fully, more have less weight each. If not given, C is "
+    "chosen for 3% of epsilon.",
+    "C",
+    int,
 )
 @choice(
     "--method",
@@ -144,7 +135,7 @@ def rank(
     \b
     Examples:
       rankdp rank votes.csv --items items.txt --epsilon 1 --protect comparison -o board.html
-      rankdp rank arena.parquet --items-from-data --epsilon 1 --protect voter --max-per-voter 20
+      rankdp rank arena.parquet --items-from-data --epsilon 1 --protect voter
     """
     from rankdp.data.comparisons import Comparisons
     from rankdp.publish.board_report import board_report, boards_report

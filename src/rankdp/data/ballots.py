@@ -13,7 +13,7 @@ The counts are integers:
 
 A truncated or tied ballot so adds the average of what its strict completions would add to Borda scores and margins.
 
-On an engine one Ibis expression does the counting: a wide table is grouped by its columns of ranks; a long one first by
+On an engine expressions do the counting: a wide table is grouped by its columns of ranks; a long one first by
 voter, with a column of ranks for each candidate, and then by these. What comes back is one row per distinct ballot and
 how often it was cast. The checks of names and repetitions are those of tables in process, on the distinct ballots.
 """
@@ -29,8 +29,8 @@ from typing import Any, Self
 import numpy as np
 
 from rankdp.checks import whole
+from rankdp.data.cells import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
 from rankdp.data.columns import Columns, check_names, first_known, listed_items, recognise
-from rankdp.data.engines import OnEngine, Opened, cell_text, held_file, weight_cells
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
@@ -38,9 +38,9 @@ from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.orders import ReadTies
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import Frame, Table, a_file
-from rankdp.data.tables import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
+from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, asked, open_table
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
+from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.types import Flags, Ints, Longs
 
@@ -58,12 +58,12 @@ _LOOSE = (
     "cast vote records: blank places and undervotes are passed over, a candidate ranked again counts once, an overvote "
     "ends the ballot"
 )
-_AMOUNT, _VOTER = "rd_ballots", "rd_voter"
+_AMOUNT = "rd_ballots"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Ballots(Opened):
-    """Distinct ballots with their numbers. Use `of`, `read`, `from_frame` or `from_orders`.
+class Ballots:
+    """Distinct ballots with their numbers. Use `of`, `read` or `from_orders`.
 
     Parameters
     ----------
@@ -87,7 +87,6 @@ class Ballots(Opened):
     weights: Longs
     items_from_data: bool = False
     notes: tuple[str, ...] = ()
-    _called = "ballots"
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -96,15 +95,19 @@ class Ballots(Opened):
         Parameters
         ----------
         source
-            Ballots (returned as they are), Rankings, a path (`read`), lists of names (`from_orders`), a frame
-            (`from_frame`), or an Ibis table, a Spark DataFrame or a connection (`from_table`).
+            Ballots (returned as they are), Rankings, lists of names (`from_orders`), a path, a frame (pandas, Polars,
+            PyArrow or anything with an Arrow stream), or what stays on its engine: a DuckDB relation or connection, a
+            Spark DataFrame, a lazy frame that Narwhals knows.
         **options
-            The options of the method that is called.
+            The options of the method that is called: `read` if not `from_orders`.
         """
         if isinstance(source, (list, tuple)):
             return cls.from_orders(source, **options)
-        # a dataclass with slots is made twice, so that super() needs its name
-        return super(Ballots, cls).of(cls.from_rankings(source) if isinstance(source, Rankings) else source, **options)
+        if not isinstance(source, (cls, Rankings)):
+            return cls.read(source, **options)
+        if options:
+            raise InputError(f"these ballots are open already: {', '.join(options)} cannot be given again")
+        return cls.from_rankings(source) if isinstance(source, Rankings) else source
 
     @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
@@ -144,17 +147,16 @@ class Ballots(Opened):
     @classmethod
     def read(
         cls,
-        path: str | os.PathLike[str],
+        source: Any,
         *,
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
         columns: Mapping[str, str] | None = None,
         table: str | None = None,
-        engine: Any = "auto",
         contest: str | None = None,
     ) -> Self:
-        """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files.
+        """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
         Cast vote records ("1st Choice Mayor", "Mayor Choice 1 of 5"; Dominion's CSV and JSON exports, see
         `rankdp.data.formats.dominion`) are counted as most elections do: a place left blank or called undervote or
@@ -162,8 +164,9 @@ class Ballots(Opened):
 
         Parameters
         ----------
-        path
-            A file, or for CSV and Parquet a pattern like ``ballots-*.csv``; the columns are those of rankings.
+        source
+            A file, for CSV and Parquet also a pattern like ``ballots-*.csv``, or a table as for `of`; the columns are
+            those of rankings.
         items
             The public list of candidates, or a file with one name per line; then any other name is refused.
         voter_column, weight_column
@@ -172,20 +175,19 @@ class Ballots(Opened):
         columns
             Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
         table
-            The table of a ``.duckdb`` file.
-        engine
-            Who puts equal ballots of a table together: "auto" or "process" (this process), "duckdb", or an Ibis
-            backend.
+            The table of a ``.duckdb`` file or of a connection.
         contest
             The contest of Dominion's records, where they hold several with ranks.
         """
-        name = os.fspath(path)
+        if not isinstance(source, (str, os.PathLike)):
+            return cls._on(open_table(source, table), items, voter_column, weight_column, columns)
+        name = os.fspath(source)
         kind = bare_suffix(name).removeprefix(".")
         marked = table is None and is_dominion(name)
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
         if kind not in COUNTED and not marked:
-            return cls._on(held_file(name, table, engine), items, voter_column, weight_column, columns)
+            return cls._on(open_table(name, table), items, voter_column, weight_column, columns)
         if voter_column or weight_column or columns:
             raise InputError(
                 f"{name}: ",
@@ -207,7 +209,7 @@ class Ballots(Opened):
     @classmethod
     def _on(
         cls,
-        held: Table | OnEngine,
+        held: Table,
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         voter_column: str | None = None,
         weight_column: str | None = None,
@@ -227,10 +229,10 @@ class Ballots(Opened):
             )
         most = 1 if names_people(meant.voter, voter_column) else MOST_WEIGHT
         listed = None if items is None else listed_items(items)
-        found = not meant.items and getattr(held, "items_from_data", False)
-        known = Known.start(listed, meant.items or getattr(held, "declared_items", None), found)
+        found = not meant.items and held.items_from_data
+        known = Known.start(listed, meant.items or held.declared_items, found)
         with in_a_sentence(held.what):
-            if isinstance(held, OnEngine):
+            if isinstance(held, EngineTable):
                 parts = _engine_parts(held, meant, weight, most, known)
             elif meant.layout == "long":
                 parts = [_long_part(held, meant, known)]
@@ -360,13 +362,13 @@ def _several(at: str, weight: float) -> InputError:
     )
 
 
-def _wide_parts(table: Table, columns: Columns, weight: str | None, most: int, known: Known) -> Iterator[Part]:
+def _wide_parts(table: Held, columns: Columns, weight: str | None, most: int, known: Known) -> Iterator[Part]:
     """The distinct ballots of each batch of a table with a row per ballot; a row stands for at most ``most``."""
     import pyarrow as pa
 
     voters = []
     read = _loose_rankings if columns.loose else rankings_of
-    for file, start, batch in table.streams([*columns.used, *([] if weight is None else [weight])])[0]:
+    for file, start, batch in table.batches([*columns.used, *([] if weight is None else [weight])]):
         where = partial(later, table.where, file, start)
         rankings = read(batch, columns, known, where, "keep")
         if rankings._voters is not None:
@@ -424,7 +426,7 @@ def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _:
     return Rankings._of(orders, known.items, voters, None)
 
 
-def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
+def _engine_parts(held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
     if columns.layout != "long":
         alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
@@ -437,51 +439,55 @@ def _engine_parts(held: OnEngine, columns: Columns, weight: str | None, most: in
     return list(_wide_parts(frame, columns, _AMOUNT, MOST_WEIGHT, known))
 
 
-def _long_part(table: Table, columns: Columns, known: Known) -> Part:
+def _long_part(table: Held, columns: Columns, known: Known) -> Part:
     """A table with a row per voter and candidate; equal ranks of a voter are ties."""
-    if not (stream := list(table.streams(columns.used)[0])):
+    if not (stream := list(table.batches(columns.used))):
         raise InputError(f"{table.what}: there are no ballots; at least one is needed")
     rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
     return rankings, np.ones(len(rankings), np.int64)
 
 
-def _rows_alike(held: OnEngine, columns: Columns, weight: str | None, most: int) -> Any:
+def _rows_alike(held: EngineTable, columns: Columns, weight: str | None, most: int) -> Any:
     """Of a wide table every distinct row of ranks, and how often it was cast."""
-    table = held.table
-    cells = {name: cell_text(table[name]) for name in columns.ranks}
-    voter = {} if columns.voter is None else {_VOTER: cell_text(table[columns.voter])}
-    rows = table.select(**cells, **voter, **{_AMOUNT: weight_cells(table, weight, MOST_WEIGHT).cast("float64")})
-    facts = {"rows": rows.count(), "least": rows[_AMOUNT].min(), "most": rows[_AMOUNT].max()}
-    if voter:
-        facts["voters"] = rows[_VOTER].nunique()
-    (found,) = held.run(rows.aggregate(**facts)).to_pylist()
-    refuse_repeated(int(found.get("voters", found["rows"])), int(found["rows"]), held.what)
-    if found["rows"] and found["least"] < 0:
-        raise InputError(f"{held.what}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, and some is not")
-    if found["rows"] and found["most"] > most:
-        raise _several(held.what, found["most"])
-    return held.run(rows.group_by(columns.ranks).aggregate(**{_AMOUNT: rows[_AMOUNT].sum().cast("int64")}))
+    import narwhals as nw
+
+    used = [name for name in (*columns.ranks, columns.voter, weight) if name is not None]
+    with asked(held, used) as ballots:
+        rows = ballots.frame.with_columns(amount_of(weight, MOST_WEIGHT).alias(_AMOUNT))
+        facts = {"rows": nw.len(), "least": nw.col(_AMOUNT).min(), "most": nw.col(_AMOUNT).max()}
+        if columns.voter is not None:
+            facts["voters"] = nw.col(columns.voter).n_unique()
+        (found,) = ballots.run(rows.select(**facts)).to_pylist()
+        refuse_repeated(int(found.get("voters", found["rows"])), int(found["rows"]), held.what)
+        if found["rows"] and found["least"] < 0:
+            raise InputError(f"{held.what}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, and some is not")
+        if found["rows"] and found["most"] > most:
+            raise _several(held.what, found["most"])
+        total = nw.col(_AMOUNT).sum().cast(nw.Int64).alias(_AMOUNT)
+        return ballots.run(rows.select(*columns.ranks, _AMOUNT).group_by(*columns.ranks).agg(total))
 
 
-def _voters_alike(held: OnEngine, columns: Columns, known: Known) -> tuple[Any, Columns]:
+def _voters_alike(held: EngineTable, columns: Columns, known: Known) -> tuple[Any, Columns]:
     """Of a long table every distinct way to rank, a column of ranks for each item, and how many voters have it."""
-    import ibis
+    import narwhals as nw
 
-    item, rank = (cell_text(held.table[name]) for name in columns.ranks)
-    rows = held.table.select(voter=cell_text(held.table[columns.voter]), item=item, rank=rank)
-    blank = rows.voter.isnull() | (rows.voter == "") | rows.item.isnull()
-    twice = rows.group_by("voter", "item").aggregate(many=rows.count())
-    if held.run(rows.filter(blank).limit(1)).num_rows:
-        raise InputError(f"{held.what}: a row has no voter or no item")
-    if found := held.run(twice.filter(twice.many > 1).limit(1)).to_pylist():
-        raise InputError(f"{held.what}: voter {found[0]['voter']!r} lists {found[0]['item']!r} more than once")
-    names = sorted(held.run(rows.select("item").distinct())["item"].to_pylist())
-    (items,) = understand([Coded(np.arange(len(names), dtype=np.int32), names, 0)], known, lambda _: held.what)
-    if None in items:
-        raise InputError(f"{held.what}: a row has no voter or no item")
-    each = {
-        f"rank_{number}": ibis.ifelse(rows.item == name, rows.rank, None).max() for number, name in enumerate(names)
-    }
-    folded = rows.group_by("voter").aggregate(**each)
-    distinct = held.run(folded.group_by(list(each)).aggregate(**{_AMOUNT: folded.count()}))
-    return distinct, Columns("ranked", None, tuple(each), None, (), items=tuple(map(str, items)))
+    item, rank = columns.ranks
+    voter = str(columns.voter)
+    blank = nw.col(voter).is_null() | (nw.col(voter) == "") | nw.col(item).is_null()
+    with asked(held, [voter, item, rank]) as ballots:
+        rows = ballots.frame
+        twice = rows.group_by(voter, item).agg(rd_many=nw.len()).filter(nw.col("rd_many") > 1)
+        if ballots.run(rows.filter(blank).head(1)).num_rows:
+            raise InputError(f"{held.what}: a row has no voter or no item")
+        if found := ballots.run(twice.head(1)).to_pylist():
+            raise InputError(f"{held.what}: voter {found[0][voter]!r} lists {found[0][item]!r} more than once")
+        names = sorted(str(name) for name in ballots.distinct(item))
+        (items,) = understand([Coded(np.arange(len(names), dtype=np.int32), names, 0)], known, lambda _: held.what)
+        if None in items:
+            raise InputError(f"{held.what}: a row has no voter or no item")
+        places = [f"rd_rank{number}" for number in range(len(names))]
+        ranks = [nw.when(nw.col(item) == name).then(nw.col(rank)) for name in names]
+        spread = rows.with_columns(**dict(zip(places, ranks, strict=True)))
+        folded = spread.group_by(voter).agg(*(nw.col(place).max() for place in places))
+        alike = ballots.run(folded.group_by(*places).agg(nw.len().alias(_AMOUNT)))
+    return alike, Columns("ranked", None, tuple(places), None, (), items=tuple(map(str, items)))

@@ -1,23 +1,17 @@
 """Comparisons: a table of votes, described and not yet counted.
 
 Each row says which of two items a voter preferred, or that they tied. The table stays where it is (a file, a frame,
-a table of a database) until it is counted, in process or by the engine that holds it, into exact integers
+a table of an engine) until it is counted, by DuckDB in this process or by the engine that holds it, into exact integers
 (half-wins: 2 for a win, 1 to each side for a tie). `vote_columns` lists the ways to write such a table; `recognised`
 says what was understood.
 
 The list of items is public and comes from the caller. `items_from_data=True` takes it from the votes, which
 publishes which items occur.
 
-**Bounding.** `bound(c)` keeps at most c comparisons of each voter, those with the smallest hash of the voter's id, what
-the comparison says, and its number among the voter's equal comparisons (a weight of w is w of them). The choice
-depends on the voter's own comparisons and on nothing else: not on another voter, not on the order of rows. So for two
-tables that differ in one voter
-- added or removed: the kept comparisons differ by at most c, the half-wins of all pairs (and of all items) by at most
-  2c in l1;
-- replaced: at most c go and c come, at most 4c half-wins in l1.
-The hash serves to choose evenly, not to hide, and every engine has its own: engines keep equally many comparisons of
-each voter but not the same ones. Since the choice depends on what the rows say, a bounded table is for protecting
-voters, not single comparisons or outcomes.
+**Bounding is weighing.** `bound(c)` gives each comparison of a voter with k > c comparisons the weight c/k, so that a
+voter counts for at most c, whatever the voter says. `votes` has the rule and its proof; a bounded count is in steps of
+1/`STEPS`. A weight depends on how many rows a voter has, so a bounded table is for protecting voters, not single
+comparisons or outcomes.
 """
 
 from __future__ import annotations
@@ -28,13 +22,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, get_args
 
 from rankdp.checks import one_of, whole
+from rankdp.data.cells import check_item, check_items, folded, natural
 from rankdp.data.columns import check_names, listed_items, listed_names
-from rankdp.data.counting import InProcess
-from rankdp.data.counts import PairCounts
+from rankdp.data.counts import STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows
-from rankdp.data.engines import OnEngine, Opened, held_file
-from rankdp.data.sources import Table
-from rankdp.data.tables import check_item, check_items, folded, natural
+from rankdp.data.tables import Table, open_table
 from rankdp.data.vote_columns import (
     BothBad,
     Diagnostics,
@@ -44,15 +36,16 @@ from rankdp.data.vote_columns import (
     is_blank,
     recognise_votes,
 )
-from rankdp.data.voter_loads import VoterLoads
-from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.data.votes import count, load_counts, texts_in, vote_rows
+from rankdp.errors import InputError, Setting
+from rankdp.types import Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Comparisons(VoteRules, Opened):
+class Comparisons(VoteRules):
     """Votes between pairs of items, where they are and how to read them.
 
-    Use `read`, `from_frame`, `from_table` or `of`; the constructor is for them.
+    Use `read` or `of`; the constructor is for them.
 
     Parameters
     ----------
@@ -65,25 +58,43 @@ class Comparisons(VoteRules, Opened):
     on_problem
         Whether rows that break a rule stop the counting ("refuse") or are left out ("drop").
     per_voter
-        The most comparisons kept of one voter; None for all.
+        The most comparisons that one voter counts for; None for all of them, unweighed.
     outcomes_required
         Whether a missing outcome is refused even if other problems are dropped.
     category
         The category whose rows are counted; None for all rows.
-    engine
-        What holds the votes and counts them.
+    table
+        What holds the votes.
     items_from_data
         Whether the list of items was taken from the votes, which makes public which items occur.
     """
 
-    engine: InProcess | OnEngine
+    table: Table
     items_from_data: bool
-    _called = "votes"
+
+    @classmethod
+    def of(cls, source: Any, **options: Any) -> Self:
+        """Open whatever holds the votes.
+
+        Parameters
+        ----------
+        source
+            Comparisons (returned as they are), a path, a frame (pandas, Polars, PyArrow or anything with an Arrow
+            stream), or what stays on its engine: a DuckDB relation or connection, a Spark DataFrame, a lazy frame that
+            Narwhals knows.
+        **options
+            The options of `read`.
+        """
+        if not isinstance(source, cls):
+            return cls.read(source, **options)
+        if options:
+            raise InputError(f"these votes are open already: {', '.join(options)} cannot be given again")
+        return source
 
     @classmethod
     def read(
         cls,
-        path: str | os.PathLike[str],
+        source: Any,
         *,
         items: Iterable[Any] | str | os.PathLike[str] | None = None,
         items_from_data: bool = False,
@@ -93,14 +104,13 @@ class Comparisons(VoteRules, Opened):
         both_bad: BothBad = "tie",
         on_problem: OnProblem = "refuse",
         table: str | None = None,
-        engine: Any = "auto",
     ) -> Self:
-        """Votes in CSV, JSON or Parquet files or in a table of a DuckDB file.
+        """Votes in CSV, JSON or Parquet files, in a table of a DuckDB file, or in any other table.
 
         Parameters
         ----------
-        path
-            A file, a pattern like ``votes-*.parquet``, or a ``.duckdb`` file.
+        source
+            A file, a pattern like ``votes-*.parquet``, a ``.duckdb`` file, or a table as for `of`.
         items
             The public list of items, or a file with one name per line (or a CSV file with a column ``item``).
         items_from_data
@@ -113,32 +123,15 @@ class Comparisons(VoteRules, Opened):
             Whether an outcome "both_bad" counts as a "tie" or its row is left out ("drop").
         on_problem
             "refuse" stops at the first row with a self-comparison, an unknown or missing item, a missing outcome or
-            (when bounding) a missing voter; "drop" leaves such rows out. Unknown outcomes and bad weights are always
-            refused.
+            (where voters are protected) a missing voter; "drop" leaves such rows out. Unknown outcomes and bad weights
+            are always refused.
         table
-            The table of a DuckDB file.
-        engine
-            Who counts: "auto" or "process" (this process), "duckdb", or an Ibis backend.
+            The table of a ``.duckdb`` file or of a connection.
         """
-        held = held_file(os.fspath(path), table, engine)
-        return cls._on(held, items, items_from_data, voter_column, weight_column, columns, both_bad, on_problem)
-
-    @classmethod
-    def _on(
-        cls,
-        held: Table | OnEngine,
-        items: Iterable[Any] | str | os.PathLike[str] | None = None,
-        items_from_data: bool = False,
-        voter_column: str | None = None,
-        weight_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        both_bad: BothBad = "tie",
-        on_problem: OnProblem = "refuse",
-    ) -> Self:
-        engine = held if isinstance(held, OnEngine) else InProcess(held)
+        held = open_table(source, table)
         one_of("both_bad", both_bad, get_args(BothBad))
         one_of("on_problem", on_problem, get_args(OnProblem))
-        found = recognise_votes(engine.kinds, engine.what, voter_column, weight_column, columns)
+        found = recognise_votes(held.kinds, held.what, voter_column, weight_column, columns)
         if (items is None) == (not items_from_data):
             raise InputError(
                 Setting("items"),
@@ -147,12 +140,12 @@ class Comparisons(VoteRules, Opened):
                 " must say that the items that occur may be made public; got "
                 + ("neither" if items is None else "both"),
             )
-        names = _from_data(engine, found) if items is None else check_items(listed_items(items))
+        names = _from_data(held, found) if items is None else check_items(listed_items(items))
         if found.style.named:
             words = found.style.words
             if word := next((name for name in names if name.lower() in words), None):
                 raise InputError(
-                    f"{engine.what}: an item is called {word!r}, which as an outcome would be ambiguous; "
+                    f"{held.what}: an item is called {word!r}, which as an outcome would be ambiguous; "
                     "rename it, or use the columns item_1, item_2, outcome"
                 )
         return cls(
@@ -160,7 +153,7 @@ class Comparisons(VoteRules, Opened):
             columns=found,
             both_bad=both_bad,
             on_problem=on_problem,
-            engine=engine,
+            table=held,
             items_from_data=items_from_data,
         )
 
@@ -178,27 +171,32 @@ class Comparisons(VoteRules, Opened):
             parts.append(f"{columns.category!r} is the category")
         if columns.ignored:
             parts.append(f"ignored: {listed_names(columns.ignored)}")
-        text = f"{self.engine.what}: {'; '.join(parts)}."
+        text = f"{self.table.what}: {'; '.join(parts)}."
         if self.items_from_data:
             text += f" The list of {len(self.items)} items was taken from the votes, which makes it public."
         return text
 
     def bound(self, c: int) -> Self:
-        """The same votes with at most `c` comparisons of each voter, for protecting voters (see the module).
+        """The same votes with each voter counting for at most `c` comparisons, for protecting voters (see the module).
 
         Parameters
         ----------
         c
-            The most comparisons that are kept of one voter, a whole number of at least 1; of several bounds the
-            smallest holds.
+            The most comparisons that one voter counts for, a whole number of at least 1; of several bounds the smallest
+            holds.
         """
         most = whole("c, the most comparisons of one voter,", c, 1)
         if self.columns.voter is None:
             raise InputError(
-                f"{self.engine.what}: no column holds the voter, so that contributions cannot be bounded; name it by ",
+                f"{self.table.what}: no column holds the voter, so that contributions cannot be bounded; name it by ",
                 Setting("voter_column"),
             )
         return replace(self, per_voter=min(most, self.per_voter or most))
+
+    @property
+    def steps(self) -> int:
+        """The steps in which a comparison is counted: 1, or `STEPS` where voters are weighed."""
+        return 1 if self.per_voter is None else STEPS
 
     def within(self, column: str, category: str) -> Self:
         """The votes of one category: rows of the others are left out, without being problems.
@@ -223,74 +221,71 @@ class Comparisons(VoteRules, Opened):
             As for `within`.
         """
         self._check_category(column)
-        return self.engine.names([column])
+        return texts_in(self.table, [column])
 
     def _check_category(self, column: str) -> None:
-        check_names(list(self.engine.kinds), self.engine.what, by=column)
+        check_names(list(self.table.kinds), self.table.what, by=column)
         columns = self.columns
         if column in (*columns.told, columns.voter, columns.weight):
-            raise InputError(
-                f"{self.engine.what}: ", Setting("by"), f" is {column!r}, which is used for something else"
-            )
-        if self.engine.kinds[column] in ("other", "nested"):
-            raise InputError(f"{self.engine.what}: the column {column!r} must hold texts or numbers")
+            raise InputError(f"{self.table.what}: ", Setting("by"), f" is {column!r}, which is used for something else")
+        if self.table.kinds[column] in ("other", "nested"):
+            raise InputError(f"{self.table.what}: the column {column!r} must hold texts or numbers")
 
     def requiring_outcomes(self) -> Self:
         """The same votes, with a missing outcome refused whatever `on_problem` says."""
         return replace(self, outcomes_required=True)
 
     def count(self) -> PairCounts:
-        """Half-wins of every pair that was compared."""
-        return self.engine.count(self)[0]
+        """Half-wins of every pair that was compared, times `steps`."""
+        return count(self.table, self, [self.per_voter])[0][0]
 
-    def loads(self, spread: bool = False) -> VoterLoads:
-        """The votes grouped by how much their voters voted, to be weighed instead of left out; bound them first.
+    def count_for(self, bounds: Sequence[int]) -> dict[int, PairCounts]:
+        """What `bound(c).count()` gives for each of several bounds c, counted in one go.
 
         Parameters
         ----------
-        spread
-            Whether a load says how a voter's comparisons are spread over the items, not only how many there are.
+        bounds
+            The bounds.
         """
-        return self.engine.loads(self, spread)
+        bounded = self.bound(max(bounds))
+        return dict(zip(bounds, count(self.table, bounded, bounds)[0], strict=True))
+
+    def load_counts(self) -> Longs:
+        """How many voters have 1 comparison, 2 to 3, 4 to 7, …, 1,024 or more. Computed from the secret votes."""
+        return load_counts(self.table, self.bound(1))
 
     def rows(self, covariates: Sequence[Covariate]) -> VoteRows:
-        """The comparisons one by one, with their covariates; votes in files and frames only.
+        """The comparisons one by one, with their covariates.
 
         Parameters
         ----------
         covariates
             What is read beside the comparison.
         """
-        return self._in_process.rows(self, covariates)
-
-    @property
-    def _in_process(self) -> InProcess:
-        if not isinstance(self.engine, InProcess):
-            raise Unsupported(f"{self.engine.what}: these votes must be in files or frames, not in tables of an engine")
-        return self.engine
+        return vote_rows(self.table, self, covariates)
 
     def diagnostics(self) -> Diagnostics:
         """Rows used and dropped, by reason. Computed from the secret votes and NOT for publication."""
-        return self.engine.count(self)[1]
+        return count(self.table, self, [self.per_voter])[1]
 
     def __repr__(self) -> str:
         bounded = "" if self.per_voter is None else f", at most {self.per_voter} per voter"
-        return f"Comparisons({self.engine.what}: {len(self.items)} items{bounded})"
+        return f"Comparisons({self.table.what}: {len(self.items)} items{bounded})"
 
 
-def _from_data(engine: InProcess | OnEngine, columns: VoteColumns) -> tuple[str, ...]:
-    found = engine.names([columns.left, columns.right])
-    names = sorted((name for name in found if name is not None and not is_blank(name)), key=natural)
-    for name in names:
-        check_item(name, lambda: f"{engine.what}: an item")
-    if not names:
-        raise InputError(f"{engine.what}: there are no items in the votes")
+def _from_data(table: Table, columns: VoteColumns) -> tuple[str, ...]:
+    found = texts_in(table, [columns.left, columns.right])
+    listed = sorted((name for name in found if name is not None and not is_blank(name)), key=natural)
+    for name in listed:
+        check_item(name, lambda: f"{table.what}: an item")
+    if not listed:
+        raise InputError(f"{table.what}: there are no items in the votes")
     first: dict[str, str] = {}
-    for name in names:
+    for name in listed:
         if (other := first.setdefault(folded(name), name)) != name:
             raise InputError(
-                f"{engine.what}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
+                f"{table.what}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
                 "items; spell them alike, or list the items by ",
                 Setting("items"),
             )
-    return tuple(names)
+    return tuple(listed)

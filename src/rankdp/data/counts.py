@@ -14,14 +14,19 @@ from typing import Any, Self
 import numpy as np
 
 from rankdp.checks import whole
+from rankdp.data.cells import check_items
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import check_items
 from rankdp.errors import InputError
 from rankdp.jit import kernel
-from rankdp.types import Flags, Floats, Ints, Longs
+from rankdp.types import Floats, Ints, Longs
 
 MOST_HALVES = 2**53
 """Half-wins in all; up to here they are exact as floating-point numbers too."""
+
+STEPS = 1 << 16
+"""The steps in which a comparison is counted where voters are weighed (`votes`)."""
+LOADS = 11
+"""Voters are grouped by loads of 1, 2 to 3, 4 to 7, …, and 1,024 or more comparisons."""
 
 _DENSE_RANKINGS = 400_000_000
 _SWEEPS = 4
@@ -155,12 +160,6 @@ class PairCounts:
         return cls._of(items, *pairs, halves[first, second], halves[second, first])
 
     @classmethod
-    def _of_contents(cls, items: tuple[str, ...], contents: Longs, amounts: Longs) -> Self:
-        """From contents (see `vote_columns.content`), each with its number of comparisons."""
-        first, second, ties = pairs_of(contents, len(items))
-        return cls.from_pairs(first, second, (2 - ties) * amounts, ties * amounts, items=items)
-
-    @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
         """Counts from rankings.
 
@@ -239,13 +238,6 @@ class PairCounts:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
         total = int(self.halves.sum()) / 2
         return f"PairCounts({total:,.15g} comparisons of {len(self):,} pairs of {len(self.items)} items: {shown})"
-
-
-def pairs_of(contents: Longs, items: int) -> tuple[Longs, Longs, Flags]:
-    """The two items of each content (see `vote_columns.content`), the winner first, and whether they tied."""
-    ties = contents >= items * items
-    first, second = np.divmod(contents - items * items * ties, items)
-    return first, second, ties
 
 
 def components(counts: PairCounts) -> Ints:

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from rankdp.data.cells import numbers, row_number
 from rankdp.data.columns import listed_names
-from rankdp.data.counts import pairs_of
-from rankdp.data.tables import numbers, row_number
 from rankdp.errors import InputError, Setting
 from rankdp.types import Floats, Longs
 
@@ -82,15 +81,24 @@ class VoteRows:
     """first - second, between -1 and 1."""
 
     @classmethod
-    def of(cls, items: int, contents: Longs, weights: Longs, left: Longs, covariates: Floats) -> VoteRows:
-        """From contents (see ``vote_columns.content``)."""
-        winner, loser, ties = pairs_of(contents, items)
-        first, second = np.minimum(winner, loser), np.maximum(winner, loser)
-        amounts = weights if len(weights) else np.ones(len(contents), np.int64)
-        if int(amounts.sum(dtype=np.float64)) > MOST_COMPARISONS:
-            raise InputError(f"there must be at most 2^40 comparisons with covariates, got {int(amounts.sum()):,}")
-        outcomes = np.where(ties, 0, np.where(winner == first, amounts, -amounts))
-        return cls(first, second, amounts, outcomes, covariates * np.where(left == first, 1, -1)[:, None])
+    def of(cls, left: Longs, right: Longs, outcome: Longs, weights: Longs, covariates: Floats) -> VoteRows:
+        """From rows: the items on either side, the outcome (0 left, 1 right, 2 a tie), and covariates as left - right.
+
+        Parameters
+        ----------
+        left, right, outcome
+            One number per row.
+        weights
+            How many comparisons each row stands for.
+        covariates
+            One column per covariate.
+        """
+        if int(weights.sum(dtype=np.float64)) > MOST_COMPARISONS:
+            raise InputError(f"there must be at most 2^40 comparisons with covariates, got {int(weights.sum()):,}")
+        first, second = np.minimum(left, right), np.maximum(left, right)
+        side = np.where(left == first, 1, -1)
+        outcomes = weights * side * np.array([1, -1, 0])[outcome]
+        return cls(first, second, weights, outcomes, covariates * side[:, None])
 
 
 def read_covariates(batch: Any, covariates: Sequence[Covariate], what: str) -> Floats:

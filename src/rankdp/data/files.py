@@ -33,6 +33,7 @@ from typing import Any, Literal, Self
 
 from rankdp.checks import one_of, whole
 from rankdp.data.atomic import NewFile, known_ending
+from rankdp.data.cells import Batch, Known, WhereIn, in_a_sentence, row_number
 from rankdp.data.formats.csv import CsvSink
 from rankdp.data.formats.parquet import ParquetSink
 from rankdp.data.formats.preflib import PreflibSink, open_preflib
@@ -48,8 +49,7 @@ from rankdp.data.frames import (
     to_arrow,
 )
 from rankdp.data.rankings import FORMATS, Rankings
-from rankdp.data.sources import Frame, Table, a_file, one_file
-from rankdp.data.tables import Batch, Known, WhereIn, in_a_sentence, row_number
+from rankdp.data.tables import Frame, Held, a_file, one_file
 from rankdp.errors import InputError, system_problem
 
 PREFLIB = ("soc", "soi", "toc", "toi")
@@ -98,7 +98,7 @@ def open_rankings(path: str | PathLike[str], *, batch_rows: int = BATCH_ROWS, **
         return _open(table, "parquet" if kind == "parquet" else "csv", asked, batch_rows, table.where)
 
 
-def _open(table: Table, kind: str, asked: Reading, batch_rows: int, where: WhereIn) -> RankingsReader:
+def _open(table: Held, kind: str, asked: Reading, batch_rows: int, where: WhereIn) -> RankingsReader:
     """The rankings of a table; `where` says where its rows stand."""
     columns = asked.recognise(list(table.kinds), table.what)
     refuse_nested(table.what, table.kinds, columns.used)
@@ -108,7 +108,7 @@ def _open(table: Table, kind: str, asked: Reading, batch_rows: int, where: Where
     known = Known.start(asked.items, columns.items or table.declared_items, found)
     coded, long = columns.ranks, columns.layout == "long"
     plain = [name for name in columns.used if name not in (coded[:1] if long else coded)]
-    stream = _some(table.streams(columns.used, plain=plain, batch_rows=batch_rows)[0], table.what)
+    stream = _some(table.batches(columns.used, plain=plain, batch_rows=batch_rows), table.what)
     about = columns, known, table.what, where, asked.ties
     if not long:
         batches = row_batches(stream, *about)

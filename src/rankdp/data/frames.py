@@ -17,18 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.checks import one_of
-from rankdp.data.columns import Columns, rank_of, recognise
-from rankdp.data.orders import (
-    LARGE,
-    ReadTies,
-    first_broken,
-    first_broken_compiled,
-    gather,
-    orders_from_long,
-    refuse_row,
-)
-from rankdp.data.rankings import Rankings
-from rankdp.data.tables import (
+from rankdp.data.cells import (
     MISSING,
     Batch,
     Coded,
@@ -46,6 +35,17 @@ from rankdp.data.tables import (
     text_of,
     understand,
 )
+from rankdp.data.columns import Columns, rank_of, recognise
+from rankdp.data.orders import (
+    LARGE,
+    ReadTies,
+    first_broken,
+    first_broken_compiled,
+    gather,
+    orders_from_long,
+    refuse_row,
+)
+from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
 from rankdp.types import Flags, Ints, Longs
 

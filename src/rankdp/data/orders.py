@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rankdp.checks import one_of
-from rankdp.data.tables import Known, Where, check_items, natural, row_number
+from rankdp.data.cells import Known, Where, check_items, natural, row_number
 from rankdp.errors import InputError, Setting
 from rankdp.jit import kernel
 from rankdp.types import Flags, Ints, Longs

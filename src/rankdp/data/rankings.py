@@ -16,8 +16,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from rankdp.data.cells import as_frame, check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.data.orders import ReadTies, Ties, check_orders, index_array, orders_array, orders_from_ranks
-from rankdp.data.tables import as_frame, check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.errors import InputError
 from rankdp.types import Flags, Floats, Ints
 
@@ -85,7 +85,7 @@ class Rankings:
         ----------
         source
             Rankings (returned as they are), a path (`read`), or a frame (`from_frame`): PyArrow, pandas, Polars,
-            DuckDB, Ibis or whatever else speaks the Arrow C stream protocol; a Spark DataFrame is brought into memory
+            DuckDB or whatever else speaks the Arrow C stream protocol; a Spark DataFrame is brought into memory
             (``privatize`` and ``aggregate`` leave it where it is).
         **options
             The options of the method that is called.
@@ -98,7 +98,7 @@ class Rankings:
             return cls.read(source, **options)
         if not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "toArrow"):
             raise InputError(
-                "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Ibis, Spark), "
+                "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Spark), "
                 f"got {type(source).__name__}"
             )
         return cls.from_frame(source, **options)

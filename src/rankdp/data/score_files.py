@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.atomic import known_ending
+from rankdp.data.cells import Where
 from rankdp.data.columns import recognise_scores
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import refuse_nested
-from rankdp.data.sources import Frame, Table, a_file, one_file
-from rankdp.data.tables import Where
+from rankdp.data.tables import Frame, Held, a_file, one_file
 from rankdp.errors import InputError
 from rankdp.types import Floats
 
@@ -59,14 +59,14 @@ def scores_of_frame(frame: Any) -> ScoreTable:
     return _scores(Frame(frame))
 
 
-def _scores(table: Table, item_column: str | None = None, score_column: str | None = None) -> ScoreTable:
+def _scores(table: Held, item_column: str | None = None, score_column: str | None = None) -> ScoreTable:
     """The checked table."""
     path, header, where = table.what, list(table.kinds), partial(table.where, 0)
     item, score = columns = recognise_scores(header, path, item_column, score_column)
     refuse_nested(path, table.kinds, columns)
     cells = [
         cell
-        for _, _, batch in table.streams(columns, plain=columns)[0]
+        for _, _, batch in table.batches(columns, plain=columns)
         for cell in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
     ]
     if not cells:

@@ -21,11 +21,11 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from rankdp.data.atomic import SIDECAR
+from rankdp.data.cells import Known, arrow_ids, decoded, in_a_sentence
 from rankdp.data.columns import Columns, recognise
 from rankdp.data.frames import OFFSET, arrow_batch, long_rankings, row_batches
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import numbered
-from rankdp.data.tables import Known, arrow_ids, decoded, in_a_sentence
+from rankdp.data.tables import numbered
 from rankdp.errors import InputError, RankdpError, Setting, Unsupported
 
 _WHAT = "Spark table"

@@ -1,524 +1,556 @@
-"""Cells of a table: item names, voters' ids and numbers, each rule told in one sentence that names the row.
+"""Tables: whatever holds rows, opened as columns of text with row numbers.
 
-Columns of items arrive dictionary-encoded (or are encoded here), so that text is looked at once per *distinct* value
-and the work per cell is an integer look-up. Without a list of items given by the caller, the items are those
-that occur. Their order must not depend on any ranking (in order of first appearance it would *be* the
-first voter's ranking), so new items are added in natural order of their names: `Course 2` before `Course 10`.
+    open_table(source) -> Table        files, frames, tables of engines
+    table.batches(columns)             Arrow batches, with where each one begins; files and frames
+    asked(table, columns)              the same columns as a lazy Narwhals frame of trimmed texts
+
+Files are read by this process into Arrow: CSV behind a guard, JSON by Python's parser, Parquet by Arrow. Frames come as
+Arrow. An expression about them runs on Arrow at once where there are few rows, else in DuckDB inside the process, which
+pulls the batches and writes to disk what does not fit into memory. What lives on an engine (a DuckDB relation or file,
+a Spark DataFrame, any other lazy frame of Narwhals) stays there, and the expression goes to it.
+
+Input is untrusted. Memory is taken by batches, never by what a file announces, and the rows that arrive are compared
+with the rows announced. What a library raises becomes one sentence.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import atexit
+import glob
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
 
-import numpy as np
+from rankdp.data.cells import (
+    FOUND_KEY,
+    SPACES,
+    Batch,
+    Kind,
+    arrow_table,
+    declared_items,
+    decoded,
+    in_a_sentence,
+    row_number,
+)
+from rankdp.data.columns import check_names
+from rankdp.data.formats.csv import open_text
+from rankdp.data.formats.parquet import open_checked, read_group, validate
+from rankdp.errors import InputError, Setting, Unsupported, system_problem
+from rankdp.progress import tell
 
-from rankdp.checks import is_whole, one_of
-from rankdp.errors import InputError, RankdpError, Setting
-from rankdp.types import Flags, Floats, Ints, Longs
-
-Where = Callable[[int], str]
-"""Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
-
-WhereIn = Callable[[int, int], str]
-"""The same for a row of one of several files, which are numbered."""
-
-Batch = tuple[int, int, Any]
-"""(which file, the number of its first row in that file, an Arrow record batch)"""
-
-ITEMS_KEY = b"rankdp.items"
-"""Where a table of ours carries its list of items, in its metadata."""
-FOUND_KEY = b"rankdp.items_from_data"
-"""Beside it, where that list was found in the rows and not given."""
-
-Kind = Literal["text", "whole", "number", "other", "nested"]
-"""What a column holds; "other" are bytes, dates and the like, "nested" lists and structures."""
-
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-"})
-"""The spellings of a missing item. A file uses one; a name listed in `items=` is an item all the same."""
-
-SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
-"""What is trimmed around a cell, by every reader and on every engine: the white space of
-Unicode, whose last character is U+3000."""
-_BREAK = re.compile(r"[\r\n\x00\x0b\x0c\x85\u2028\u2029]")
-_DIGITS = re.compile(r"(\d+)")
-_MOST_DIGITS = 4000  # Python refuses to read a longer number
+BATCH_ROWS = 1 << 19
+ROW = "rd_row"
+"""The column of row numbers beside those of a table: the number of the file times 2^40, and the row in it."""
+FEW_ROWS = 1 << 16
+"""Up to so many rows an expression takes less time on Arrow than DuckDB takes to plan it."""
+_FILE = 1 << 40
+_ROW_BYTES = 64
+_LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
+_EDGE = "[" + "".join(f"\\x{{{ord(space):x}}}" for space in SPACES) + "]"
 
 
-def row_number(row: int) -> str:
-    """Rows are counted from 1, as a person counts them."""
-    return f"row {row + 1}"
+def open_table(source: Any, table: str | None = None) -> Table:
+    """Open whatever holds rows.
+
+    Parameters
+    ----------
+    source
+        A path or pattern of files, a ``.duckdb`` file, a frame (pandas, Polars, PyArrow, a Hugging Face dataset or
+        anything with an Arrow stream), or what stays on its engine: a DuckDB relation or connection, a Spark DataFrame,
+        a lazy frame of Narwhals or of a library that it knows.
+    table
+        The name of the table, where ``source`` is a ``.duckdb`` file or a connection.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fspath(source)
+        duck = path.endswith((".duckdb", ".ddb"))
+        return _duckdb_table(_duckdb_file(path), path, table) if duck or table is not None else find_files(path)
+    home = type(source).__module__.partition(".")[0]
+    if home in ("duckdb", "_duckdb") and hasattr(source, "cursor"):
+        return _duckdb_table(source, "DuckDB", table)
+    if table is not None:
+        raise InputError(f"table names a table of a connection or a .duckdb file; got {table!r} beside another table")
+    if home in ("duckdb", "_duckdb", "pyspark", "narwhals", "ibis", "dask") or type(source).__name__ == "LazyFrame":
+        return EngineTable(source, {"pyspark": "Spark table"}.get(home, "table"))
+    if home == "datasets":  # Hugging Face's: with_format gives all columns as Arrow
+        source = source.with_format("arrow")[:]
+    return Frame(source)
 
 
-def first_line(error: Exception) -> str:
-    """What an exception says, in one line."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
+def check_rows(what: str, announced: int | None, rows: int) -> None:
+    """Refuse a table that did not deliver the rows that it announces."""
+    if announced is not None and rows != announced:
+        raise InputError(f"{what}: the table is damaged (it announces {announced:,} rows and delivers {rows:,})")
+
+
+def kind_of(kind: Any) -> Kind:
+    """What a column of an Arrow type holds."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "whole"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+        return "number"
+    if pa.types.is_nested(kind):
+        return "nested"
+    return "text" if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) else "other"
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def find_files(pattern: str) -> Files:
+    """The files that a path or pattern means, their headers looked at."""
+    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+    if not paths:
+        raise InputError(f"{pattern}: there is no such file")
+    try:
+        parquet = [path for path in paths if _is_parquet(path)]
+        if parquet and len(parquet) != len(paths):
+            raise InputError(f"{pattern}: some of the files are Parquet and some are not")
+        return ParquetFiles(pattern, paths) if parquet else TextFiles(pattern, paths)
+    except OSError as error:
+        raise system_problem(str(error.filename or pattern), error, "read") from None
 
 
 @contextmanager
-def in_a_sentence(what: str, *libraries: str) -> Iterator[None]:
-    """Turn what Arrow, DuckDB or one of `libraries` raises about the table called `what` into one sentence."""
+def a_file(path: str, what: str) -> Iterator[None]:
+    """Open a file of ``what`` in the block; a directory is refused, and what the system says becomes a sentence."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: this is a directory, not a file of {what}")
     try:
         yield
-    except (RankdpError, MemoryError):
-        raise
-    except Exception as error:
-        modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-        known = {"pyarrow", "duckdb", "_duckdb", *libraries} & modules
-        if not known and not isinstance(error, (OSError, UnicodeDecodeError)):
-            raise
-        raise InputError(f"{what}: the table could not be read ({first_line(error)})") from None
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise system_problem(path, error, "read") from None
 
 
-def arrow_table(frame: Any) -> Any:
-    """Anything that speaks the Arrow C stream protocol as a PyArrow table."""
-    import pyarrow as pa
-
-    if isinstance(frame, pa.Table):
-        return frame
-    if not hasattr(frame, "__arrow_c_stream__"):
-        kinds = "pandas, Polars, DuckDB, PyArrow"
-        raise InputError(f"frame must be an Arrow-compatible table ({kinds}), got {type(frame).__name__}")
-    try:
-        return pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"frame: Arrow cannot hold it ({first_line(error)})") from None
+def one_file(path: str, kind: str) -> Files:
+    """The one file at this path, Parquet or text as ``kind`` says."""
+    if not Path(path).stat().st_size:
+        raise InputError(f"{path}: the file is empty")
+    return ParquetFiles(path, [path]) if kind == "parquet" else TextFiles(path, [path])
 
 
-def declared_items(schema: Any) -> list[str] | None:
-    """The list of items that a table of ours carries in its metadata."""
-    text = (schema.metadata or {}).get(ITEMS_KEY)
-    if text is None:
-        return None
-    try:
-        names = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
+def _is_parquet(path: str) -> bool:
+    """Whether its ending or its first bytes say so."""
+    with Path(path).open("rb") as file:
+        return Path(path).suffix == ".parquet" or file.read(4) == b"PAR1"
 
 
-def items_metadata(items: Sequence[str], from_data: bool) -> dict[bytes, bytes]:
-    """What ``declared_items`` reads, and whether the list was found in the rows."""
-    listed = {ITEMS_KEY: json.dumps(items, ensure_ascii=False).encode()}
-    return {**listed, FOUND_KEY: b"true"} if from_data else listed
+class _Files:
+    """Files with the same columns."""
+
+    rows: int | None = None
+    declared_items: list[str] | None = None
+    items_from_data = False
+    """Whether the list that the table carries was found in its rows."""
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        self.what, self.paths = what, paths
+        self.kinds: dict[str, Kind] = {}
+
+    def _same_columns(self, path: str, kinds: dict[str, Kind]) -> None:
+        self.kinds = self.kinds or kinds
+        if kinds != self.kinds:
+            raise InputError(f"{path}: its columns are not those of {self.paths[0]}")
 
 
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """A sorting key that puts `Course 2` before `Course 10`."""
-    parts = _DIGITS.split(name)
-    # isdecimal, not isdigit: int() must accept what is taken for a number
-    return tuple(
-        (0, int(part), part) if part.isdecimal() and len(part) <= _MOST_DIGITS else (1, 0, part)
-        for part in parts
-        if part
-    )
+class ParquetFiles(_Files):
+    """Parquet files, one after the other."""
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        super().__init__(what, paths)
+        self._groups: list[tuple[int, int, int]] = []
+        self.rows = 0
+        for number, path in enumerate(paths):
+            with open_checked(path) as file:
+                self._same_columns(path, {field.name: kind_of(field.type) for field in file.schema_arrow})
+                check_names(file.schema_arrow.names, path)
+                # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
+                self.declared_items = declared_items(file.metadata) if len(paths) == 1 else None
+                self.items_from_data = FOUND_KEY in (file.metadata.metadata or {})
+                start = 0
+                for group in range(file.num_row_groups):
+                    self._groups.append((number, group, start))
+                    start += file.metadata.row_group(group).num_rows
+                self.rows += start
+
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Batch, None, None]:
+        """Row group by row group; columns of texts come as dictionaries, unless they are ``plain``."""
+        coded, done = [name for name in columns if self.kinds[name] == "text" and name not in plain], 0
+        for number, mine in groupby(self._groups, itemgetter(0)):
+            path = self.paths[number]
+            with open_checked(path, coded) as file:
+                for _, group, start in mine:
+                    for batch in read_group(path, file, group, columns, batch_rows or BATCH_ROWS, use_threads=True):
+                        yield number, start, batch
+                        start += batch.num_rows
+                        done += batch.num_rows
+                        tell("reading", done, self.rows)
+
+    def where(self, file: int, row: int) -> str:
+        """The file and the row."""
+        return f"{self.paths[file]}, {row_number(row)}"
 
 
-def check_items(items: Iterable[Any]) -> tuple[str, ...]:
-    """The item names as a tuple: at least one, none blank, none twice, none that breaks a line."""
-    if isinstance(items, str):
-        raise InputError(f"items must be a list of names, got the single text {items!r}")
-    names = tuple(item if isinstance(item, str) else _number_name(item) for item in items)
-    if not names:
-        raise InputError("items must name at least one item, got an empty list")
-    seen: set[str] = set()
-    for position, name in enumerate(names):
-        check_item(name, partial("items[{}]".format, position))
-        if name in seen:
-            raise InputError(f"items must be different, got {name!r} twice")
-        seen.add(name)
-    return names
+class TextFiles(_Files):
+    """CSV or JSON files; the cells of a CSV file come as dictionaries of texts, or as texts if ``plain``."""
+
+    def __init__(self, what: str, paths: Sequence[str]) -> None:
+        super().__init__(what, paths)
+        self._files = [open_text(path) for path in paths]
+        for file in self._files:
+            self._same_columns(file.path, file.kinds)
+        check_names(self._files[0].names, paths[0])
+
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Batch, None, None]:
+        """File by file."""
+        coded = [name for name in columns if name not in plain]
+        least = 1 << 22 if batch_rows is None else max(1 << 20, batch_rows * _ROW_BYTES)
+        for number, file in enumerate(self._files):
+            blocks = file.batches(max(least, file.size * 64), coded, plain)
+            yield from numbered(blocks, number, batch_rows)
+
+    def where(self, file: int, row: int) -> str:
+        """The file and the line."""
+        return self._files[file].line(row)
 
 
-def check_item(name: str, what: Callable[[], str]) -> None:
-    """One item name: not blank, no space at either end, no line break; `what` is called only to build the message."""
-    if not name.strip():
-        raise InputError(f"{what()} is blank; an item needs a name")
-    if name != name.strip() or _BREAK.search(name):
-        raise InputError(f"{what()} is {name!r}; an item's name has no space at its ends and no line break")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what()} is {name!r}, which is not valid Unicode text") from None
+# -- frames and tables of engines --------------------------------------------------------------------------------
 
 
-def _number_name(item: Any) -> str:
-    if is_whole(item):
-        return str(int(item))
-    raise InputError(f"an item must be a text or a whole number, got {item!r}")
+class Frame:
+    """A table in memory, or a DuckDB relation that is run again for every reading."""
 
-
-def check_epsilons(epsilons: Any, rows: int, where: Where = row_number) -> Floats:
-    """Each voter's own epsilon: one finite number above 0 per row."""
-    values = _one_each("epsilons", "numbers", epsilons, rows)
-    _refuse(~(np.isfinite(values) & (values > 0)), values, "epsilon must be a finite number above 0, got {!r}", where)
-    return values
-
-
-def check_offsets(offsets: Any, rows: int, where: Where = row_number) -> Ints:
-    """The public offset of each row: a whole number from 0 on."""
-    values = _one_each("offsets", "whole numbers", offsets, rows)
-    wrong = ~((values >= 0) & (values < 2**31) & (values == np.floor(values)))
-    _refuse(wrong, values, "offset must be a whole number from 0 on, got {:g}", where)
-    return values.astype(np.int32)
-
-
-def _one_each(name: str, what: str, given: Any, rows: int) -> Floats:
-    try:
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be {what}, one for each row") from None
-    if values.shape != (rows,):
-        raise InputError(f"{name} must hold one number for each of the {rows} rows, got shape {values.shape}")
-    return values
-
-
-def _refuse(wrong: Flags, values: Floats, rule: str, where: Where) -> None:
-    """Refuse the first wrong value."""
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(f"{where(row)}: {rule.format(float(values[row]))}")
-
-
-def check_voters(voters: Any, rows: int) -> Any:
-    """Voters' ids, one for each row, none blank, texts without the spaces around them.
-
-    Returns a read-only NumPy array, or the Arrow array that they came in; None stays None.
-    """
-    if voters is None:
-        return None
-    if type(voters).__module__.partition(".")[0] == "pyarrow":
-        ids, count = arrow_ids(voters), len(voters)
-    else:
-        values = [voter.strip() if isinstance(voter, str) else voter for voter in voters]
-        count = len(values)
-        for row, voter in enumerate(values):
-            if voter is None or (isinstance(voter, float) and voter != voter) or voter == "":
-                raise _blank_id(row_number(row))
-        fits = all(is_whole(voter) and -(2**63) <= int(voter) < 2**63 for voter in values)
-        ids = np.fromiter(values, np.int64 if fits and count else object, count)
-        ids.flags.writeable = False
-    if count != rows:
-        raise InputError(f"voters must hold one id for each of the {rows} rows, got {count}")
-    return ids
-
-
-def arrow_ids(column: Any, where: Where = row_number) -> Any:
-    """A column of ids with no blank in it; texts come without the spaces around them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = decoded(column)
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        cells = enumerate(column.to_pylist())
-        column = pa.array(
-            [None if cell is None else _text(cell, partial(where, row)) for row, cell in cells], pa.string()
+    def __init__(self, frame: Any) -> None:
+        self.what = "frame"
+        self._relation = next(
+            (getattr(frame, name) for name in ("to_arrow_reader", "fetch_arrow_reader") if hasattr(frame, name)), None
         )
-    blank = column.is_null()
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = pc.utf8_trim(column, SPACES)
-        blank = pc.or_(blank, pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
-    elif pa.types.is_floating(column.type):
-        blank = column.is_null(nan_is_null=True)
-    if pc.any(blank).as_py():
-        raise _blank_id(where(pc.index(blank, True).as_py()))
-    return column
+        with in_a_sentence(self.what):
+            if self._relation is not None:
+                with self._relation(1) as reader:
+                    schema, self.rows = reader.schema, None
+            else:
+                self._table = arrow_table(frame)
+                schema, self.rows = self._table.schema, len(self._table)
+        check_names(schema.names, self.what)
+        self.declared_items = declared_items(schema)
+        self.items_from_data = FOUND_KEY in (schema.metadata or {})
+        self.kinds: dict[str, Kind] = {field.name: kind_of(field.type) for field in schema}
 
-
-def _blank_id(at: str) -> InputError:
-    return InputError(f"{at}: the voter id is blank")
-
-
-def decoded(column: Any) -> Any:
-    """An Arrow column without dictionaries and views, whose cells are the values themselves."""
-    import pyarrow as pa
-
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    kind = pa.string() if kind == pa.string_view() else pa.binary() if kind == pa.binary_view() else kind
-    return column if kind == column.type else column.cast(kind)
-
-
-def numbers(column: Any, what: str, where: Where) -> Floats:
-    """A column of numbers as float64, NaN where blank; text is read exactly as Python reads it."""
-    import pyarrow as pa
-
-    column = decoded(column)
-    if pa.types.is_null(column.type):
-        return np.full(len(column), np.nan)
-    try:
-        values = column.cast(pa.float64(), safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return np.array([_number(cell, what, where, row) for row, cell in enumerate(column.to_pylist())])
-    return np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
-
-
-def _number(cell: Any, what: str, where: Where, row: int) -> float:
-    if cell is None or (isinstance(cell, str) and cell.strip() in MISSING):
-        return float("nan")
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        raise InputError(f"{where(row)}: {what} must be a number, got {cell!r}") from None
-
-
-def epsilon_values(column: Any, where: Where) -> Floats:
-    """Each voter's epsilon: finite and above 0 in every row."""
-    values = numbers(column, "epsilon", where)
-    blank = np.flatnonzero(np.isnan(values))
-    if blank.size and column[int(blank[0])].as_py() in (None, *MISSING):
-        raise InputError(f"{where(int(blank[0]))}: epsilon is blank; every voter needs one")
-    return check_epsilons(values, len(values), where)
-
-
-def offset_values(column: Any, where: Where) -> Ints:
-    """The public offset of every row."""
-    return check_offsets(numbers(column, "offset", where), len(column), where)
-
-
-@dataclass(slots=True)
-class Known:
-    """The items met so far (indices never change) and the one spelling of missing met so far."""
-
-    items: tuple[str, ...]
-    closed: bool
-    """True when the caller gave the list: then an item outside it is refused."""
-    declared: bool
-    """True when the list was given by the caller or by the file itself, so that its order is to be kept."""
-    from_data: bool = False
-    """True when an item was found in the rows, so that the list says something about them."""
-    blank: str | None = None
-    blank_at: Callable[[], str] = str
-    _index: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._index = {name: position for position, name in enumerate(self.items)}
-
-    @classmethod
-    def start(cls, items: Iterable[str] | None, hint: Sequence[str] | None = None, found: bool = False) -> Known:
-        """Begin with the caller's list, else with the list that the file carries, else with nothing.
-
-        ``found`` says that the file's list was found in rows when the file was written.
-        """
-        if items is not None:
-            return cls(check_items(items), closed=True, declared=True)
-        return cls(check_items(hint) if hint else (), closed=False, declared=bool(hint), from_data=found)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._index
-
-    def position(self, name: str | None) -> int:
-        """The index of an item, -1 for missing (and for a value that no row uses)."""
-        return -1 if name is None else self._index.get(name, -1)
-
-    def add(self, names: Iterable[str]) -> None:
-        """Append new items in the natural order of their names."""
-        new = sorted(set(names) - self._index.keys(), key=natural)
-        self.from_data |= bool(new)
-        self._index |= {name: position for position, name in enumerate(new, len(self.items))}
-        self.items += tuple(new)
-
-    def meet_blank(self, spelling: str, at: Callable[[], str]) -> None:
-        """Note a missing cell; two spellings of missing in one table are refused, unless the caller lists the items."""
-        if self.closed:
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Batch, None, None]:
+        """The rows of these columns, as they are."""
+        rows = batch_rows or BATCH_ROWS
+        if self._relation is not None:
+            yield from numbered(batch.select(list(columns)) for batch in self._relation(rows))
             return
-        if self.blank is None:
-            self.blank, self.blank_at = spelling, at
-        elif self.blank != spelling:
-            raise InputError(
-                f"{at()}: missing is spelled {_spelled(spelling)} here "
-                f"and {_spelled(self.blank)} at {self.blank_at()}; "
-                "one table spells it one way (or ",
-                Setting("items"),
-                " names the one that is an item)",
-            )
+        for file, start, batch in numbered(self._table.select(list(columns)).to_batches(rows)):
+            validate(batch)
+            yield file, start, batch
+
+    def where(self, file: int, row: int) -> str:
+        """The row, if rows have an order."""
+        return self.what if self._relation is not None else f"{self.what}, {row_number(row)}"
 
 
-def _spelled(blank: str) -> str:
-    return repr(blank) if blank else "as a blank"
+class EngineTable:
+    """A table that stays on its engine, as a lazy frame of Narwhals."""
+
+    rows: int | None = None
+    declared_items: list[str] | None = None
+    items_from_data = False
+
+    def __init__(self, native: Any, what: str) -> None:
+        import narwhals as nw
+
+        self.what = what
+        with in_a_sentence(what, *_LIBRARIES):
+            self.frame = nw.from_native(native).lazy()
+            schema = self.frame.collect_schema()
+        check_names(schema.names(), what)
+        self.kinds: dict[str, Kind] = {name: _kind(dtype) for name, dtype in schema.items()}
+        # DuckDB's types that Narwhals does not know, and that can be texts
+        duck = zip(self.kinds, map(str, getattr(native, "types", ())), strict=False)
+        self.kinds |= {name: "text" for name, kind in duck if kind in ("UUID", '"NULL"')}
+
+
+Files = ParquetFiles | TextFiles
+Held = Files | Frame
+"""A table that this process reads, again and again, in batches in the order of its rows."""
+Table = Held | EngineTable
+
+
+def numbered(batches: Iterable[Any], file: int = 0, most: int | None = None) -> Generator[Batch, None, None]:
+    """Batches of one file with the numbers of their first rows, cut into batches of at most so many rows."""
+    start = 0
+    for whole in batches:
+        size = most or max(1, whole.num_rows)
+        for first in range(0, whole.num_rows, size):
+            yield file, start + first, whole.slice(first, size)
+        start += whole.num_rows
+
+
+def _duckdb_file(path: str) -> Any:
+    """A DuckDB file, opened for reading only."""
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file")
+    import duckdb
+
+    try:
+        return duckdb.connect(path, read_only=True)
+    except duckdb.Error as error:
+        raise InputError(f"{path}: DuckDB cannot open it ({str(error).splitlines()[0]})") from None
+
+
+def _duckdb_table(connection: Any, what: str, table: str | None) -> EngineTable:
+    import duckdb
+
+    if table is None:
+        raise InputError(f"{what}: ", Setting("table"), " must name the table that holds the rows")
+    try:
+        return EngineTable(connection.table(table), f"{what}, {table}")
+    except duckdb.CatalogException:
+        raise InputError(f"{what}: there is no table called {table!r}") from None
+
+
+# -- expressions -------------------------------------------------------------------------------------------------
+
+
+def _kind(dtype: Any) -> Kind:
+    import narwhals as nw
+
+    if dtype.is_integer():
+        return "whole"
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype.is_nested():
+        return "nested"
+    return "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "other"
+
+
+def cell_text(name: str, kind: Kind, whole: bool) -> Any:
+    """What a cell says, an expression: no spaces around it, whole numbers without a point, nothing for a NaN.
+
+    Parameters
+    ----------
+    name
+        The column.
+    kind
+        What it holds.
+    whole
+        Whether all rows are at hand. An engine looks for a space at an edge before it trims, since that takes longer.
+    """
+    import narwhals as nw
+
+    column = nw.col(name)
+    if kind == "number":
+        return _number_text(column)
+    text = column.cast(nw.String)
+    if kind == "whole":
+        return text
+    trimmed = text.str.strip_chars(SPACES)
+    return trimmed if whole else nw.when(text.str.contains(f"^{_EDGE}|{_EDGE}$")).then(trimmed).otherwise(text)
+
+
+def _number_text(column: Any) -> Any:
+    import narwhals as nw
+
+    number = column.cast(nw.Float64)
+    whole = number.is_finite() & (number == number.floor()) & (number.abs() < 2.0**63)
+    # engines stop at a number that a cast cannot hold, also in a row that takes the other branch
+    safe = nw.when(whole).then(number).otherwise(nw.lit(0.0)).cast(nw.Int64).cast(nw.String)
+    said = nw.when(whole).then(safe).otherwise(number.cast(nw.String))
+    return nw.when(number.is_nan()).then(nw.lit(None, nw.String)).otherwise(said)
+
+
+class _Stream:
+    """Columns of a file or frame as trimmed texts with row numbers: an Arrow stream that can be opened many times."""
+
+    def __init__(self, table: Held, columns: Sequence[str]) -> None:
+        import pyarrow as pa
+
+        self._table, self._columns = table, list(dict.fromkeys(columns))
+        self.schema = pa.schema([*((name, pa.string()) for name in self._columns), (ROW, pa.int64())])
+        self.problem: Exception | None = None
+        """What was refused, whatever DuckDB makes of it."""
+        self._begun: Iterator[Any] | None = None
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
+
+        begun, self._begun = self._begun or self._batches(), None
+        return pa.RecordBatchReader.from_batches(self.schema, begun).__arrow_c_stream__(requested_schema)
+
+    def few(self) -> Any:
+        """All rows as an Arrow table if there are at most ``FEW_ROWS``, else None: the stream goes on from there."""
+        import pyarrow as pa
+
+        if (self._table.rows or 0) > FEW_ROWS:
+            return None
+        held, rows, batches = list[Any](), 0, self._batches()
+        with in_a_sentence(self._table.what):
+            for batch in batches:
+                held.append(batch)
+                rows += batch.num_rows
+                if rows > FEW_ROWS:
+                    self._begun = chain(held, batches)
+                    return None
+        return pa.Table.from_batches(held, self.schema)
+
+    def _batches(self) -> Generator[Any, None, None]:
+        try:
+            for file, start, batch in self._table.batches(self._columns):
+                yield self._texts(batch, file * _FILE + start)
+        except Exception as error:
+            self.problem = error
+            raise
+
+    def _texts(self, batch: Any, first: int) -> Any:
+        import narwhals as nw
+        import numpy as np
+        import pyarrow as pa
+
+        kinds = self._table.kinds
+        plain = pa.table({name: _plain(batch.column(name)) for name in self._columns})
+        texts = [cell_text(name, kinds[name], whole=True).alias(name) for name in self._columns]
+        cells = nw.from_native(plain, eager_only=True).select(*texts).to_native() if texts else plain
+        columns = [cells.column(name).combine_chunks().cast(pa.string()) for name in self._columns]
+        rows = pa.array(np.arange(first, first + batch.num_rows))
+        return pa.RecordBatch.from_arrays([*columns, rows], schema=self.schema)
+
+
+def _plain(column: Any) -> Any:
+    """A column of a type that Narwhals knows: dictionaries of texts may stay, columns of nothing are texts."""
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        return decoded(column)
+    return column if column.type.value_type == pa.string() else decoded(column.dictionary).take(column.indices)
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
-    """One column: a code for each row (-1 for null) and what each code says."""
+class Asked:
+    """Columns of a table as trimmed texts, to be asked by expressions of Narwhals.
 
-    codes: Ints
-    values: list[Any]
-    nulls: int
+    Parameters
+    ----------
+    what
+        The table, for messages.
+    frame
+        The columns, lazily or of few rows at once; in files and frames with a column ``ROW``.
+    has_rows
+        Whether there is that column.
+    beside
+        Puts a small Arrow table beside them, to be joined with.
+    problem
+        What the reader refused while an expression ran.
+    """
 
-    def first_rows(self) -> Longs:
-        """The first row that holds each code, -1 for a code that no row holds; the last entry is for null."""
-        rows = np.full(len(self.values) + 1, -1, np.int64)
-        # written from the last row to the first, so that the first one stays
-        rows[self.codes[::-1]] = np.arange(len(self.codes) - 1, -1, -1)
-        return rows
+    what: str
+    frame: Any
+    has_rows: bool
+    beside: Callable[[Any], Any]
+    problem: Callable[[], Exception | None] = lambda: None
 
+    def run(self, expression: Any) -> Any:
+        """The result as an Arrow table; whatever an engine raises becomes one sentence."""
+        try:
+            with in_a_sentence(self.what, *_LIBRARIES):
+                return (expression.collect("pyarrow") if hasattr(expression, "collect") else expression).to_native()
+        except Exception:
+            if problem := self.problem():
+                with in_a_sentence(self.what):
+                    raise problem from None
+            raise
 
-def encode(column: Any) -> Coded:
-    """Dictionary-encode an Arrow array, keeping the encoding that it has."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if pa.types.is_null(column.type):
-        return Coded(np.full(len(column), -1, np.int32), [], len(column))
-    if not pa.types.is_dictionary(column.type):
-        column = decoded(column).dictionary_encode()
-    codes = column.indices
-    nulls = codes.null_count
-    if codes.type != pa.int32():
-        codes = codes.cast(pa.int32())
-    if nulls:
-        codes = codes.fill_null(-1)
-    return Coded(codes.to_numpy(zero_copy_only=not nulls), _values(column.dictionary), nulls)
-
-
-def _values(dictionary: Any) -> list[Any]:
-    import pyarrow as pa
-
-    try:
-        return list(dictionary.to_pylist())
-    except UnicodeDecodeError:
-        return list(dictionary.cast(pa.binary()).to_pylist())
+    def distinct(self, column: str) -> set[str | None]:
+        """Every text that occurs in a column."""
+        return set(self.run(self.frame.select(column).unique())[column].to_pylist())
 
 
-def name_of(value: Any, known: Known, at: Callable[[], str]) -> str | None:
-    """The item that a cell names: text without spaces around it, or a whole number; None if missing."""
-    if value is None or (isinstance(value, float) and value != value):
-        return None
-    if isinstance(value, bytes):
-        value = _text(value, at)
-    if isinstance(value, str):
-        name = value.strip()
-        if name in MISSING and name not in known:
-            return None
-        if name not in known:
-            check_item(name, lambda: f"{at()}: the item")
-        return name
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
-        raise InputError(f"{at()}: an item must be a text or a whole number, got {value!r}")
-    return str(int(value))
-
-
-def _text(value: bytes, at: Callable[[], str]) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise InputError(f"{at()}: {value!r} is not valid UTF-8 text") from None
-
-
-def text_of(value: Any) -> str | None:
-    """What a cell says, without spaces around it; whole numbers are written without a point, nothing is None."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, str):
-        return value.strip(SPACES)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
-
-
-def spelling_of(value: Any) -> str:
-    """How a missing cell was spelled: null, NaN and empty text are all the one blank."""
-    if isinstance(value, bytes):
-        value = value.decode()
-    return value.strip() if isinstance(value, str) else ""
-
-
-def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[list[str | None]]:
-    """Name every value of every column, adding the new items that some row uses and noting the blanks."""
-    names: list[list[str | None]] = []
-    new: list[tuple[int, str]] = []
-    blanks: list[tuple[int, str]] = []
-    for column in columns:
-        strange = [not isinstance(value, str) or value not in known for value in column.values]
-        rows = column.first_rows() if any(strange) or column.nulls else np.empty(0, np.int64)
-        if column.nulls:
-            blanks.append((int(rows[-1]), ""))
-        meanings: list[str | None] = []
-        for code, value in enumerate(column.values):
-            if not strange[code]:
-                meanings.append(value)
-                continue
-            row = int(rows[code])
-            # a value that no row uses (a dictionary may hold more than its column) means nothing
-            name = name_of(value, known, partial(where, row)) if row >= 0 else None
-            meanings.append(name)
-            if row >= 0 and name is None:
-                blanks.append((row, spelling_of(value)))
-            elif name is not None and name not in known:
-                new.append((row, name))
-        names.append(meanings)
-    for row, spelling in sorted(blanks):
-        known.meet_blank(spelling, partial(where, row))
-    if new and known.closed:
-        row, name = min(new)
-        alike = next((item for item in known.items if folded(item) == folded(name)), None)
-        meant = f"; {alike!r} is" if alike else ""
-        raise InputError(f"{where(row)}: {name!r} is not one of the {len(known.items)} items given{meant}")
-    if new and not known.declared:
-        _refuse_alike(columns, names, sorted(new), known, where)
-    known.add(name for _, name in new)
-    return names
-
-
-def folded(name: str) -> str:
-    """A name without what people do not mean by it: capitals, spaces, ways to write a letter."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def _refuse_alike(
-    columns: Sequence[Coded],
-    names: Sequence[list[str | None]],
-    new: Iterable[tuple[int, str]],
-    known: Known,
-    where: Where,
-) -> None:
-    """Refuse two items whose names differ in capitals or spaces only: one of them is a slip."""
-    first = {folded(item): item for item in known.items}
-    for row, name in new:
-        other = first.setdefault(folded(name), name)
-        if other != name:
-            said = [_stands(columns, names, one, where) for one in (other, name)]
-            raise InputError(
-                f"{where(row)}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
-                f"items: {said[0]}, {said[1]}; spell them alike, or list both by ",
-                Setting("items"),
-            )
-
-
-def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: str, where: Where) -> str:
-    """In how many rows of a batch an item stands, and in which first."""
-    rows: set[int] = set()
-    for column, meanings in zip(columns, names, strict=True):
-        codes = [code for code, meaning in enumerate(meanings) if meaning == name]
-        rows |= set(np.flatnonzero(np.isin(column.codes, codes)).tolist()) if codes else set()
-    if not rows:
-        return f"{name!r} in rows before"
-    some = ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
-    return f"{name!r} in {len(rows):,} row{'s' * (len(rows) > 1)} ({some}{', …' * (len(rows) > 3)})"
-
-
-def as_frame(table: Any, kind: str | None = None) -> Any:
-    """An Arrow table as a frame of another library.
+@contextmanager
+def asked(table: Table, columns: Sequence[str]) -> Iterator[Asked]:
+    """Open columns of a table for expressions.
 
     Parameters
     ----------
     table
-        The Arrow table.
-    kind
-        "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
+        The table.
+    columns
+        The columns; they must hold texts or numbers.
     """
-    installed = [name for name in ("pandas", "polars", "arrow") if name == "arrow" or find_spec(name)]
-    name = kind or installed[0]
-    one_of("kind", name, installed)
-    if name == "pandas":
-        return table.to_pandas()
-    return table if name == "arrow" else import_module("polars").from_arrow(table)
+    import narwhals as nw
+
+    if isinstance(table, EngineTable):
+        texts = [cell_text(name, table.kinds[name], whole=False).alias(name) for name in dict.fromkeys(columns)]
+        yield Asked(table.what, table.frame.select(*texts), False, lambda small: _beside(table.frame, small))
+        return
+    stream = _Stream(table, columns)
+    if (few := stream.few()) is not None:
+        eager = partial(nw.from_native, eager_only=True)
+        yield Asked(table.what, eager(few), True, eager)
+        return
+    with _duckdb(os.getpid()).cursor() as connection:
+
+        def beside(small: Any) -> Any:
+            return nw.from_native(connection.from_arrow(small))
+
+        yield Asked(table.what, beside(stream), True, beside, lambda: stream.problem)
+
+
+def _beside(frame: Any, small: Any) -> Any:
+    """A small Arrow table where a lazy frame is."""
+    import narwhals as nw
+
+    native = frame.to_native()
+    if frame.implementation.is_duckdb():  # a relation of the same connection
+        columns = zip(small.column_names, small.columns, strict=True)
+        lists = [f"unnest([{', '.join(map(_literal, column.to_pylist()))}]) AS {name}" for name, column in columns]
+        return nw.from_native(native.query("rd_asked", f"SELECT {', '.join(lists)}"))
+    session = native.sparkSession if frame.implementation.is_spark_like() else None
+    return nw.from_native(small, eager_only=True).lazy(frame.implementation, session=session)
+
+
+def _literal(value: str | int) -> str:
+    """A value in SQL."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else f"{value}::BIGINT"
+
+
+@cache
+def _duckdb(_process: int) -> Any:
+    """DuckDB in this process; what does not fit into memory goes to a directory that nobody else can read."""
+    try:
+        import duckdb
+    except ImportError:
+        raise Unsupported("counting needs DuckDB, which is not installed: pip install duckdb") from None
+    spilled = tempfile.mkdtemp(prefix="rankdp-")
+    atexit.register(rmtree, spilled, ignore_errors=True)
+    connection = duckdb.connect(config={"temp_directory": spilled, "autoload_known_extensions": False})
+    # DuckDB does not know how long a stream is, and would hold it in memory to join the few items to it
+    connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    atexit.register(connection.close)
+    return connection

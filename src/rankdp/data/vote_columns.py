@@ -8,7 +8,7 @@ Five ways to write a comparison are recognised by their columns (`rankdp.data.co
     model_a, model_b, winner     winner is model_a, model_b, tie or both_bad, or the winner's name
     model_a, model_b, winner_model_a, winner_model_b, winner_tie     one of the three is 1, the others are 0
 
-Counting in process and counting on an engine both follow `VoteRules`, so that they count alike.
+`votes` counts by these rules.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rankdp.data.cells import MISSING, Kind, text_of
 from rankdp.data.columns import (
     VOTER_NAMES,
     VOTES,
@@ -28,7 +29,6 @@ from rankdp.data.columns import (
     renamed,
     vote_style,
 )
-from rankdp.data.tables import MISSING, SPACES, Kind, text_of
 from rankdp.errors import InputError, Setting
 
 FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
@@ -53,8 +53,7 @@ BOTH_BAD = 8
 ELSEWHERE = 9
 
 MOST_WEIGHT = 10**9
-MOST_BOUNDED_WEIGHT = 10**6
-"""Engines that bound look at each of a weight's comparisons, so that bounded tables take smaller weights only."""
+"""The largest weight of one row."""
 
 WHOLE = r"^[0-9]{1,12}(\.0*)?$"
 WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
@@ -74,11 +73,6 @@ class Style:
     named: bool = False
     """Whether an outcome may also be the winner's name."""
     said: str = ""
-
-    @property
-    def numbers(self) -> bool:
-        """Whether outcomes are numbers."""
-        return bool(self.words) and not self.named
 
 
 _TIES = {"tie": TIE, "draw": TIE}
@@ -166,7 +160,7 @@ class VoteRules:
     both_bad: BothBad = "tie"
     on_problem: OnProblem = "refuse"
     per_voter: int | None = None
-    """The most comparisons kept of one voter; None for all."""
+    """The most comparisons that one voter counts for; None for all of them, unweighed."""
     outcomes_required: bool = False
     """True if a missing outcome is refused even where other problems are dropped."""
     category: str | None = None
@@ -179,11 +173,6 @@ class VoteRules:
         voter = columns.voter if self.per_voter is not None else None
         category = columns.category if self.category is not None else None
         return [name for name in (*columns.told, columns.weight, voter, category) if name is not None]
-
-    @property
-    def most_weight(self) -> int:
-        """The largest weight of one row."""
-        return MOST_WEIGHT if self.per_voter is None else MOST_BOUNDED_WEIGHT
 
     @property
     def words(self) -> dict[str, int]:
@@ -232,7 +221,7 @@ class VoteRules:
                 rule, column = f"{', '.join(spelled[:-1])} or {spelled[-1]}", columns.outcome or ""
                 return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
             case "bad weight":
-                rule, column = f"a whole number from 0 to {self.most_weight:,}", columns.weight or ""
+                rule, column = f"a whole number from 0 to {MOST_WEIGHT:,}", columns.weight or ""
                 return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
             case "missing outcome" if self.outcomes_required:
                 return InputError(
@@ -306,36 +295,6 @@ def _no_votes(names: list[str], what: str) -> InputError:
     )
 
 
-def content(items: int, left: Any, right: Any, outcome: Any, does: Any) -> Any:
-    """What rows say, by the rules that arrays in process and columns of engines share.
-
-    A content is `winner * m + loser`, or `m^2 + low * m + high` for a tie, with m items; or minus the first problem.
-    Weights, voters and categories have theirs (2, 3 and 9) beside these.
-
-    Parameters
-    ----------
-    items
-        m.
-    left, right
-        Numbers of items: -1 for a blank, m and more for names that are not listed.
-    outcome
-        What the outcomes mean: `FIRST`, `SECOND` and so on.
-    does
-        `ibis`, or its functions for arrays: `cases` takes the value of the first condition that holds, else `else_`.
-    """
-    return does.cases(
-        (outcome == STRANGE_OUTCOME, -1),
-        ((left < 0) | (right < 0), -4),
-        ((left >= items) | (right >= items), -5),
-        (outcome == NO_OUTCOME, -MISSING_OUTCOME),
-        (left == right, -7),
-        (outcome == LEFT_OUT, -BOTH_BAD),
-        (outcome == FIRST, left * items + right),
-        (outcome == SECOND, right * items + left),
-        else_=items * items + does.least(left, right) * items + does.greatest(left, right),
-    )
-
-
 def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
     """Whether a cell's text means that nothing is there; a name in `items` is an item however it is spelled."""
     return text is None or (text in MISSING and text not in items)
@@ -343,6 +302,6 @@ def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
 
 def weight_of(value: Any, most: int) -> int:
     """A whole number from 0 to `most`, or -1."""
-    if isinstance(value, str):
-        value = float(value.strip(SPACES)) if re.fullmatch(WHOLE, value.strip(SPACES)) else None
-    return int(value) if value is not None and 0 <= value <= most and value == int(value) else -1
+    text = text_of(value)
+    number = int(float(text)) if text is not None and re.fullmatch(WHOLE, text) else -1
+    return number if number <= most else -1

@@ -22,11 +22,11 @@ import numpy as np
 from rankdp.aggregation.origin import Origin
 from rankdp.checks import one_of
 from rankdp.data.atomic import known_ending, new_directory, write_whole
+from rankdp.data.cells import in_a_sentence
 from rankdp.data.columns import check_names, first_known, listed_names
 from rankdp.data.formats.csv import read_header
 from rankdp.data.rankings import Rankings
-from rankdp.data.sources import a_file, kind_of
-from rankdp.data.tables import in_a_sentence
+from rankdp.data.tables import a_file, kind_of
 from rankdp.errors import InputError, system_problem
 from rankdp.errors import settings as named
 from rankdp.learn.estimator import History, PairwiseRanker

@@ -24,20 +24,21 @@ WHOLE_RANKING = "one whole ranking"
 ONE_SCORE = "one score"
 #: the units of a table of comparisons (``mechanisms.votes.protection``)
 COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
-VOTER = re.compile(r"one voter with at most ([1-9]\d*) comparisons")
+#: all comparisons of one voter, whatever their number; and a voter of whom it is known that there are no more
+VOTER, VOTER_OF = "one voter", re.compile(r"one voter with at most ([1-9]\d*) comparisons")
 #: the units of an election (``mechanisms.ballots.protection``): a ballot is replaced, or comes or goes
-BALLOT, VOTERS_BALLOT = "one ballot", "one voter's ballot"
+BALLOT, VOTERS_BALLOT = "one ballot", "one voter's ballot"  # the latter in old files only
 
 UNITS = {
     "comparison": COMPARISON,
     "outcome": OUTCOME,
-    "voter": VOTERS_BALLOT,
+    "voter": VOTER,
     "ballot": BALLOT,
     "position": ITEM_POSITION,
     "ranking": WHOLE_RANKING,
     "score": ONE_SCORE,
 }
-"""The words of ``protect``, and what a guarantee calls the unit. Voters with comparisons have a bound: ``unit_of``."""
+"""The words of ``protect``, and what a guarantee calls the unit."""
 
 HARDLY = 10
 """From this epsilon on a guarantee says that it offers almost no protection: 50:50 becomes 99.996%."""
@@ -180,18 +181,14 @@ class Guarantee:
             )
         if self.protects == OUTCOME:
             sentences.append("Who was compared with whom, and how often, is NOT protected.")
-        if voter := VOTER.fullmatch(self.protects):
-            sentences.append(
-                f"Every voter counts for at most {voter[1]} comparisons, chosen or weighed by looking at that voter's "
-                "own only, and what is left out gives nothing away; a person who votes under several names is "
-                "protected less."
-            )
+        if is_voter(self.protects):
+            sentences.append("A person who votes under several names is protected less.")
         if self.protects == BALLOT:
             sentences.append(
                 "What stands on a ballot is protected; how many ballots there are, and so that a person voted at all, "
                 "is NOT."
             )
-        if self.protects in (BALLOT, VOTERS_BALLOT):
+        if self.protects == BALLOT:
             sentences.append("A person who casts several ballots is protected less.")
         if self.listed_items_public:
             sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
@@ -272,6 +269,17 @@ class Guarantee:
             raise InputError(f"a guarantee must state protects, epsilon, delta and model: {problem!r}") from None
 
 
+def is_voter(protects: str) -> bool:
+    """Whether a guarantee protects all that one voter gave.
+
+    Parameters
+    ----------
+    protects
+        What it says that it protects.
+    """
+    return protects in (VOTER, VOTERS_BALLOT) or VOTER_OF.fullmatch(protects) is not None
+
+
 def unit_of(protect: str, max_per_voter: int | None = None) -> str:
     """What a guarantee calls the unit ``protect``.
 
@@ -280,7 +288,8 @@ def unit_of(protect: str, max_per_voter: int | None = None) -> str:
     protect
         A word of ``UNITS``, or already what a guarantee says that it protects.
     max_per_voter
-        With "voter", the most comparisons of one voter. Without it "voter" is a voter's ballot.
+        With "voter", the most comparisons that one voter has, where that is known; what protects single comparisons
+        then protects a voter, at so many times the cost.
     """
     if max_per_voter is not None:
         if protect != "voter":
@@ -292,7 +301,7 @@ def unit_of(protect: str, max_per_voter: int | None = None) -> str:
                 Setting("protect", protect),
             )
         return f"one voter with at most {whole('max_per_voter', max_per_voter, 1)} comparisons"
-    if protect in UNITS.values() or (isinstance(protect, str) and VOTER.fullmatch(protect)):
+    if protect in (*UNITS.values(), VOTERS_BALLOT) or (isinstance(protect, str) and VOTER_OF.fullmatch(protect)):
         return protect
     if protect not in UNITS:
         raise InputError(

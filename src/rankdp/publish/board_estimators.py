@@ -17,14 +17,13 @@ is secret. All of these are public numbers.
 *Shares of epsilon* (of rho where delta > 0): a tenth for degrees, a quarter for differences, the rest for residuals.
 Each look may depend on what was released before (adaptive composition).
 
-*The ridge of objective perturbation* is the one whose Hessian costs a tenth of epsilon, and at least that of the prior.
-Noise and ridge then both grow like c/epsilon, so that the noise in a score has a standard deviation of at most about
-1.3.
+*The ridge of objective perturbation* is the one whose Hessian costs at most a tenth of epsilon, and at least that of
+the prior. Noise and ridge then both grow like c/epsilon, so that the noise in a score has a standard deviation of at
+most about 1.3.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -204,8 +203,8 @@ class HiddenDesign:
 
     def objective(self, items: int, comparisons: float | None = None) -> ObjectivePerturbation:
         """Objective perturbation with all of epsilon. Parameters as in ``kind``."""
-        cost = float(self.epsilon) * _HESSIAN / self.protection.moved
-        ridge = max(2 * self.link.kappa_2 / math.expm1(min(cost, 30.0)), 1 / (self.prior or PRIOR) ** 2)
+        steepest = 2 * self.link.kappa_2 * self.protection.moved / (float(self.epsilon) * _HESSIAN)
+        ridge = max(steepest, 1 / (self.prior or PRIOR) ** 2)
         size = items if comparisons is None else max(round(comparisons), 1)
         return ObjectivePerturbation(items, size, self.protection, self.epsilon, ridge, link=self.link)
 

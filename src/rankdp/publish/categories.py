@@ -12,8 +12,8 @@ losses of the others add up, as their noise is independent. What can differ depe
   T_a loses a row and T_b gains one: to board a the row was replaced by one that is left out, to board b the other way
   round. Every board is protected against that (``mechanisms.votes.protection``: ``drops``), and keeps the number of its
   comparisons secret. So at most two boards differ.
-- *voter*: a voter may be in every category. Each T_k differs by the rows of one voter, of which its board uses at most
-  ``max_per_voter``; all boards may differ.
+- *voter*: a voter may be in every category. Each T_k differs by the rows of one voter, weighed for its board; all
+  boards may differ.
 
 So with t = 1, 2 or the number of categories the release is (epsilon, delta)-DP with epsilon the sum of the t largest
 epsilon_k, and delta the sum of the t largest delta_k; rho of zCDP adds up in the same way. Given epsilon and weights
@@ -29,8 +29,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from rankdp.data.cells import check_items, natural
 from rankdp.data.comparisons import Comparisons
-from rankdp.data.tables import check_items, natural
 from rankdp.data.vote_columns import is_blank
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.votes.protection import Protection
@@ -114,8 +114,8 @@ def rank_by(
     Parameters
     ----------
     votes, epsilon, protect, ledger, bits
-        As in ``rank``; epsilon is for all boards together, and the ledger is charged once. With ``protect="voter"`` at
-        most ``max_per_voter`` comparisons of a voter are used in each category. With ``protect="outcome"`` the
+        As in ``rank``; epsilon is for all boards together, and the ledger is charged once. With ``protect="voter"``
+        ``max_per_voter`` comparisons of a voter count fully in each category. With ``protect="outcome"`` the
         categories of comparisons are public.
     by
         The column that says each row's category.
@@ -195,10 +195,9 @@ class CountedBoards:
         """What all leaderboards together will promise."""
         promised = [part.guarantee for part in self.parts.values()]
         unit = self.protection.unit
-        everywhere = replace(self.protection, moved=self.protection.moved * len(promised))
         rhos = [guarantee.rho for guarantee in promised if guarantee.rho is not None]
         return Guarantee(
-            (everywhere if unit == "voter" else self.protection).protects,
+            self.protection.protects,
             together([guarantee.epsilon for guarantee in promised], unit),
             together([guarantee.delta for guarantee in promised], unit),
             local=False,
@@ -269,7 +268,7 @@ def _weights(votes: Comparisons, by: str, categories: Categories) -> dict[str, F
         given_names = f"one of the {len(names)} categories" if len(names) > 1 else "the category"
         said = f"{other!r} is not {given_names} given" if other else "a cell is blank"
         raise InputError(
-            f"{votes.engine.what}: in the column {by!r} {said} (",
+            f"{votes.table.what}: in the column {by!r} {said} (",
             Setting("on_problem", "drop"),
             " leaves such rows out)",
         )

@@ -27,7 +27,6 @@ from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
-from rankdp.data.voter_loads import VoterLoads
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.inference.boards import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
@@ -43,7 +42,7 @@ from rankdp.publish.board_estimators import DENSE_UP_TO, PAIRINGS, Estimate, Hid
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.publish.limits import check_noise, checked_delta, checked_epsilon, checked_prior
-from rankdp.publish.weighed_votes import MOST, SHARE, weigh
+from rankdp.publish.voter_bound import BOUNDS, SHARE, UnboundedVotes
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
 
@@ -57,7 +56,7 @@ def rank(
     *,
     protect: str,
     method: str = "bradley-terry",
-    max_per_voter: int | str | None = None,
+    max_per_voter: int | None = None,
     top: int | None = None,
     scale: str = "log-strength",
     delta: Real = 0,
@@ -86,10 +85,10 @@ def rank(
         "bradley-terry" for log-strengths, "wins" for wins, or "copeland" for how many others an item beats more often
         than it loses to them.
     max_per_voter
-        With ``protect="voter"`` the largest number of comparisons that are used of each voter; which, a hash of the
-        voter's own rows decides. Votes that are bounded already are refused for other units. "auto" spends 5% of
-        epsilon on how much voters voted, takes the bound of least expected error, at most 256, and weighs the votes of
-        those above it instead of leaving some out.
+        With ``protect="voter"`` the number of comparisons of each voter that count fully: a voter with more has less
+        weight on each, so that a voter never counts for more than this. If not given, 3% of epsilon goes into how much
+        voters vote, and the bound of least expected error is taken, at most 1,024; the leaderboard says which. Votes
+        that are bounded already are refused for other units.
     top
         Also say which items are in the top so many, and how surely.
     scale
@@ -148,8 +147,8 @@ class BoardRequest:
     scale: str = "log-strength"
     pairing: str = "unknown"
     level: float = 0.95
-    weighs: bool = False
-    """Whether voters are bounded by weights, with a bound that is chosen when the noise is drawn."""
+    chooses_bound: bool = False
+    """Whether the bound per voter is chosen when the noise is drawn."""
 
     @classmethod
     def of(
@@ -157,18 +156,18 @@ class BoardRequest:
         epsilon: Real,
         protect: str,
         method: str = "bradley-terry",
-        max_per_voter: int | str | None = None,
+        max_per_voter: int | None = None,
         delta: Real = 0,
         prior: float = PRIOR,
         link: str = "logistic",
         **asked: Any,
     ) -> BoardRequest:
         """Check the words of ``rank``, before any vote is read."""
-        weighs = protect == "voter" and max_per_voter == "auto"
-        protection = Protection.of(protect, MOST if weighs else max_per_voter)
+        chooses = protect == "voter" and max_per_voter is None
+        protection = Protection.of(protect, 1 if chooses else max_per_voter)
         exact, loss = checked_epsilon(epsilon), checked_delta(delta)
         held = checked_prior(prior)
-        request = cls(exact, protection, method, loss, held, known_link(link), weighs=weighs, **asked)
+        request = cls(exact, protection, method, loss, held, known_link(link), chooses_bound=chooses, **asked)
         request._check_words()
         request._check_numbers()
         return request
@@ -248,19 +247,32 @@ class BoardRequest:
 
     def count(self, votes: Comparisons) -> CountedVotes:
         """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""
+        if self.chooses_bound and votes.per_voter is not None:
+            return replace(self, protection=replace(self.protection, moved=votes.per_voter), chooses_bound=False).count(
+                votes
+            )
         prepared = _prepared(votes, self.protection)
         request = replace(self, protection=replace(self.protection, drops=prepared.drops))
-        if self.weighs and votes.per_voter is not None:
-            raise InputError(
-                Setting("max_per_voter", "auto"),
-                f" chooses the bound itself, but the votes are bounded to {votes.per_voter} per voter already",
-            )
-        request._check_items(len(prepared.items))
         warnings = _item_warnings(prepared, self.protection)
-        if self.weighs:
-            loads = prepared.loads(spread=self.method == "bradley-terry" and bool(self.delta))
-            return CountedVotes(request, loads, warnings)
-        return CountedVotes(request, prepared.count(), warnings)
+        if not self.chooses_bound:
+            request._check_items(len(prepared.items))
+            return CountedVotes(request, prepared.count(), warnings)
+        bounds = request._possible_bounds(len(prepared.items))
+        counts = votes.count_for(bounds)
+        return CountedVotes(request, UnboundedVotes(counts, votes.load_counts()), warnings)
+
+    def _possible_bounds(self, items: int) -> list[int]:
+        """The bounds per voter that may be chosen: those with which a leaderboard can be made."""
+        possible, refusal = [], None
+        for bound in BOUNDS:
+            try:
+                replace(self, protection=replace(self.protection, moved=bound))._check_items(items)
+                possible.append(bound)
+            except InputError as problem:
+                refusal = refusal or problem
+        if refusal and not possible:
+            raise refusal
+        return possible
 
     def _check_items(self, items: int) -> None:
         """Refuse what cannot be had for so many items, before anything is counted or charged."""
@@ -281,16 +293,9 @@ class BoardRequest:
                     Setting("link", self.link.name),
                 )
             return
-        hidden = self.hidden_design(self.epsilon * (1 - SHARE) if self.weighs else self.epsilon)
+        hidden = self.hidden_design(self.epsilon * (1 - SHARE) if self.chooses_bound else self.epsilon)
         if hidden.kind(items) != "objective":  # which more comparisons never make it
             return
-        if self.weighs:
-            raise Unsupported(
-                Setting("max_per_voter", "auto"),
-                " weighs votes, which objective perturbation cannot take: give a number for ",
-                Setting("pairing", "matched"),
-                f", for other links than the logistic one, and for more than {DENSE_UP_TO:,} items",
-            )
         if self.delta:
             raise Unsupported(
                 "objective perturbation has no Gaussian noise: use ",
@@ -315,10 +320,10 @@ class BoardRequest:
 
 @dataclass(frozen=True, slots=True)
 class CountedVotes:
-    """The secret counts, or loads of voters that are weighed when the noise is drawn, and what is asked of them."""
+    """The secret counts, perhaps for several bounds per voter, and what is asked of them."""
 
     request: BoardRequest
-    votes: PairCounts | VoterLoads
+    votes: PairCounts | UnboundedVotes
     warnings: list[str]
 
     @property
@@ -331,18 +336,19 @@ class CountedVotes:
         """What the leaderboard will promise."""
         asked, rho = self.request, None
         if asked.delta:  # the zCDP of Gaussian noise, and of what is pure beside it: eps^2/2
-            weighing = asked.epsilon * SHARE if asked.weighs else Fraction(0)
+            weighing = asked.epsilon * SHARE if asked.chooses_bound else Fraction(0)
             gaussian = rho_of(asked.epsilon - weighing, asked.delta)
             rho = math.nextafter(float(gaussian + weighing**2 / 2), math.inf)
         return Guarantee(asked.protection.protects, asked.epsilon, asked.delta, local=False, rho=rho)
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
-        asked, votes, epsilon = self.request, self.votes, self.request.epsilon
-        if isinstance(votes, VoterLoads):
-            weighed = weigh(votes, asked.protection, epsilon, asked.delta, bits)
-            asked, votes = replace(asked, protection=weighed.protection), weighed.counts
+        asked, votes, epsilon, board = self.request, self.votes, self.request.epsilon, self
+        if isinstance(votes, UnboundedVotes):
+            bounded = votes.bounded(asked.protection, epsilon, asked.delta, bits)
+            asked, votes = replace(asked, protection=bounded.protection), bounded.counts
             epsilon = epsilon * (1 - SHARE)
+            board = replace(self, warnings=[*self.warnings, bounded.said])
         protection = asked.protection
         public = Public(
             votes.items,
@@ -359,7 +365,7 @@ class CountedVotes:
             **({"pairing": asked.pairing} if asked.method == "bradley-terry" else {}),
             **drawn.parameters,
         }
-        return released(self._board(public, drawn), self.guarantee, asked.method, parameters, bits)
+        return released(board._board(public, drawn), self.guarantee, asked.method, parameters, bits)
 
     def _board(self, public: Public, drawn: Estimate) -> Leaderboard:
         """The leaderboard, from released and public numbers only."""
@@ -382,16 +388,16 @@ class CountedVotes:
 def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
     """The votes as this unit of protection must count them; refused where no promise would hold.
 
-    Bounding chooses among all rows of a voter, by what they say. One changed outcome can change which *pair* is kept,
-    and one replaced comparison can take from one voter and give to another, moving two kept comparisons: so a bounded
-    table is for ``protect="voter"`` only. There every bound is right: of c and ``max_per_voter`` the smaller one holds.
+    A weight depends on how many comparisons a voter has. One replaced comparison can go from one voter to another and
+    change the weights of all comparisons of both, so a bounded table is for ``protect="voter"`` only. There every bound
+    is right: of c and ``max_per_voter`` the smaller one holds.
     """
     if protection.unit == "voter":
         return votes.bound(protection.moved)
     if votes.per_voter is not None:
         raise InputError(
-            f"votes are bounded to {votes.per_voter} per voter, chosen by what the rows say, so that one changed "
-            "comparison can move several: use ",
+            f"votes are bounded to {votes.per_voter} per voter, by weights that depend on all rows of a voter, so that "
+            "one changed comparison can move several: use ",
             Setting("protect", "voter"),
             ", got ",
             Setting("protect", protection.unit),

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from rankdp.data.cells import Known, folded, natural
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import SparkRankings, new_directory
-from rankdp.data.tables import Known, folded, natural
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.bits import SecureBits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from rankdp.data.tables import as_frame
+from rankdp.data.cells import as_frame
 from rankdp.report.document import Table
 from rankdp.report.plots import Intervals
 

@@ -20,9 +20,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from rankdp.data.cells import check_item
 from rankdp.data.formats.texts import lines_of
 from rankdp.data.orders import Groups
-from rankdp.data.tables import check_item
 from rankdp.errors import InputError
 
 _TOKEN = re.compile(r"[^\s,]+")

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from rankdp.data.cells import first_line
 from rankdp.data.formats.guarded import Guard
 from rankdp.data.formats.jsonlines import read_keys
 from rankdp.data.formats.texts import LONGEST_LINE, TextFile, bare_suffix, broken, codec, not_utf8, opened
-from rankdp.data.tables import first_line
 from rankdp.errors import InputError
 from rankdp.progress import tell
 

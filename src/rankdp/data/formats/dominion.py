@@ -35,11 +35,11 @@ from typing import Any
 
 import numpy as np
 
+from rankdp.data.cells import encode
 from rankdp.data.columns import listed_names
 from rankdp.data.formats.csv import CsvFile
 from rankdp.data.formats.texts import bare_suffix, not_utf8, opened
 from rankdp.data.orders import CountedOrders
-from rankdp.data.tables import encode
 from rankdp.errors import InputError, Setting
 from rankdp.progress import tell
 

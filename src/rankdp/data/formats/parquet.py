@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.tables import first_line, items_metadata
+from rankdp.data.cells import first_line, items_metadata
 from rankdp.errors import InputError
 
 _GROUP_ROWS = 1 << 19

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from rankdp.data.cells import check_item, check_offsets
 from rankdp.data.columns import Columns
 from rankdp.data.formats.blt import BltFile
 from rankdp.data.formats.texts import lines_of, whole
 from rankdp.data.frames import OFFSET, RankingsReader, Reading
 from rankdp.data.orders import CountedOrders, Groups, ReadTies, check_orders, refuse_tie, shuffle
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import check_item, check_offsets
 from rankdp.errors import InputError, Setting
 from rankdp.progress import tell
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from rankdp.data.tables import Kind
+from rankdp.data.cells import Kind
 from rankdp.errors import InputError
 
 COMPRESSED = (".gz", ".zst", ".bz2")

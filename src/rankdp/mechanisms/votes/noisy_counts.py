@@ -9,7 +9,7 @@ public. Where the design is hidden, one of these is released (``inference.boards
   from item j. An upset counts fully, an expected win by less, so that the mean is near 0 where t0 is right, whoever met
   whom.
 
-Sensitivities, when k comparisons leave and k come (k = 1, or c for voters)::
+Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the most that a voter's weights add up to)::
 
     counts                                                              l1     squared l2
     half-wins: a win is 2, a tie 1 for each side                        4k     8 k^2
@@ -33,7 +33,8 @@ at most 4 k^2, and so do those that come: 4k and 8 k^2. Residuals: a win adds 2 
 another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji, of absolute value at most G: l1 norm at most 4G and
 l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k; k votes between
 items of equal t0 that are reversed do. Where some rows are not counted, or a voter has fewer than c, fewer leave or
-come and all of this holds; so it does for votes of weights that sum to at most c.
+come and all of this holds. It holds for weights that add up to at most k too: the triangle inequality and the largest
+entries above are those of weighted sums. Weighed counts, and so sensitivities, are in steps.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
 the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
@@ -62,7 +63,8 @@ from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import deviation_for
 from rankdp.types import Floats, Longs
 
-_FINEST, _LARGEST = 12, 50  # bits: of the grid of residuals, and of the scale of their noise, which must stay below 56
+_FINEST = 9  # bits of the grid of residuals: with at most 2^53 half-wins in all, no sum reaches 2^63
+_LARGEST = 50  # bits of the scale of their noise, which must stay below 56
 
 
 class NoisyCounts(CentralNoise[Protection]):

@@ -13,6 +13,15 @@ the determinant. So
 
     eps_1 = 4 kappa_1 k / b + k log(1 + 2 kappa_2/gamma).
 
+*Weights.* Where a voter's comparisons have weights w_i <= 1 that add up to at most c (``data.votes``), the gradient
+moves by at most 4 kappa_1 c, and the determinant by a factor of at most prod(1 + 2 kappa_2 w_i/gamma). The logarithm is
+concave: the same sum spread over more and smaller weights makes that product larger, up to exp(2 kappa_2 c/gamma). So
+
+    eps_1 = 4 kappa_1 c / b + 2 kappa_2 c/gamma.
+
+The likelihood of weights W_i in steps of 1/s is fitted as it is, with s times the ridge, the noise and the tolerance:
+that objective is s times the one above and has the same minimiser. s is a power of 2, so nothing is rounded.
+
 ``calibration="tight"`` solves this for b; ``"paper"`` takes Proposition 2.1's sufficient b = 8 kappa_1 k/eps_1, gamma
 >= 4 kappa_2 k/eps_1.
 
@@ -115,7 +124,9 @@ class ObjectivePerturbation:
                     f"ridge must be at least {least:g} at this epsilon with the paper's calibration, got {self.ridge}"
                 )
             return 8 * steepest * moved / ideal
-        determinant = Fraction(moved * math.log1p(float(2 * curved / self.ridge)) * (1 + 1e-12))
+        determinant = 2 * curved * moved / self.ridge
+        if self.protection.steps == 1:  # whole comparisons
+            determinant = Fraction(moved * math.log1p(float(2 * curved / self.ridge)) * (1 + 1e-12))
         if determinant >= ideal:
             raise InputError(
                 f"ridge is too small for epsilon {self.epsilon}: the Hessian alone would spend {float(determinant):g}"
@@ -168,8 +179,11 @@ class ObjectivePerturbation:
     def sample(self, counts: PairCounts, bits: Bits) -> Floats:
         """Private scores, on the grid of step h."""
         self.check()
+        times = self.protection.steps
         noise = rounded_laplace(self.scale / self.noise_step, self.items, bits) * np.float64(self.noise_step)
-        solved = fit_within(counts, self.tolerance, ridge=float(self.ridge), link=self.link, linear=noise)
+        solved = fit_within(
+            counts, times * self.tolerance, ridge=times * float(self.ridge), link=self.link, linear=times * noise
+        )
         most = _LARGEST_SCORE / _SCORE_STEP  # clipping brings no two points further apart
         steps = np.array([round(min(max(score / _SCORE_STEP, -most), most)) for score in solved], dtype=np.int64)
         return np.asarray((steps + discrete_laplace(self.output_scale, self.items, bits)) * float(_SCORE_STEP))

@@ -4,7 +4,8 @@ Data sets are neighbours when
 
 - *comparison*: one comparison is replaced by another, of any two items with any outcome (Cai, Section 2);
 - *outcome*: one comparison's outcome is changed; who was compared with whom is public;
-- *voter*: all comparisons of one voter, at most c of them, are replaced by at most c others (none included).
+- *voter*: all comparisons of one voter are replaced by any others (none included). They have weights that add up to at
+  most c (``data.votes``), so what is counted moves as if c comparisons left and c came.
 
 A table may hold rows that are not counted (``drops``): a self-comparison, an unknown item, a missing outcome that the
 caller chose to leave out. Then a comparison may also be replaced by such a row, or such a row by a comparison. At most
@@ -16,10 +17,10 @@ How far that moves what is counted, ``noisy_counts`` says.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from rankdp.checks import one_of, whole
+from rankdp.data.counts import STEPS
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.guarantee import unit_of
 
@@ -28,20 +29,21 @@ PROTECT = ("comparison", "outcome", "voter")
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """A unit of protection. ``moved`` is how many comparisons can leave, and how many can come, between neighbours."""
+    """A unit of protection. ``moved`` is how many comparisons can leave, and how many can come, between neighbours.
+
+    For voters that is the sum of their weights, c.
+    """
 
     unit: str
     moved: int = 1
     drops: bool = False
     """Whether rows of the table may be left out of the count, so that neighbours may count different numbers."""
     steps: int = 1
-    """In how many steps a comparison is counted, where votes have weights (``data.voter_loads``)."""
-    spread_items: int = 0
-    """How many items there are, where weights go by how a voter's votes are spread over them; else 0."""
+    """In how many steps a comparison is counted, where votes have weights (``data.votes``)."""
 
     @classmethod
-    def of(cls, protect: str, max_per_voter: int | str | None) -> Protection:
-        """The unit called ``protect``; voters need the largest number of comparisons that each may contribute."""
+    def of(cls, protect: str, max_per_voter: int | None) -> Protection:
+        """The unit called ``protect``; voters need the number of comparisons that count fully of each."""
         one_of("protect", protect, PROTECT)
         if protect != "voter":
             if max_per_voter is not None:
@@ -57,17 +59,9 @@ class Protection:
             raise InputError(
                 "protecting voters needs ",
                 Setting("max_per_voter"),
-                ", the most comparisons of one voter that are used",
+                ", the number of comparisons that count fully of each voter",
             )
-        return cls(protect, whole("max_per_voter", max_per_voter, 1))
-
-    @property
-    def moved_in_all(self) -> int:
-        """By how many comparisons their number can change.
-
-        With weights c sqrt(2/q) for k comparisons, q >= (2k)^2/n by Cauchy and Schwarz: at most c sqrt(n/2) in all.
-        """
-        return self.moved if not self.spread_items else math.isqrt(self.moved**2 * self.spread_items // 2) + 1
+        return cls(protect, whole("max_per_voter", max_per_voter, 1), steps=STEPS)
 
     @property
     def design_public(self) -> bool:
@@ -82,4 +76,4 @@ class Protection:
     @property
     def protects(self) -> str:
         """In words, for the guarantee."""
-        return unit_of(self.unit, self.moved if self.unit == "voter" else None)
+        return unit_of(self.unit)

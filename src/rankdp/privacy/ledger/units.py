@@ -2,29 +2,30 @@
 
 | the release protects | the budget protects | it costs |
 |---|---|---|
+| one voter | one voter with at most c comparisons | eps: such a voter is a voter |
 | one comparison | one voter with at most c comparisons | c eps, delta (e^(c eps) - 1)/(e^eps - 1), c^2 rho |
 | one item's position | one whole ranking | the local-DP epsilon that the mechanism states |
 | one whole ranking | one item's position | eps: neighbours are some of all pairs |
-| a voter's comparisons | one comparison | 2 eps, delta (e^eps + 1), 4 rho: it may go from one voter to another |
-| a voter's comparisons | one comparison's outcome | eps: an outcome stays with its voter |
+| one voter | one comparison | 2 eps, delta (e^eps + 1), 4 rho: it may go from one voter to another |
+| one voter | one comparison's outcome | eps: an outcome stays with its voter |
 | one comparison | its outcome | eps: an outcome is some of a comparison |
-| one voter's ballot | one ballot | 2 eps, delta (e^eps + 1), 4 rho: one ballot goes, another comes |
+| one voter | one ballot | 2 eps, delta (e^eps + 1), 4 rho: one ballot goes, another comes |
 
-The first is group privacy, a chain of c changes. The chain leaves every voter's number of comparisons as it is, so that
-number is public in the converted promise, and the caller must know that no voter has more than c in the table that
+The second is group privacy, a chain of c changes. The chain leaves every voter's number of comparisons as it is, so
+that number is public in the converted promise, and the caller must know that no voter has more than c in the table that
 was counted (a row of weight w is w comparisons). A table that was bounded per voter is never released under "one
 comparison" (``publish.rank`` refuses it), so the chain never runs through a choice of rows.
 
-A release that protects voters bounds each voter's rows itself and holds for any change of all rows of one voter. A
-comparison that is replaced by one of *another* voter changes the rows of two: that is a chain of two changes, the
-comparison leaves and the other comes, whatever rows the bounding then chooses. In the same way replacing a ballot is
-removing one and adding another. The reverse is not so: a release under "one ballot" may state how many there are.
+A release that protects voters weighs each voter's rows itself and holds for any change of all rows of one voter,
+whatever the bound: it needs no conversion. A comparison that is replaced by one of *another* voter changes the rows of
+two: that is a chain of two changes, the comparison leaves and the other comes, whatever they weigh. In the same way
+replacing a ballot is removing one and adding another. The reverse is not so: a release under "one ballot" may state how
+many there are.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -36,18 +37,20 @@ from rankdp.privacy.guarantee import (
     ITEM_POSITION,
     OUTCOME,
     VOTER,
+    VOTER_OF,
     VOTERS_BALLOT,
     WHOLE_RANKING,
     Guarantee,
+    is_voter,
 )
-
-_STRONGER = {OUTCOME: (VOTER, re.compile(COMPARISON)), ITEM_POSITION: (re.compile(WHOLE_RANKING),)}
 
 
 def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guarantee, str | None]:
     """The guarantee in the budget's unit, and the words that say how it got there."""
     if guarantee.protects == protects:
         return guarantee, None
+    if _covers(guarantee.protects, protects):
+        return replace(guarantee, protects=protects), None
     conversion = _conversion(guarantee, protects)
     if conversion is None or not convert:
         known = ("unless converted (", Setting("convert", True), f"): {conversion[1]}") if conversion else ()
@@ -58,8 +61,14 @@ def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guara
     return conversion
 
 
+def _covers(given: str, protects: str) -> bool:
+    """Whether a release for one unit of voters is one for another: all voters, or those with fewer comparisons."""
+    few, fewer = VOTER_OF.fullmatch(given), VOTER_OF.fullmatch(protects)
+    return is_voter(given) and is_voter(protects) and (not few or (fewer is not None and int(few[1]) >= int(fewer[1])))
+
+
 def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | None:
-    voter = VOTER.fullmatch(protects)
+    voter = VOTER_OF.fullmatch(protects)
     if voter and guarantee.protects == COMPARISON:
         size = int(voter[1])
         return _group(
@@ -69,14 +78,15 @@ def _conversion(guarantee: Guarantee, protects: str) -> tuple[Guarantee, str] | 
             f"{size} comparisons of a voter",
             "; how many comparisons a voter has is taken as public, and no voter has more",
         )
-    if protects == COMPARISON and VOTER.fullmatch(guarantee.protects):
+    if protects == COMPARISON and is_voter(guarantee.protects):
         return _group(guarantee, protects, 2, "2 voters, because a comparison may move from one to the other")
-    if protects == BALLOT and guarantee.protects == VOTERS_BALLOT:
+    if protects == BALLOT and guarantee.protects in (VOTER, VOTERS_BALLOT):
         return _group(guarantee, protects, 2, "2 changes, because one ballot goes and another comes")
     if protects == WHOLE_RANKING and guarantee.protects == ITEM_POSITION:
         whole = replace(guarantee.to_local_dp(), rho=None, renyi=())
         return whole, f"epsilon {shown(whole.epsilon)} between any two rankings, from {shown(guarantee.epsilon)}"
-    if any(unit.fullmatch(guarantee.protects) for unit in _STRONGER.get(protects, ())):
+    stronger = {OUTCOME: guarantee.protects == COMPARISON or is_voter(guarantee.protects)}
+    if (stronger | {ITEM_POSITION: guarantee.protects == WHOLE_RANKING}).get(protects):
         return replace(guarantee, protects=protects), f"{guarantee.protects} is protected, which is more"
     return None
 

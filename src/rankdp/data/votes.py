@@ -1,0 +1,304 @@
+"""Counting votes: what each row says, what each voter weighs, how often each pair met; as expressions of Narwhals.
+
+The expressions are written once. DuckDB runs them on files and frames in this process, and DuckDB or Spark on tables
+that live there (``tables.asked``). All numbers are integers, so every engine finds the same ones.
+
+**Weighing.** With a bound c, a voter with k comparisons has the weight w = min(1, c/k) on each of them, in whole steps
+of 1/``STEPS``, rounded down: w STEPS = min(STEPS, floor(c STEPS / k)). So
+
+- a voter's weights add up to at most c, whatever k is: k floor(c STEPS / k) <= c STEPS;
+- a weight depends on the voter's own rows and on no other voter's;
+- ids are trimmed first, and a row without a voter is never counted, so nobody has two loads.
+
+Let two tables differ in one voter. What the voter adds to a vector of counts is a sum of vectors x_i, one for each
+comparison, with weights that add up to at most c. In every norm it is at most c times the largest norm of a single x_i,
+and its largest entry at most c times theirs. These are the bounds of c comparisons, so all sensitivities of
+``mechanisms.votes.noisy_counts`` hold with k = c, times ``STEPS``.
+
+**No overflow.** A row stands for at most 10^9 comparisons (``MOST_WEIGHT``), and a table for at most 2^52 / ``STEPS``
+where voters are weighed, else 2^52: more is refused, by a sum of doubles that cannot overflow, before a count is used.
+So half-wins in steps add up to at most 2^53, which ``PairCounts`` and the division of every engine hold exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rankdp.data.cells import MISSING
+from rankdp.data.counts import LOADS, STEPS, PairCounts
+from rankdp.data.covariates import Covariate, VoteRows, read_covariates
+from rankdp.data.tables import ROW, Asked, Table, asked, check_rows
+from rankdp.data.vote_columns import (
+    ELSEWHERE,
+    FIRST,
+    LEFT_OUT,
+    MARKED,
+    MOST_WEIGHT,
+    NO_OUTCOME,
+    PROBLEMS,
+    SECOND,
+    STRANGE_OUTCOME,
+    TIE,
+    UNMARKED,
+    WHOLE,
+    Diagnostics,
+    VoteRules,
+)
+from rankdp.errors import InputError
+from rankdp.types import Longs
+
+MOST_COMPARISONS = 1 << 52
+_FILE = 1 << 40
+
+
+def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple[list[PairCounts], Diagnostics]:
+    """Half-wins of every pair, in steps where voters are weighed, for each of several bounds.
+
+    Parameters
+    ----------
+    table
+        The votes.
+    rules
+        What their rows mean.
+    bounds
+        The most comparisons that count of a voter; None for all, unweighed.
+    """
+    with asked(table, rules.used) as votes:
+        rows = _judged(votes, rules)
+        sums = {f"rd_sum{at}": _weighed(bound) for at, bound in enumerate(bounds)}
+        weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
+        totals = [nw.col(name).sum() for name in ("rd_size", *sums)]
+        grouped = weighed.group_by("rd_problem", "rd_left", "rd_right", "rd_outcome")
+        found = votes.run(grouped.agg(*totals, rd_rows=nw.len(), **_first(votes)))
+        facts = _facts(table, votes, rows, rules, found)
+    steps = 1 if list(bounds) == [None] else STEPS
+    if (total := float(pc.sum(found["rd_size"]).as_py() or 0)) > MOST_COMPARISONS / steps:
+        most = MOST_COMPARISONS // steps
+        raise InputError(f"{table.what}: at most {most:,} comparisons are counted, got {total:,.0f}")
+    good = found.filter(pc.equal(found["rd_problem"], 0))
+    left, right, outcome = _integers(good, "rd_left", "rd_right", "rd_outcome")
+    ahead = np.array([2, 0, 1])[outcome]  # FIRST, SECOND, TIE
+    counts = [
+        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items)
+        for sums in _integers(good, *sums)
+    ]
+    return counts, facts
+
+
+def load_counts(table: Table, rules: VoteRules) -> Longs:
+    """How many voters have a load of 1, 2 to 3, 4 to 7, …; the last of ``LOADS`` cells has no end.
+
+    Parameters
+    ----------
+    table, rules
+        As for ``count``; rows that break a rule count for nothing.
+    """
+    with asked(table, rules.used) as votes:
+        good = _judged(votes, rules).filter(nw.col("rd_amount") > 0)
+        voters = good.group_by("rd_voter").agg(rd_load=nw.col("rd_amount").sum())
+        cell = _first_of([(nw.col("rd_load") >= 1 << power, power) for power in range(LOADS - 1, 0, -1)], 0)
+        cells = voters.with_columns(rd_cell=cell).group_by("rd_cell").agg(rd_voters=nw.len())
+        found = votes.run(cells)
+    counts = np.zeros(LOADS, np.int64)
+    place, voters_there = _integers(found, "rd_cell", "rd_voters")
+    counts[place] = voters_there
+    return counts
+
+
+def texts_in(table: Table, columns: Sequence[str]) -> set[str | None]:
+    """Every text that occurs in these columns, None for an empty cell.
+
+    Parameters
+    ----------
+    table
+        The votes.
+    columns
+        The columns.
+    """
+    with asked(table, columns) as votes:
+        return set[str | None]().union(*(votes.distinct(column) for column in columns))
+
+
+def vote_rows(table: Table, rules: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
+    """The comparisons one by one, with their covariates.
+
+    Parameters
+    ----------
+    table, rules
+        As for ``count``.
+    covariates
+        What is read beside the comparison.
+    """
+    if rules.columns.outcome is None and any(not covariate.columns(table.kinds) for covariate in covariates):
+        raise InputError(f"{table.what}: winner and loser do not say who stood on the left, so there is no position")
+    more = {name for covariate in covariates for name in covariate.columns(table.kinds)}
+    if secret := sorted(more & set(rules.used)):
+        raise InputError(f"{table.what}: the column {secret[0]!r} says who met whom and who won: it is no covariate")
+    kept = ["rd_left", "rd_right", "rd_outcome", "rd_amount"]
+    with asked(table, [*rules.used, *sorted(more)]) as votes:
+        rows = _judged(votes, rules)
+        _facts(table, votes, rows, rules, votes.run(rows.group_by("rd_problem").agg(rd_rows=nw.len(), **_first(votes))))
+        order = [ROW] if votes.has_rows else []
+        found = votes.run(rows.filter(nw.col("rd_problem") == 0).select(*kept, *order, *sorted(more)))
+    if not len(found):
+        raise InputError(f"{table.what}: there are no comparisons")
+    found = found.sort_by(ROW) if order else found
+    left, right, outcome, amounts = _integers(found, *kept)
+    (batch,) = found.combine_chunks().to_batches()
+    return VoteRows.of(left, right, outcome, amounts, read_covariates(batch, covariates, table.what))
+
+
+# -- what rows say -----------------------------------------------------------------------------------------------
+
+
+def _judged(votes: Asked, rules: VoteRules) -> Any:
+    """Every row with its first problem (0 if none), items and outcome as numbers, comparisons, and its voter's load.
+
+    A row with a problem has neither items nor outcome, and stands for no comparison.
+    """
+    columns = rules.columns
+    outcome, amount = _outcome(rules), amount_of(columns.weight, MOST_WEIGHT)
+    rows = _numbered(votes, rules).with_columns(rd_outcome=outcome, rd_amount=amount)
+    left, right, outcome, amount = (nw.col(f"rd_{name}") for name in ("left", "right", "outcome", "amount"))
+    missing = [nw.col(name).is_null() | (number < 0) for name, number in ((columns.left, left), (columns.right, right))]
+    category, voter = columns.category, columns.voter if rules.per_voter is not None else None
+    elsewhere = [] if rules.category is None else [~(nw.col(str(category)) == rules.category).fill_null(value=False)]
+    problem = _first_of(
+        [
+            *((there, ELSEWHERE) for there in elsewhere),
+            (outcome == STRANGE_OUTCOME, 1),
+            (amount < 0, 2),
+            *([] if voter is None else [(_one_of(nw.col(voter), sorted(MISSING)), 3)]),
+            (missing[0] | missing[1], 4),
+            (left.is_null() | right.is_null(), 5),
+            (outcome == NO_OUTCOME, 6),
+            (left == right, 7),
+            (outcome == LEFT_OUT, 8),
+        ],
+        0,
+    )
+    rows = rows.with_columns(rd_problem=problem)
+    good = nw.col("rd_problem") == 0
+    sound: dict[str, Any] = {"rd_amount": nw.when(good).then(amount).otherwise(nw.lit(0, nw.Int64))}
+    sound |= {f"rd_{name}": nw.when(good).then(nw.col(f"rd_{name}")) for name in ("left", "right", "outcome")}
+    if voter is None:
+        return rows.with_columns(**sound)
+    rows = rows.with_columns(rd_voter=nw.col(voter), **sound)
+    return rows.with_columns(rd_load=nw.col("rd_amount").sum().over("rd_voter"))
+
+
+def _numbered(votes: Asked, rules: VoteRules) -> Any:
+    """The rows with their items as numbers, -1 for a blank; those that are not listed have none."""
+    rows, blank = votes.frame, sorted(MISSING - set(rules.items))
+    numbers = [*range(len(rules.items)), *[-1] * len(blank)]
+    for side, column in (("left", rules.columns.left), ("right", rules.columns.right)):
+        said = {f"rd_{side}_name": pa.array([*rules.items, *blank]), f"rd_{side}": pa.array(numbers, pa.int64())}
+        rows = rows.join(votes.beside(pa.table(said)), left_on=column, right_on=f"rd_{side}_name", how="left")
+    return rows
+
+
+def _outcome(rules: VoteRules) -> Any:
+    """What the outcome of a row means."""
+    columns = rules.columns
+    if columns.marks:
+        small = [nw.col(name).str.to_lowercase() for name in columns.marks]
+        yes = [_one_of(text, MARKED, null=False) for text in small]
+        no = [_one_of(text, [*UNMARKED, *map(str.lower, sorted(MISSING))]) for text in small]
+        cases = []
+        for at, meaning in enumerate((FIRST, SECOND, TIE, NO_OUTCOME)):
+            one, two, three = (yes[place] if place == at else no[place] for place in range(3))
+            cases.append((one & two & three, meaning))
+        return _first_of(cases, STRANGE_OUTCOME)
+    if columns.outcome is None:
+        return nw.lit(FIRST, nw.Int64)
+    said, cases = nw.col(columns.outcome), []
+    if columns.style.named:
+        cases += [(said == nw.col(columns.left), FIRST), (said == nw.col(columns.right), SECOND)]
+    lowered = said.str.to_lowercase()
+    for meaning in sorted(set(rules.words.values())):
+        spellings = [word for word, means in rules.words.items() if means == meaning]
+        cases.append((_one_of(lowered, spellings, null=False), meaning))
+    return _first_of([*cases, (_one_of(said, sorted(MISSING)), NO_OUTCOME)], STRANGE_OUTCOME)
+
+
+def amount_of(column: str | None, most: int) -> Any:
+    """How many equal rows a row stands for, an expression; -1 where that is not a whole number from 0 to ``most``.
+
+    Parameters
+    ----------
+    column
+        The column of weights; every row stands for one if there is none.
+    most
+        The largest weight.
+    """
+    if column is None:
+        return nw.lit(1, nw.Int64)
+    text = nw.col(column)
+    number = nw.when(text.str.contains(WHOLE)).then(text).cast(nw.Float64)
+    whole = (number <= most) & (number == number.floor())
+    return nw.when(whole).then(number.cast(nw.Int64)).otherwise(nw.lit(-1, nw.Int64))
+
+
+def _weighed(bound: int | None) -> Any:
+    """What a row counts for, in steps if voters are weighed."""
+    amount = nw.col("rd_amount")
+    if bound is None:
+        return amount
+    most = min(bound, MOST_COMPARISONS // STEPS)  # as many as a table may hold
+    share = nw.lit(most * STEPS, nw.Int64) // nw.col("rd_load")
+    return amount * nw.when(nw.col("rd_load") > most).then(share).otherwise(nw.lit(STEPS, nw.Int64))
+
+
+def _one_of(text: Any, words: Sequence[str], null: bool = True) -> Any:
+    """Whether a text is one of these, or ``null`` where there is none; word by word, since lists take engines long."""
+    found = text.is_null() if null else ~text.is_null()
+    same = text == words[0]
+    for word in words[1:]:
+        same = same | (text == word)
+    return found | same if null else found & same
+
+
+def _first_of(cases: Sequence[tuple[Any, int]], otherwise: Any) -> Any:
+    """The value of the first condition that holds."""
+    value = otherwise if isinstance(otherwise, nw.Expr) else nw.lit(otherwise, nw.Int64)
+    for holds, meaning in reversed(cases):
+        value = nw.when(holds).then(nw.lit(meaning, nw.Int64)).otherwise(value)
+    return value
+
+
+# -- results -----------------------------------------------------------------------------------------------------
+
+
+def _first(votes: Asked) -> dict[str, Any]:
+    """The first row of a group, where rows have numbers."""
+    return {"rd_first": nw.col(ROW).min()} if votes.has_rows else {}
+
+
+def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) -> Diagnostics:
+    """Refuse the first row that is to be refused, and a table that lacks rows; else what was seen."""
+    problems = np.zeros(len(PROBLEMS), np.int64)
+    np.add.at(problems, *_integers(found, "rd_problem", "rd_rows"))
+    refused = [problem for problem in rules.refused if problems[problem]]
+    if refused and votes.has_rows:
+        bad = found.filter(pc.is_in(found["rd_problem"], pa.array(refused, pa.int64())))
+        row = int(pc.min(bad["rd_first"]).as_py())
+        (cells,) = votes.run(rows.filter(nw.col(ROW) == row).select("rd_problem", *rules.used)).to_pylist()
+        raise rules.refusal(cells["rd_problem"], cells, table.where(row // _FILE, row % _FILE))  # type: ignore[union-attr]
+    if refused:
+        some = votes.run(rows.filter(nw.col("rd_problem") == refused[0]).select(*rules.used).head(1)).to_pylist()
+        raise rules.refusal(refused[0], some[0], table.what)
+    seen = int(problems.sum())
+    check_rows(table.what, table.rows, seen)
+    return Diagnostics.of(problems.tolist(), seen)
+
+
+def _integers(found: Any, *columns: str) -> Iterator[Longs]:
+    """Columns of a result as whole numbers."""
+    for name in columns:
+        yield found[name].cast(pa.int64()).to_numpy()
