@@ -24,6 +24,7 @@ from benchmarks import (
     report,
     solver,
     surveys,
+    whole,
 )
 
 
@@ -43,6 +44,7 @@ def main() -> None:
         "elections": elections.table,
         "covariates": covariates.table,
         "surveys": surveys.table,
+        "whole": whole.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
