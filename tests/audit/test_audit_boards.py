@@ -13,6 +13,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.privacy.bits import SeededBits
 from rankdp.publish.rank import METHODS
 
 pytestmark = pytest.mark.slow
@@ -29,9 +30,7 @@ def uses_wins(method, protect):
 @methods
 @units
 def test_every_method_survives(method, protect, request):
-    draws = 30_000 if uses_wins(method, protect) else 1500
-    epsilon = 1 if uses_wins(method, protect) else 8
-    found = audit_board(method, protect, epsilon, max_per_voter=UNITS[protect], draws=draws, bits=seeded(request))
+    found = audit_board(method, protect, 1, max_per_voter=UNITS[protect], draws=30_000, bits=seeded(request))
     assert found.holds, found.explain()
     if uses_wins(method, protect):
         assert found.epsilon_low > 0.6
@@ -55,6 +54,12 @@ def test_every_method_survives_from_end_to_end(method, protect, draws, request):
     assert found.holds, found.explain()
     if method == "wins":
         assert found.epsilon_low > 1
+
+
+@units
+def test_objective_perturbation_survives(protect, request):
+    asked = {"max_per_voter": UNITS[protect], "draws": 1500, "bits": seeded(request), "pairing": "matched"}
+    assert audit_board("bradley-terry", protect, 8, **asked).holds
 
 
 def test_gaussian_wins_with_a_delta(request):
@@ -98,11 +103,20 @@ def test_neighbouring_tables_differ_in_one_unit():
     assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1
 
 
-def test_a_protected_voter_costs_a_noisy_count(request):
-    draws = board_draws("wins", Protection("voter", 2), 1, 0, seeded(request))
-    table, _ = neighbouring_votes(Protection("voter", 2))[0]
-    assert draws(table, 5).shape == (5, 4)
-    assert board_draws("wins", Protection("outcome"), 1, 0, seeded(request))(table, 5).shape == (5, 3)
+@pytest.mark.parametrize("pairing", ["unknown", "residuals"])
+@pytest.mark.parametrize("protect", ["comparison", "voter"])
+def test_hidden_designs_survive(protect, pairing, request):
+    """The table of pairs, and degrees with two looks at the votes."""
+    asked = {"max_per_voter": UNITS[protect], "pairing": pairing, "draws": 30_000, "bits": seeded(request)}
+    found = audit_board("bradley-terry", protect, 1, **asked)
+    assert found.holds, found.explain()
+    assert found.epsilon_low > 0.3
+    assert not audit_board("bradley-terry", protect, "0.2", **asked, release=_louder(protect, pairing)).holds
+
+
+def _louder(protect, pairing):
+    """What is released at five times the epsilon that is claimed."""
+    return board_draws("bradley-terry", Protection.of(protect, UNITS[protect]), 1, 0, SeededBits(1), pairing)
 
 
 @pytest.mark.parametrize(
