@@ -25,6 +25,7 @@ from benchmarks import (
     report,
     solver,
     surveys,
+    whole,
 )
 
 
@@ -45,6 +46,7 @@ def main() -> None:
         "covariates": covariates.table,
         "coverage": coverage.table,
         "surveys": surveys.table,
+        "whole": whole.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
