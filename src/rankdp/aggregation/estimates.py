@@ -166,6 +166,11 @@ class Aggregate(Shown):
 
         The empirical one: sum over voters of the products of what their rows say of two items, less the means. Where
         voters list different items, the errors of items count as independent.
+
+        Parameters
+        ----------
+        estimate
+            The mean ranks or win shares.
         """
         diagonal = np.diag(np.nan_to_num(estimate.standard_errors**2))
         items = len(self.items)
