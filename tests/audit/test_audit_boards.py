@@ -9,6 +9,7 @@ from support import seeded
 from rankdp.audit import audit_board
 from rankdp.audit.boards import ITEMS, board_draws, neighbouring_votes
 from rankdp.data.comparisons import Comparisons
+from rankdp.data.counts import STEPS
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
@@ -95,7 +96,7 @@ def test_neighbouring_tables_differ_in_one_unit():
     protection = Protection("voter", 2)
     one, other = neighbouring_votes(protection)[0]
     wins = [Comparisons.of(table, items=ITEMS).bound(2).count().half_wins for table in (one, other)]
-    assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1
+    assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1 * STEPS
 
 
 def test_a_protected_voter_costs_a_noisy_count(request):
