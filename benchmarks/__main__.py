@@ -13,6 +13,7 @@ from benchmarks import (
     aggregating,
     counting,
     covariates,
+    coverage,
     elections,
     files,
     imports,
@@ -24,6 +25,7 @@ from benchmarks import (
     report,
     solver,
     surveys,
+    whole,
 )
 
 
@@ -42,12 +44,15 @@ def main() -> None:
         "leaderboards": leaderboards.table,
         "elections": elections.table,
         "covariates": covariates.table,
+        "coverage": coverage.table,
         "surveys": surveys.table,
+        "whole": whole.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the results into this document")
     parser.add_argument("--rows", type=int, default=files.ROWS, help="of the largest file (default: %(default)s)")
+    parser.add_argument("--boards", type=int, default=coverage.BOARDS, help="per cell of coverage")
     options = parser.parse_args()
     if unknown := set(options.tables) - set(tables):
         parser.error(f"there is no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
@@ -58,6 +63,7 @@ def main() -> None:
     tables["files"] = partial(files.table, options.rows)
     tables["counting"] = partial(counting.table, max(options.rows, counting.ROWS))
     tables["leaderboards"] = partial(leaderboards.table, options.rows)
+    tables["coverage"] = partial(coverage.table, options.boards)
 
     results, met, missed = {"machine": report.machine()}, 0, 0
     print(results["machine"], flush=True)

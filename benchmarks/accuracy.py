@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 import rankdp
 from benchmarks.report import Table, times, verdict
 from rankdp.data.counts import PairCounts
-from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit, fit_wins
+from rankdp_papers.cai.ridges import choose_ridge
 
 _ITEMS, _BEST = 300, 75
 _SHARES = (1.0, 0.25)

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 import rankdp
 from benchmarks.report import Table, verdict
+from rankdp.inference.normal import posterior
 from rankdp.privacy.bits import SeededBits
-from rankdp.rankers.covariate_fit import CovariateRows, fit_covariates
 
 SIZE, COVARIATES, TABLES = 10_000, 20, 20
 BARS = {"0.1": 0.91, "1": 0.975}
@@ -51,10 +51,13 @@ def _ranked(values: Any, outcomes: Any, epsilon: str, seed: int) -> Any:
 
 
 def _flipped(values: Any, outcomes: Any, epsilon: float, random: np.random.Generator) -> Any:
-    """Every outcome is flipped with probability 1/(1 + e^eps), the flips' mean is taken out, and a ridge is fitted."""
+    """Every outcome is flipped with probability 1/(1 + e^eps), the flips' mean is taken out, and effects are fitted."""
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     seen = np.where(random.random(len(outcomes)) < keep, outcomes, -outcomes) / (2 * keep - 1)
-    nobody = np.zeros(len(seen), np.int64)
-    rows = CovariateRows(1, nobody, nobody, np.ones(len(seen)), values, values)
-    ridges = np.full(1 + COVARIATES, 1 + 1 / (2 * keep - 1) ** 2)  # about the one of least expected error
-    return fit_covariates(rows, np.concatenate([[0.0], values.T @ seen]), ridges)[1]
+
+    def linear(effects: Any) -> tuple[Any, Any, Any]:
+        bent = np.tanh(values @ effects / 2)
+        slope = values.T @ (values * ((1 - bent**2) / 2)[:, None])
+        return values.T @ (seen - bent), slope, values.T @ values * ((2 * keep - 1) ** -2)
+
+    return posterior(linear, np.ones(COVARIATES))[0]

@@ -16,7 +16,7 @@ function taste(items) {
 async function respond() {
   const page = await (await fetch(address)).text();
   const { known } = JSON.parse(page.split('id="known">')[1].split("</script>")[0]);
-  const { ranking, offset } = draw(known.tables, known.epsilon, taste(known.items), secureWords());
+  const { ranking, offset } = draw(known.tables, known.epsilon, taste(known.items), secureWords(), known.protect);
   const body = JSON.stringify({ token: known.ticket, ranking, ...(known.tables.offsets && { offset }) });
   const reply = await fetch(`${address}/answers`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
   if (reply.status !== 201) throw new Error(`an answer got ${reply.status}: ${await reply.text()}`);

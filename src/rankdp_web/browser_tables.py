@@ -10,9 +10,10 @@ A *law* on the integers first, first+1, … is
 All of it is public: epsilon, the mechanism and the number of items determine it. Numbers are decimal text, since
 JavaScript's own numbers have 53 bits. ``static/sampler.js`` reads the tables; no other code of the page draws noise.
 
-Three samplers serve every survey: a table of all outputs (``outputs``, up to five items), ``reinsertion`` and
-``tiers``, which has tables for each division of the output and, where there are several, the law of the offset. Other
-mechanisms have weights that are not rational, or no such tables.
+Four samplers serve every survey: a table of all outputs (``outputs``, up to five items), ``reinsertion``, ``tiers``,
+which has tables for each division of the output and, where there are several, the law of the offset, and ``ball``,
+which has no table but its radius: the page counts rankings itself and takes e^epsilon from the epsilon that it shows,
+rounded down at 2^-500. Other mechanisms have weights that are not rational, or no such tables.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ from typing import Any
 
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import TABLE_UP_TO, RankingMechanism
+from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tier_tables import KeptTables
 from rankdp.mechanisms.rankings.tiers import Tiers
-from rankdp.mechanisms.registry import mechanism
+from rankdp.mechanisms.registry import Protect, mechanism
 from rankdp.privacy.cut_tables import CutTable
 from rankdp.privacy.exact import Real
 from rankdp.theory.estimators import rank_estimator
 
 MOST_ITEMS = 100
 _PAIRS_UP_TO = 10  # items of which majorities are worth knowing
-NAMES = ("optimal", "reinsertion", "tiers", "offset-tiers")
+NAMES = ("optimal", "reinsertion", "tiers", "offset-tiers", "kendall-ball")
 
 
 def browser_tables(made: RankingMechanism) -> dict[str, Any]:
@@ -45,8 +47,10 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
     Parameters
     ----------
     made
-        Optimal or reinsertion of up to five items, or reinsertion, tiers or offset-tiers of any number.
+        Optimal or reinsertion of up to five items, reinsertion, tiers or offset-tiers of any number, or kendall-ball.
     """
+    if isinstance(made, KendallBall):
+        return {"sampler": "ball", "items": made.items, "radius": made.radius}
     if isinstance(made, (Optimal, Reinsertion)) and made.items <= TABLE_UP_TO:
         law = made.exact_law(0)  # whole numbers, whatever the bits
         weights = _texts(int(low) for low, high in law if low == high)
@@ -90,10 +94,11 @@ def _shape(part: KeptTables, weight: Fraction) -> dict[str, Any]:
     }
 
 
-def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
+def survey_mechanism(name: str, items: int, epsilon: Real, protect: Protect = "position") -> RankingMechanism:
     """The mechanism of this name, or for "auto" the one among those of browsers whose mean ranks are the most precise.
 
-    Up to 10 items, majorities between two items must be known as well, for orders such as Kemeny's.
+    Where whole rankings are protected that is the Kendall ball for as many items as it reaches. Where one position is,
+    up to 10 items, majorities between two items must be known as well, for orders such as Kemeny's.
 
     Parameters
     ----------
@@ -102,14 +107,18 @@ def survey_mechanism(name: str, items: int, epsilon: Real) -> RankingMechanism:
     items
         How many items are ranked.
     epsilon
-        The privacy of one item's position.
+        The privacy of what ``protect`` says.
+    protect
+        "position" or "ranking".
     """
+    if name == "auto" and protect == "ranking" and KendallBall.serves(items):
+        name = "kendall-ball"
     if name == "auto":
-        names = NAMES if items <= TABLE_UP_TO else NAMES[1:]
+        names = [each for each in NAMES[:-1] if each != "optimal" or items <= TABLE_UP_TO]
         wanted = "pairs" if items <= _PAIRS_UP_TO else "ranks"
-        able = [mechanism(each, items, epsilon) for each in names]
+        able = [mechanism(each, items, epsilon, protect=protect) for each in names]
         return min((made for made in able if wanted in made.undoable), key=_rank_variance)
-    made = mechanism(name, items, epsilon)
+    made = mechanism(name, items, epsilon, protect=protect)
     browser_tables(made)  # or refused
     return made
 

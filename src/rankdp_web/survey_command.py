@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import PATH, charged, names_in, option, options, sizes_of_tiers
+from rankdp.cli.options import PATH, charged, choice, names_in, option, options, sizes_of_tiers
 from rankdp.cli.terminal import reporting, say
 from rankdp.errors import InputError, Unsupported
 
@@ -64,11 +64,16 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 @option("--title", "What respondents read first.", required=True)
 @option("--items", "Text file with 2 to 100 items, one a line.", "FILE", PATH, callback=names_in, required=True)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER", required=True)
+@choice(
+    "--protect",
+    ["ranking", "position"],
+    help="What epsilon is the privacy of: the whole answer, or one item's position in it.",
+)
 @option("--question", "A sentence or two below the title.", default="", show_default=False)
 @option(
     "--mechanism",
-    "How browsers draw the noise: optimal (up to 5 items), reinsertion, tiers or offset-tiers; auto takes what gives "
-    "the most precise results.",
+    "How browsers draw the noise: kendall-ball (up to 60 items), optimal (up to 5), reinsertion, tiers or "
+    "offset-tiers; auto takes what gives the most precise results.",
     "NAME",
     default="auto",
 )
@@ -94,14 +99,21 @@ def create(
     """
     key = secrets.token_urlsafe(16) if private_results else ""
     with _opened(database, create=True) as opened:
-        from rankdp_web.surveys import create_survey, mechanism_of
+        from rankdp_web.surveys import create_survey, guarantee_of, mechanism_of
 
         made = create_survey(opened, results_key=key, **asked)
     click.echo(f"survey   {made.id}")
     click.echo(f"answers  {_link(address, made)}{'#INVITATION' if made.invited else ''}")
     click.echo(f"results  {_link(address, made)}/results{f'?key={key}' if key else ''}")
     say(f"mechanism {made.mechanism}, epsilon {made.epsilon}")
-    say(mechanism_of(made).guarantee.explain())
+    say(guarantee_of(made).explain())
+    if made.protect == "ranking" and not made.mechanism.startswith("kendall-ball"):
+        used = mechanism_of(made)
+        say(
+            f"{made.mechanism} protects the whole answer by an epsilon of {float(used.epsilon):.3g} for one position, "
+            f"and keeps {used.expected_concordance():.1%} of pairs in order: kendall-ball, which keeps most, is for up "
+            "to 60 items"
+        )
     say(f"next: rankdp survey serve {opened.name}")
 
 

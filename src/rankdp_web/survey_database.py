@@ -33,6 +33,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from rankdp.data.private_files import make_private, tighten
 from rankdp.errors import InputError, SystemProblem, system_problem
+from rankdp.mechanisms.registry import Protect
 
 BATCH = 32
 """The fewest answers that results may change by."""
@@ -78,7 +79,7 @@ class Survey:
     mechanism
         The name of what adds the noise, with its tiers.
     epsilon
-        The privacy of one item's position, as text.
+        The privacy of what ``protect`` says, as text.
     invited
         Whether an answer needs an invitation.
     results_key
@@ -87,6 +88,8 @@ class Survey:
         When it was opened.
     open
         Whether answers are taken.
+    protect
+        What is protected: one item's "position", as in surveys that do not say it, or the whole "ranking".
     """
 
     id: str
@@ -99,6 +102,7 @@ class Survey:
     results_key: str
     day: str
     open: bool = True
+    protect: Protect = "position"
 
 
 def leaving(waiting: int, *, closing: bool = False) -> int:

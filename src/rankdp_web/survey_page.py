@@ -53,6 +53,7 @@ def respondent_values(survey: Survey, ticket: str | None) -> dict[str, Any]:
         "items": survey.items,
         "mechanism": survey.mechanism,
         "epsilon": survey.epsilon,
+        "protect": survey.protect,
         "private_results": bool(survey.results_key),
         "tables": tables_of(survey),
         "ticket": ticket,
@@ -125,6 +126,7 @@ def _stated(known: Mapping[str, Any]) -> Survey:
         invited=known["ticket"] is None,
         results_key="private" if known["private_results"] else "",
         day="",
+        protect=known["protect"],
     )
 
 

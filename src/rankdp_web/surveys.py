@@ -29,10 +29,10 @@ from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.registry import mechanism, named
+from rankdp.mechanisms.registry import Protect, check_choice, mechanism, named
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.guarantee import HARDLY, odds_factor
+from rankdp.privacy.guarantee import HARDLY, WHOLE_RANKING, Guarantee, odds_factor
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
 from rankdp.theory.estimators import rank_estimator
@@ -50,6 +50,7 @@ def create_survey(
     items: Iterable[Any],
     epsilon: Real,
     *,
+    protect: Protect = "ranking",
     question: str = "",
     mechanism: str = "auto",
     tiers: Sequence[int] | None = None,
@@ -69,12 +70,14 @@ def create_survey(
     items
         What they rank: 2 to 100 names.
     epsilon
-        The privacy of one item's position in an answer.
+        The privacy of what ``protect`` says.
+    protect
+        What is protected in an answer: the whole "ranking", or one item's "position".
     question
         A sentence or two below the title.
     mechanism
-        "optimal" (up to five items), "reinsertion", "tiers" or "offset-tiers"; "auto" takes the one whose results are
-        most precise.
+        "kendall-ball" (up to 60 items), "optimal" (up to five), "reinsertion", "tiers" or "offset-tiers"; "auto" takes
+        the one whose results are most precise: kendall-ball for whole rankings of up to 60 items.
     tiers
         The sizes of tiers.
     invited
@@ -97,20 +100,23 @@ def create_survey(
     whole("the number of items", len(names), 2, MOST_ITEMS)
     for name in names:
         _text("an item", name)
-    made = survey_mechanism(named(mechanism, tiers), len(names), positive(epsilon))
+    chosen = named(mechanism, tiers)
+    check_choice(chosen, protect=protect)
+    made = survey_mechanism(chosen, len(names), positive(epsilon), protect)
     survey = Survey(
         id="".join(secrets.choice(_ID_LETTERS) for _ in range(8)),
         title=title,
         question=question,
         items=names,
         mechanism=made.name,
-        epsilon=str(made.epsilon),
+        epsilon=str(positive(epsilon)),
         invited=invited,
         results_key=token_hash(results_key).hex() if results_key else "",
         day=today(),
+        protect=protect,
     )
     bits = SecureBits()
-    with spending(ledger, made.guarantee, f"survey {survey.id}", bits) as charge:
+    with spending(ledger, guarantee_of(survey), f"survey {survey.id}", bits) as charge:
         charge.leaves()
         database.add(survey)
         charge.commit(Provenance.now(type(made).name, parameters(survey), bits))
@@ -200,7 +206,14 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
 @lru_cache(maxsize=64)
 def mechanism_of(survey: Survey) -> RankingMechanism:
     """What adds the noise to the answers of a survey."""
-    return mechanism(survey.mechanism, len(survey.items), survey.epsilon)
+    return mechanism(survey.mechanism, len(survey.items), survey.epsilon, protect=survey.protect)
+
+
+def guarantee_of(survey: Survey) -> Guarantee:
+    """What is promised about every answer."""
+    if survey.protect == "ranking":
+        return Guarantee(WHOLE_RANKING, positive(survey.epsilon))
+    return mechanism_of(survey).guarantee
 
 
 @lru_cache(maxsize=64)
@@ -214,8 +227,15 @@ def parameters(survey: Survey) -> dict[str, Any]:
     made = mechanism_of(survey)
     return {
         "asked_for": made.name,
+        "protect": survey.protect,
         "epsilon": survey.epsilon,
-        "choices": [{"mechanism": made.name, **made.parameters}],
+        "choices": [
+            {
+                "mechanism": made.name,
+                **made.parameters,
+                **({"ranking_epsilon": survey.epsilon} if survey.protect == "ranking" else {}),
+            }
+        ],
         "survey": survey.id,
         "drawn_by": "the respondents' browsers",
         **({"offset_column": OFFSET} if made.has_offsets else {}),
@@ -240,7 +260,7 @@ def collected(database: SurveyDatabase, survey: Survey, *, shown: bool = True) -
     if not len(rows):
         raise InputError(_too_few(survey, database.count(survey.id)))
     rankings = Rankings.from_orders(rows[:, :items], survey.items, offsets=rows[:, items] if made.has_offsets else None)
-    return released(rankings, made.guarantee, type(made).name, parameters(survey), SecureBits())
+    return released(rankings, guarantee_of(survey), type(made).name, parameters(survey), SecureBits())
 
 
 def _too_few(survey: Survey, count: int) -> str:
@@ -279,24 +299,22 @@ def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike
 def promised(survey: Survey) -> Mapping[str, Any]:
     """The numbers of the sentences about privacy, from public facts alone.
 
-    ``factor`` bounds the change of anyone's odds about one item's place, ``whole`` about the whole ranking; ``sure`` is
-    how sure a reader may become for whom a place was even; ``weak`` says that this is almost no protection; ``reach``
+    ``factor`` bounds the change of anyone's odds about what is protected, ``whole`` about the whole ranking; ``sure``
+    is how sure a reader who was 50:50 about it may become; ``weak`` says that this is almost no protection; ``reach``
     is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
     """
     made = mechanism_of(survey)
-    epsilon = float(made.epsilon)
+    epsilon = positive(survey.epsilon)
     try:
         variance = rank_estimator(made).largest_variance + (made.items - 1) ** 2 / 4
         reach = 1.96 * math.sqrt(variance / 500)
     except Unsupported:
         reach = math.nan
-    whole = made.guarantee.whole_ranking_epsilon
-    assert whole is not None
     return {
-        "factor": odds_factor(made.epsilon),
-        "whole": odds_factor(whole),
-        "weak": made.epsilon > HARDLY,
-        "sure": f"{math.ceil(1000 / (1 + math.exp(-min(epsilon, 700)))) / 10:g}",
+        "factor": odds_factor(epsilon),
+        "whole": odds_factor(guarantee_of(survey).to_local_dp().epsilon),
+        "weak": epsilon > HARDLY,
+        "sure": f"{math.ceil(1000 / (1 + math.exp(-min(float(epsilon), 700)))) / 10:g}",
         "epsilon": survey.epsilon,
         "kept": f"{made.expected_concordance():.0%}",
         "reach": f"{reach:.1f}" if reach < made.items else "",

@@ -162,7 +162,8 @@ def test_intervals_over_personal_epsilons_cover(combine, request):
     kinds = town(runs * rows, 0.6, generator(request))
     people = np.array([MAJORITY, MINORITY, (4, 2, 0, 3, 1)], dtype=np.int32)
     wanted = sum(share * truth(kind[None])[0] for share, kind in zip((0.6, 0.3, 0.1), people, strict=True))
-    out = mechanism("kendall", 5, np.tile(own, runs)).sample(kinds, seeded(request))
+    everyone = rankdp.Rankings.from_orders(kinds, ITEMS, epsilons=np.tile(own, runs))
+    out = rankdp.privatize(everyone, mechanism="kendall", bits=seeded(request)).value.orders
     covered, errors = [], []
     for start in range(0, runs * rows, rows):
         poll = rankdp.Rankings.from_orders(out[start : start + rows], ITEMS, epsilons=own)
@@ -201,8 +202,8 @@ def test_groups_are_inverted_each_with_its_own_law(request):
 def test_groups_of_one_voter_have_standard_errors(request, monkeypatch):
     """Everyone with an epsilon of their own: the error comes from how voters differ, not from within a group."""
     rows, own = town(200, 0.6, generator(request)), 2 + np.arange(200) / 500
-    out = mechanism("reinsertion", 5, own).sample(rows, seeded(request))
-    poll = rankdp.Rankings.from_orders(out, ITEMS, epsilons=own)
+    true = rankdp.Rankings.from_orders(rows, ITEMS, epsilons=own)
+    poll = rankdp.privatize(true, mechanism="reinsertion", bits=seeded(request)).value
     found = aggregate(poll, "reinsertion")
     assert len(found.mechanisms) == 200
     usual = (pair_estimator(mechanism("reinsertion", 5, "2.2")).mean_variance + 0.2) / 200

@@ -122,7 +122,8 @@ def test_nothing_is_promised_where_only_the_caller_speaks(private, tmp_path):
     assert run("-o", "out.csv").exit_code == 0
     assert (tmp_path / "out.csv.release.json").exists()
     (tmp_path / "private.csv.release.json").unlink()
-    told = run("--mechanism", "ulam", "--epsilon", "2", "-o", "out.csv", "-o", "out.html", "-o", "out.json")
+    asked = ("--mechanism", "ulam", "--epsilon", "2", "--force")
+    told = run(*asked, "-o", "out.csv", "-o", "out.html", "-o", "out.json")
     assert told.exit_code == 0, told.output
     assert "Nothing is promised here" in told.stderr
     assert "Nothing is promised here" in stated("html")

@@ -42,13 +42,21 @@ from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.rankings.ulam import Ulam, _Shapes
-from rankdp.mechanisms.votes.noisy_counts import NoisyDegrees, NoisyDifferences, NoisyPairs, NoisyWins
+from rankdp.mechanisms.votes.noisy_counts import (
+    NoisyCounts,
+    NoisyDegrees,
+    NoisyDifferences,
+    NoisyPairs,
+    NoisyResiduals,
+    NoisyTable,
+    NoisyWins,
+)
 from rankdp.mechanisms.votes.noisy_covariates import STEPS, NoisyCovariates
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.answers import Question
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.privacy.cube_noise import CubeNoise
-from rankdp.publish.secret_designs import SecretDesign
+from rankdp.publish.board_estimators import HiddenDesign
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.tier_laws import reach
 
@@ -285,37 +293,49 @@ def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
     return {"statistical": caught}
 
 
-class HalfDifferences(NoisyDifferences):
-    """Differences with half their sensitivity."""
+class Residuals(NoisyResiduals):
+    """Residuals at fixed strengths."""
 
-    @property
-    def l1(self):
-        return super().l1 // 2
+    def __init__(self, protection, *budget):
+        super().__init__(np.array([0.7, -1.3, 0.7, 0.1]), protection, *budget)
 
 
-def difference_laws(cls: type[NoisyDifferences]) -> dict[str, Callable[[], bool]]:
-    """The checks of differences on every pair of neighbouring tables of four items."""
-    mechanism = cls(Protection("voter", 2), 1)
+def half_sensitivity(kind: type[NoisyCounts]) -> type[NoisyCounts]:
+    """The same counts with half their sensitivity."""
+    return type(f"Half{kind.__name__}", (kind,), {"l1": property(lambda self: kind.l1.fget(self) // 2)})
+
+
+class RoundedUp(Residuals):
+    """Weights of residuals that are rounded up, so that an upset counts for more than the grid."""
+
+    def __init__(self, protection, *budget):
+        super().__init__(protection, *budget)
+        self.forth = self.forth + 1
+
+
+def count_laws(kind: type[NoisyCounts]) -> dict[str, Callable[[], bool]]:
+    """The checks of noisy counts on every pair of neighbouring tables of four items."""
+    mechanism = kind(Protection("voter", 2), 1)
     return {
         "exact: law": lambda: not audit_exact(mechanism, items=4, draws=0).holds,
         "exact: sampler": lambda: not audit_exact(mechanism, items=4, bits=SeededBits(SEED)).sampler_agrees,
     }
 
 
-def secret_designs(free: bool) -> dict[str, Callable[[], bool]]:
-    """All that is released around differences, or with the degrees as they are, as if the design cost nothing."""
+def hidden_designs(free: bool) -> dict[str, Callable[[], bool]]:
+    """All that is released for residuals, or with the degrees as they are, as if they cost nothing."""
     bits = SeededBits(SEED)
-    design = SecretDesign(Protection("comparison"), Fraction(1), Fraction(0), "chance")
+    parts = HiddenDesign(Protection("comparison"), Fraction(1)).residual_parts(np.array([0.5, 0.5, -1.0]))
 
     def release(table, count):
         counts = Comparisons.of(table, items=ITEMS).count()
-        parts = [
-            np.tile(counted, (count, 1))
+        drawn = [
+            np.tile(noisy.counted(counts), (count, 1))
             if free and isinstance(noisy, NoisyDegrees)
-            else noisy.sample(np.tile(counted, count), bits).reshape(count, -1)
-            for noisy, counted in design.parts(counts, 6)[0]
+            else noisy.sample(np.tile(noisy.counted(counts), count), bits).reshape(count, -1) / float(noisy.scale)
+            for noisy in parts
         ]
-        return np.column_stack(parts)
+        return np.column_stack(drawn)
 
     return {
         "statistical": lambda: not audit_board("bradley-terry", "comparison", 1, draws=DRAWS, release=release).holds
@@ -447,10 +467,23 @@ MUTANTS = [
     Mutant("a seed reused for every row", samples(same_seed_for_rows, _PAIR)),
     Mutant("a seed reused for every call", samples(same_seed_for_calls, _PAIR)),
     Mutant("noisy wins as they are", wins(NoisyWins), honest=True),
-    Mutant("differences as they are", difference_laws(NoisyDifferences), honest=True),
-    Mutant("differences: half the sensitivity", difference_laws(HalfDifferences)),
-    Mutant("a secret design as it is released", secret_designs(free=False), honest=True),
-    Mutant("a secret design whose cost is forgotten", secret_designs(free=True)),
+    *(
+        mutant
+        for name, kind in {
+            "differences": NoisyDifferences,
+            "table of pairs": NoisyTable,
+            "residuals": Residuals,
+        }.items()
+        for mutant in (
+            Mutant(
+                f"{name} as they are" if name != "table of pairs" else f"{name} as it is", count_laws(kind), honest=True
+            ),
+            Mutant(f"{name}: half the sensitivity", count_laws(half_sensitivity(kind))),
+        )
+    ),
+    Mutant("residuals: weights rounded up", count_laws(RoundedUp)),
+    Mutant("a hidden design as it is released", hidden_designs(free=False), honest=True),
+    Mutant("a hidden design whose degrees are not paid for", hidden_designs(free=True)),
     Mutant("sensitivity 1 instead of 2", wins(SmallSensitivity)),
     Mutant("contribution bounding", voters(bounded=True), honest=True),
     Mutant("contribution bounding skipped", voters(bounded=False)),

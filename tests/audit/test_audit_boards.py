@@ -9,11 +9,11 @@ from support import seeded
 from rankdp.audit import audit_board
 from rankdp.audit.boards import ITEMS, board_draws, neighbouring_votes
 from rankdp.data.comparisons import Comparisons
-from rankdp.data.counts import STEPS
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.privacy.bits import SeededBits
 from rankdp.publish.rank import METHODS
 
 pytestmark = pytest.mark.slow
@@ -30,9 +30,7 @@ def uses_wins(method, protect):
 @methods
 @units
 def test_every_method_survives(method, protect, request):
-    draws = 30_000 if uses_wins(method, protect) else 1500
-    epsilon = 1 if uses_wins(method, protect) else 8
-    found = audit_board(method, protect, epsilon, max_per_voter=UNITS[protect], draws=draws, bits=seeded(request))
+    found = audit_board(method, protect, 1, max_per_voter=UNITS[protect], draws=30_000, bits=seeded(request))
     assert found.holds, found.explain()
     if uses_wins(method, protect):
         assert found.epsilon_low > 0.6
@@ -56,6 +54,12 @@ def test_every_method_survives_from_end_to_end(method, protect, draws, request):
     assert found.holds, found.explain()
     if method == "wins":
         assert found.epsilon_low > 1
+
+
+@units
+def test_objective_perturbation_survives(protect, request):
+    asked = {"max_per_voter": UNITS[protect], "draws": 1500, "bits": seeded(request), "pairing": "matched"}
+    assert audit_board("bradley-terry", protect, 8, **asked).holds
 
 
 def test_gaussian_wins_with_a_delta(request):
@@ -88,22 +92,31 @@ def test_objective_perturbation_with_little_noise_is_caught(times, draws, reques
 
 
 def test_neighbouring_tables_differ_in_one_unit():
-    for protection in (Protection("comparison"), Protection("outcome"), Protection("voter", 3)):
+    for protection in (Protection("comparison"), Protection("outcome"), Protection.of("voter", 3)):
         for one, other in neighbouring_votes(protection):
             rows = [[row for row in table.to_pylist() if row["voter"] != "the one"] for table in (one, other)]
             assert rows[0] == rows[1]
             assert len({len(table) for table in (one, other)}) == 1 or protection.unit == "voter"
-    protection = Protection("voter", 2)
+    protection = Protection.of("voter", 2)
     one, other = neighbouring_votes(protection)[0]
     wins = [Comparisons.of(table, items=ITEMS).bound(2).count().half_wins for table in (one, other)]
-    assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1 * STEPS
+    assert np.abs(wins[0] - wins[1]).sum() == NoisyWins(protection, 1).l1 * protection.steps
 
 
-def test_a_protected_voter_costs_a_noisy_count(request):
-    draws = board_draws("wins", Protection("voter", 2), 1, 0, seeded(request))
-    table, _ = neighbouring_votes(Protection("voter", 2))[0]
-    assert draws(table, 5).shape == (5, 4)
-    assert board_draws("wins", Protection("outcome"), 1, 0, seeded(request))(table, 5).shape == (5, 3)
+@pytest.mark.parametrize("pairing", ["unknown", "residuals"])
+@pytest.mark.parametrize("protect", ["comparison", "voter"])
+def test_hidden_designs_survive(protect, pairing, request):
+    """The table of pairs, and degrees with two looks at the votes."""
+    asked = {"max_per_voter": UNITS[protect], "pairing": pairing, "draws": 30_000, "bits": seeded(request)}
+    found = audit_board("bradley-terry", protect, 1, **asked)
+    assert found.holds, found.explain()
+    assert found.epsilon_low > 0.3
+    assert not audit_board("bradley-terry", protect, "0.2", **asked, release=_louder(protect, pairing)).holds
+
+
+def _louder(protect, pairing):
+    """What is released at five times the epsilon that is claimed."""
+    return board_draws("bradley-terry", Protection.of(protect, UNITS[protect]), 1, 0, SeededBits(1), pairing)
 
 
 @pytest.mark.parametrize(

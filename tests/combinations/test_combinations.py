@@ -29,9 +29,7 @@ UNITS = {
     "voter": "one voter",
 }
 POSITION = "one item's position in one ranking"
-NOISY_WORDS = ("At this eps", "Perhaps", "Who was compared with whom is secret")  # follow from what was released
-NOISY = {"noisy_comparisons", "ridge", "noise_variance"}  # follow from the noisy number of comparisons
-CHOSEN = {"mechanism", "link"}  # by noisy degrees, which are paid for, where the design is secret
+NOISY_WORDS = ("The best item is not clear", "Won or lost almost every comparison")  # follow from what was released
 
 VOTES = ["ann,ale,beer,left", "ann,ale,cola,left", "ann,beer,cola,right", "bob,cola,tea,left", "bob,ale,tea,tie"]
 #: what is replaced in the neighbouring world, and the units for which that makes neighbours
@@ -362,12 +360,9 @@ class Combinations(RuleBasedStateMachine):
 
 
 def facts(release: Any) -> dict[str, Any]:
-    """What a release says of itself that must not depend on the secret; numbers that follow from noise are left out."""
+    """What a release says of itself that must not depend on the secret."""
     told = release.to_dict()
     del told["when"]
-    noisy = NOISY if "noisy_comparisons" in told["parameters"] else set()
-    noisy = noisy | (NOISY | CHOSEN if "design" in told["parameters"] else set())
-    told["parameters"] = {name: value for name, value in told["parameters"].items() if name not in noisy}
     return told
 
 

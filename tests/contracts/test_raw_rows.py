@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +34,8 @@ from rankdp.mechanisms.votes.noisy_counts import (
     NoisyDifferences,
     NoisyLeads,
     NoisyPairs,
-    NoisyTotal,
+    NoisyResiduals,
+    NoisyTable,
     NoisyWins,
 )
 from rankdp.mechanisms.votes.protection import Protection
@@ -48,7 +50,7 @@ CASES = int(os.environ.get("RANKDP_CASES", "20"))
 draws = settings(max_examples=CASES, suppress_health_check=list(HealthCheck))
 few_draws = settings(draws, max_examples=max(2, CASES // 10))  # an engine takes a second for each
 TABLES = FILES | FRAMES
-MECHANISMS = (NoisyWins, NoisyDifferences, NoisyDegrees, NoisyPairs, NoisyLeads)
+MECHANISMS = (NoisyWins, NoisyDifferences, NoisyDegrees, NoisyPairs, NoisyLeads, NoisyTable)
 VOTES = ("voter", "left", "right", "winner", "weight", "comment")
 
 
@@ -121,6 +123,11 @@ def neighbouring_votes(draw):
     return items, *tables
 
 
+def mechanisms(items):
+    """All noisy counts; residuals at strengths of which two are equal."""
+    return (*MECHANISMS, partial(NoisyResiduals, np.append(np.linspace(1, -1, len(items) - 1), 1.0)))
+
+
 def check_voters(name, write, case, bound, drop):
     items, before, after = case
 
@@ -137,11 +144,9 @@ def check_voters(name, write, case, bound, drop):
         return
     unit = Protection.of("voter", bound)
     (one, loads), (other, loads_too) = results
-    for mechanism in MECHANISMS:
+    for mechanism in mechanisms(items):
         of = mechanism(unit, 1)
         near(of.counted(one), of.counted(other), of.l1 * STEPS, of.l2_squared * STEPS**2)
-    total = NoisyTotal(unit, 1)
-    near(one.halves.sum(keepdims=True) // 2, other.halves.sum(keepdims=True) // 2, total.l1 * STEPS)
     near(loads, loads_too, NoisyVoters(unit, 1).l1)
 
 
@@ -193,7 +198,7 @@ def test_one_row_moves_the_counts_as_far_as_is_charged(name, data):
 
     results = both(name, (TABLES | ENGINES)[name], header, rows, changed, use)
     if results is not None:
-        for mechanism in MECHANISMS:
+        for mechanism in mechanisms(items):
             of = mechanism(Protection.of("comparison", None), 1)
             near(*map(of.counted, results), of.l1, of.l2_squared)
 

@@ -14,8 +14,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.votes import objective
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation, rounded_laplace
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.publish.vote_scores import objective as ranked
 from rankdp.rankers.links import LINKS
+from rankdp_papers.cai.ridges import objective as ranked
 
 ONE = Protection("comparison")
 links = pytest.mark.parametrize("link", list(LINKS))

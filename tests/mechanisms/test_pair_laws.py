@@ -18,7 +18,12 @@ pytestmark = pytest.mark.slow
 
 EPSILONS = [Fraction(1, 2), Fraction(1), Fraction(4)]
 # vertices of the linear programme where the law forgets something about pairs for good
-SINGULAR = [("optimal", 4, Fraction(1, 4)), ("optimal", 5, 1), ("optimal", 5, Fraction(3, 2))]
+SINGULAR = [
+    ("optimal", 4, Fraction(1, 4)),
+    ("optimal", 5, 1),
+    ("optimal", 5, Fraction(3, 2)),
+    ("kendall-ball-2", 5, 4),
+]
 
 every = pytest.mark.parametrize("name", list(MECHANISMS))
 epsilons = pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
@@ -125,7 +130,9 @@ def test_pair_law_out_of_reach(name, items, most):
 
 
 UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.undoable]
-INVERTIBLE = [case for case in itertools.product(UNDOABLE, [3, 5], EPSILONS) if case not in SINGULAR]
+INVERTIBLE = [
+    case for case in itertools.product(UNDOABLE, [3, 5], EPSILONS) if case not in [*SINGULAR, ("kendall-ball", 5, 4)]
+]
 
 
 @pytest.mark.parametrize(("name", "items", "epsilon"), INVERTIBLE)

@@ -9,6 +9,7 @@ import pytest
 import rankdp
 from rankdp.errors import InputError, RankdpError
 from rankdp.mechanisms import MECHANISMS, candidates, describe, mechanism
+from rankdp.mechanisms.rankings.kendall_ball import best_radius, radius_for_mean_ranks
 from rankdp.mechanisms.registry import respondents_for_one
 
 SETTINGS = [(2, 1), (5, 1), (6, 4), (8, 2), (12, 1), (50, 1), (50, 4), (100, 2), (300, 9)]
@@ -106,6 +107,7 @@ def test_names():
         "reinsertion",
         "tiers",
         "offset-tiers",
+        "kendall-ball",
         "optimal",
     ]
     assert rankdp.mechanism is mechanism
@@ -113,18 +115,29 @@ def test_names():
         built = mechanism(name, 4, "1/3")
         assert type(built) is cls
         assert (built.items, built.epsilon) == (4, Fraction(1, 3))
-        assert built.name.startswith(name)  # sizes of tiers follow
+        assert built.name.startswith(name)  # sizes of tiers, or a radius, follow
         assert repr(built) == f"{cls.__name__}(items=4, epsilon=1/3)"
 
 
-@pytest.mark.parametrize("name", ["mallows", "", "Kendall", None, 3])
+@pytest.mark.parametrize("name", ["mallows", "", "Kendall", "kendall-3", None, 3])
 def test_unknown_names(name):
     with pytest.raises(InputError) as refusal:
         mechanism(name, 4, 1)
     assert str(refusal.value) == (
         "mechanism must be auto or one of kendall, laplace, noisy-ranks, ulam, reinsertion, tiers, "
-        f"offset-tiers, optimal, got {name!r}"
+        f"offset-tiers, kendall-ball, optimal, got {name!r}"
     )
+
+
+def test_the_radius_of_a_ball_follows_its_name_or_its_purpose():
+    assert mechanism("kendall-ball-3", 6, 2).radius == 3
+    radius = {purpose: mechanism("kendall-ball", 30, 4, purpose=purpose).radius for purpose in ("order", "aggregate")}
+    assert radius == {"order": best_radius(30, 4), "aggregate": radius_for_mean_ranks(30, 4)}
+    assert radius["order"] != radius["aggregate"]
+    assert mechanism("kendall-ball", 31, 4).radius == best_radius(31, 4)
+    for name, words in (("kendall-ball-15", "radius must be below 15"), ("kendall-ball-1-2", "one number, the radius")):
+        with pytest.raises(InputError, match=words):
+            mechanism(name, 6, 2)
 
 
 @pytest.mark.parametrize("name", [*MECHANISMS, "auto"])

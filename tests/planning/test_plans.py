@@ -338,3 +338,18 @@ def test_a_plan_for_a_top_list_has_a_tier_for_it():
     assert made.recommended.name == "tiers-3-7"
     assert made.recommended.accuracy["overlap"] == mechanism("auto", 10, 2, purpose="top", top=3).top_overlap(3)
     assert "tiers-3-7" not in [choice.name for choice in rankdp.plan("ranking", items=10, epsilon=2).choices]
+
+
+def test_both_promises_side_by_side():
+    made = plan("ranking", items=8, epsilon=4, protect="ranking")
+    assert made.recommended.name == "kendall-ball"
+    assert made.situation.protects == "one whole ranking"
+    assert made.respondents["kendall-ball"] == pytest.approx(3.6, abs=0.05)
+    _, rows, told = plan("ranking", items=8, epsilon=2).situation.promises(2.0)
+    assert [row[0] for row in rows] == ["one position at 2", "whole answer at 2", "whole answer at 4"]
+    assert [row[4] for row in rows] == ["4.57", "11.6", "3.58"]
+    assert "1,202,605" in rows[0][2]  # e^14
+    assert "protect the ranking" in told
+    assert plan("ranking", items=61, epsilon=2).situation.promises(2.0)[1] == []
+    with pytest.raises(InputError, match="protect must be one of position, ranking"):
+        plan("ranking", items=8, epsilon=2, protect="voter")

@@ -18,8 +18,8 @@ from rankdp.data.counts import STEPS
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
+from rankdp.publish import board_estimators
 from rankdp.publish import rank as module
-from rankdp.publish import vote_scores
 
 ITEMS = ("a", "b", "c")
 PAIRS = (("a", "b"), ("b", "c"), ("a", "c"))
@@ -48,22 +48,16 @@ class Stop(Exception):
 @pytest.fixture
 def look(monkeypatch):
     """What `rank` sees of a table, or the sentence of its refusal."""
-    size, totals = vote_scores.size, []
-
-    def noted(items, total, protection, epsilon, bits, **options):
-        totals.append(total)
-        return size(items, total, protection, epsilon, bits, **options)
 
     def stopped(half_wins, public, noisy, bits):
         design = public.design
         paired = None if design is None else tuple(map(tuple, (design.first, design.second, design.halves)))
-        exact = public.comparisons if noisy.epsilon == 1 else None
-        warnings = () if design is None else tuple(vote_scores.design_warnings(public))
-        seen = Seen(tuple(half_wins.tolist()), totals[-1], exact, paired, noisy.protection, warnings)
+        warnings = () if design is None else tuple(board_estimators.design_warnings(public))
+        total = int(half_wins.sum()) // 2
+        seen = Seen(tuple(half_wins.tolist()), total, public.comparisons, paired, noisy.protection, warnings)
         raise Stop(seen)
 
-    monkeypatch.setattr(vote_scores, "size", noted)
-    monkeypatch.setattr(vote_scores, "by_wins", stopped)
+    monkeypatch.setattr(board_estimators, "by_own_wins", stopped)
 
     def look(rows, bound=None, weighted=False, **options):
         names = ("voter", "model_a", "model_b", "winner")

@@ -1,6 +1,5 @@
 """rank(): every combination, what it promises, what it may not depend on, and how well its intervals cover."""
 
-import dataclasses
 import math
 from fractions import Fraction
 
@@ -10,18 +9,17 @@ import pytest
 from support import generator
 
 from rankdp.data.comparisons import Comparisons
-from rankdp.data.counts import STEPS, PairCounts
+from rankdp.data.counts import STEPS
 from rankdp.errors import InputError, RankdpError, Unsupported
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyWins
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SeededBits
-from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
+from rankdp.publish import board_estimators
 from rankdp.publish import rank as ranking
-from rankdp.publish import vote_scores
+from rankdp.publish.board_estimators import HiddenDesign
 from rankdp.publish.rank import rank
-from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import link as known_link
 
@@ -71,19 +69,21 @@ def test_every_combination_promises_what_was_asked(table, method, protect):
     assert release.provenance.mechanism == method
     shown = release.to_dict()["parameters"]
     assert (shown["protect"], shown["epsilon"], shown["items"]) == (protect, "7/10", 6)
-    assert ("noisy_comparisons" in shown) == (protect == "voter")
     board = release.value
     assert sorted(board.items) == sorted(ITEMS)
     assert (np.diff(board.scores) <= 0).all()
     assert (board.low <= board.scores).all()
     assert (board.scores <= board.high).all()
+    assert (board.rank_low <= board.ranks).all()
+    assert (board.ranks <= board.rank_high).all()
+    assert board.best_probability.sum() == pytest.approx(1)
     assert board.score_name == {"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[method]
 
 
-@pytest.mark.parametrize("design", ["chance", "even", "any"])
+@pytest.mark.parametrize("kind", ["table", "residuals", "objective"])
 @combinations
-def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, design, monkeypatch):
-    """What all mechanisms get, that of the count too, adds up to epsilon; and the noise is for the unit asked for."""
+def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, kind, monkeypatch):
+    """What all mechanisms get adds up to epsilon; and the noise is for the unit asked for."""
     seen = []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
@@ -97,15 +97,16 @@ def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect,
 
     monkeypatch.setattr(NoisyCounts, "sample", counted)
     monkeypatch.setattr(ObjectivePerturbation, "sample", fitted)
-    rank(table, 2, method=method, design=design, **options(protect))
+    monkeypatch.setattr(HiddenDesign, "kind", lambda *_: kind)
+    rank(table, 2, method=method, **options(protect))
     assert {protection for _, protection in seen} == {Protection.of(protect, 5 if protect == "voter" else None)}
     assert sum(epsilon for epsilon, _ in seen) == 2
 
 
 @pytest.mark.parametrize("protect", ["comparison", "voter"])
-@pytest.mark.parametrize("design", ["chance", "even"])
-def test_gaussian_noise_on_differences(table, protect, design, monkeypatch):
-    """Rhos of all that is released, and of the noisy count, add up to what the guarantee states."""
+@pytest.mark.parametrize("kind", ["table", "residuals"])
+def test_gaussian_noise_on_hidden_designs(table, protect, kind, monkeypatch):
+    """Rhos of all that is released add up to what the guarantee states."""
     seen = []
 
     def counted(self, data, bits, real=NoisyCounts.sample):
@@ -114,12 +115,12 @@ def test_gaussian_noise_on_differences(table, protect, design, monkeypatch):
         return real(self, data, bits)
 
     monkeypatch.setattr(NoisyCounts, "sample", counted)
-    release = rank(table, 1, delta="1e-6", design=design, **options(protect))
-    assert release.provenance.parameters["mechanism"] == "differences"
+    monkeypatch.setattr(HiddenDesign, "kind", lambda *_: kind)
+    release = rank(table, 1, delta="1e-6", **options(protect))
+    assert release.provenance.parameters["mechanism"] == kind
+    assert len(seen) == {"table": 1, "residuals": 3}[kind]
     assert release.guarantee.delta == Fraction(1, 10**6)
-    total = sum(seen)
-    assert (Fraction(1, 20) ** 2 / 2 in seen) == (protect == "voter")
-    assert total <= release.guarantee.rho <= float(total) * 1.001
+    assert sum(seen) <= release.guarantee.rho <= float(sum(seen)) * 1.001
 
 
 @pytest.mark.parametrize("protect", ["outcome", "comparison", "voter"])
@@ -150,10 +151,10 @@ def test_much_epsilon_gives_the_answer_without_privacy(table, method, protect):
     board = rank(table, 100_000, method=method, **options(protect)).value
     counts = Comparisons.of(table, items=ITEMS).count()
     plain = {"wins": lambda: counts.half_wins / 2, "copeland": lambda: majorities(counts.dense())}
-    exact = plain.get(method, lambda: fit(counts, ridge=3.0).theta)()
+    exact = plain.get(method, lambda: fit(counts, ridge=0.25).theta)()
     finely = (method, protect) == ("copeland", "voter")  # a noise of a few steps decides majorities that are ties
     assert finely or board.items == tuple(ITEMS[k] for k in np.argsort(-exact, kind="stable"))
-    assert board.scores == pytest.approx(np.sort(exact)[::-1], abs=0.51 if finely else 1e-2)
+    assert board.scores == pytest.approx(np.sort(exact)[::-1], abs=0.51 if finely else 2e-2)
 
 
 def test_voters_are_bounded(table, monkeypatch):
@@ -204,9 +205,6 @@ def test_the_release_depends_on_the_data_through_the_mechanism_only(table, metho
     """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
     monkeypatch.setattr(NoisyCounts, "sample", lambda self, data, bits: np.resize([50, 41, 80, 3, -12, 60], len(data)))
     monkeypatch.setattr(ObjectivePerturbation, "sample", lambda self, data, bits: np.linspace(-1, 1, 6) ** 3)
-    monkeypatch.setattr(
-        vote_scores, "size", lambda *given, real=vote_scores.size, **options: _told(real, *given, **options)
-    )
     first, second = (
         everything(rank(data, 1, method=method, top=2, bits=SeededBits(1), **options(protect)))
         for data in (table, other_data(table, protect, generator(request)))
@@ -214,20 +212,9 @@ def test_the_release_depends_on_the_data_through_the_mechanism_only(table, metho
     assert first == second
 
 
-def _told(real, *given, **options):
-    """The noisy number of comparisons is a release of its own: always the same here, at the real price."""
-    public, spent = real(*given, **options)
-    return (dataclasses.replace(public, comparisons=290) if spent else public), spent
-
-
-@pytest.mark.parametrize("leak", ["_halves", "design_warnings"])
-def test_that_test_catches_a_leak(table, leak, monkeypatch, request):
-    """Intervals or warnings that look at who won."""
-    mutants = {
-        "_halves": lambda design: design.half_wins * 2 + 2,
-        "design_warnings": lambda public: [str(public.design.half_wins)],
-    }
-    monkeypatch.setattr(vote_scores, leak, mutants[leak])
+def test_that_test_catches_a_leak(table, monkeypatch, request):
+    """Warnings that look at who won."""
+    monkeypatch.setattr(board_estimators, "design_warnings", lambda public: [str(public.design.half_wins)])
     with pytest.raises(AssertionError):
         test_the_release_depends_on_the_data_through_the_mechanism_only(table, "wins", "outcome", monkeypatch, request)
 
@@ -241,8 +228,9 @@ def test_ridge_tolerance_and_scales_come_from_public_numbers(table, protect, mon
         return np.zeros(6)
 
     monkeypatch.setattr(ObjectivePerturbation, "sample", watched)
+    monkeypatch.setattr(HiddenDesign, "kind", lambda *_: "objective")
     releases = [
-        rank(data, 1, bits=SeededBits(1), design="any", **options(protect))
+        rank(data, 1, bits=SeededBits(1), **options(protect))
         for data in (table, other_data(table, protect, generator(request)))
     ]
     assert releases[0].provenance.parameters == releases[1].provenance.parameters
@@ -251,51 +239,100 @@ def test_ridge_tolerance_and_scales_come_from_public_numbers(table, protect, mon
         assert seen[0] == seen[1]
 
 
-# -- the ridge ---------------------------------------------------------------------------------------------------
+# -- what is released of a hidden design -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degree", [0.5, 20, 3000])
-@pytest.mark.parametrize("variance", [0, 2, 1e4])
-def test_the_ridge_minimises_its_formula(degree, variance):
-    def error(g):
-        return (degree / 4 + variance + g**2 / 3) / (degree / 4 + g) ** 2
+def test_few_items_have_a_table_and_many_have_residuals():
+    """By public numbers: with noise alone up to 8 items, with many comparisons beside it more."""
+    voter, one = HiddenDesign(Protection("voter", 10), Fraction(1)), HiddenDesign(Protection("comparison"), Fraction(1))
+    assert [voter.kind(items) for items in (2, 8, 9, 50)] == ["table", "table", "residuals", "residuals"]
+    assert [one.kind(50, comparisons) for comparisons in (1000, 10**6)] == ["residuals", "table"]
+    matched = HiddenDesign(Protection("comparison"), Fraction(1), pairing="matched")
+    assert [matched.kind(items) for items in (8, 9)] == ["table", "objective"]
+    assert HiddenDesign(Protection("comparison"), Fraction(1), link=known_link("secant")).kind(4) == "objective"
 
-    best = choose_ridge(degree, variance)
-    assert error(best) <= min(error(g) for g in np.geomspace(1e-6 * best, 1e6 * best, 20_001)) * (1 + 1e-12)
+
+@pytest.mark.parametrize(("items", "epsilon", "moved"), [(5, "0.01", 1), (50, 1, 10), (300, 100, 1)])
+def test_the_ridge_of_objective_perturbation_costs_a_tenth(items, epsilon, moved):
+    mechanism = HiddenDesign(Protection("voter", moved), Fraction(epsilon), pairing="matched").objective(items)
+    mechanism.check()
+    spent = moved * math.log1p(0.5 / float(mechanism.ridge))
+    assert spent <= 0.1 * float(Fraction(epsilon)) * (1 + 1e-9)
+    assert mechanism.noise_variance**0.5 / float(mechanism.ridge) < 1.35
 
 
-@pytest.mark.parametrize("link", ["logistic", "secant"])
-@pytest.mark.parametrize(("moved", "epsilon", "comparisons"), [(1, 1, 300), (20, "0.1", 10**6), (1, "0.001", 50)])
-def test_the_objective_ridge_minimises_its_formula(link, moved, epsilon, comparisons):
-    chosen = known_link(link)
+def many(random, pairing="unknown", **changes):
+    names = [f"i{k}" for k in range(12)]
+    asked = {"protect": "comparison", "items": names, "bits": SeededBits(1), "pairing": pairing, **changes}
+    return rank(votes(random, 300, np.linspace(-1, 1, 12)), 1, **asked)
 
-    def mechanism(gamma):
-        return ObjectivePerturbation(10, comparisons, Protection("voter", moved), epsilon, gamma, link=chosen)
 
-    information = 2 * comparisons / 10 * float(chosen.slope(np.zeros(1))[0]) ** 2
+def test_what_is_assumed_is_said(request):
+    random = generator(request)
+    said = {pairing: many(random, pairing) for pairing in ("unknown", "random", "matched")}
+    mechanisms = {name: release.provenance.parameters["mechanism"] for name, release in said.items()}
+    assert mechanisms == {"unknown": "residuals", "random": "residuals", "matched": "objective"}
+    warnings = {name: " ".join(release.value.warnings) for name, release in said.items()}
+    assert "assumes that who met whom depended neither on strength nor on groups" in warnings["unknown"]
+    assert "drawn at random, as was stated" in warnings["random"]
+    assert "No intervals: who was compared with whom is secret" in warnings["matched"]
 
-    def error(gamma):
-        try:
-            variance = mechanism(gamma).noise_variance
-        except InputError:
-            return math.inf
-        return (information + variance + gamma**2 / 3) / (information + gamma) ** 2
 
-    best = float(
-        vote_scores.objective(10, comparisons, Protection("voter", moved), positive(epsilon), link=chosen).ridge
+def test_no_interval_where_none_can_be_given(request):
+    for asked in ({"pairing": "matched"}, {"link": "secant"}):
+        board = many(generator(request), top=3, **asked).value
+        assert np.isfinite(board.scores).all()
+        assert np.isnan([*board.low, *board.high]).all()
+        assert board.best_probability is None
+        assert board.top_probability is None
+        rows = board.rows()
+        assert [row["in_top"] for row in rows] == [True] * 3 + [False] * 9
+        assert "top_probability" not in rows[0]
+
+
+def test_random_pairs_pull_noise_together(request):
+    """Where noise rules, integrating the spread leaves scores closer to the truth than the fixed prior."""
+    random, errors = generator(request), {"unknown": [], "random": []}
+    for seed in range(8):
+        truth = 0.3 * np.linspace(-1, 1, 12)
+        table = votes(random, 400, truth)
+        for pairing in errors:
+            asked = {"protect": "comparison", "items": [f"i{k}" for k in range(12)], "bits": SeededBits(seed)}
+            board = rank(table, "0.5", pairing=pairing, **asked).value
+            errors[pairing] += np.square(board.scores - [truth[int(name[1:])] for name in board.items]).tolist()
+    assert np.mean(errors["random"]) < 0.7 * np.mean(errors["unknown"])
+
+
+def test_the_table_shows_who_beats_whom(table):
+    release = rank(table, 1000, **options("comparison"))
+    board = release.value
+    wins = Comparisons.of(table, items=ITEMS).count().dense()
+    order = [ITEMS.index(item) for item in board.items]
+    assert release.provenance.parameters["mechanism"] == "table"
+    assert board.table == pytest.approx(wins[np.ix_(order, order)], abs=0.51)
+    assert rank(table, 1, **options("outcome")).value.table is None
+
+
+@pytest.mark.parametrize("pairing", ["unknown", "random", "matched"])
+def test_an_item_nobody_compared_never_leads(table, pairing):
+    """It has the prior's interval, whatever the others did."""
+    for seed in range(5):
+        asked = options("outcome", items=(*ITEMS, "idle"), pairing=pairing, bits=SeededBits(seed))
+        board = rank(table, "0.2", **asked).value
+        place = board.items.index("idle")
+        assert place > 0
+        assert board.scores[place] == pytest.approx(0, abs=1e-9)
+        if pairing != "random":
+            half = (board.high[place] - board.low[place]) / 2
+            assert half == pytest.approx(1.96 * 2 * math.sqrt(1 - 1 / 7), rel=0.08)
+
+
+def test_a_prior_of_ones_own(table):
+    calm, wide = (
+        np.ptp(rank(table, 50, prior=prior, bits=SeededBits(1), **options("outcome")).value.scores)
+        for prior in (0.01, 2)
     )
-    least = min(error(gamma) for gamma in np.geomspace(best / 1e4, best * 1e4, 2001).tolist())
-    assert error(best) <= least * (1 + 1e-3)  # both grids step by four percent or less around a flat minimum
-
-
-def test_a_ridge_of_ones_own(table):
-    release = rank(table, 1, ridge=7, **options("outcome"))
-    assert release.provenance.parameters["ridge"] == 7
-    calm, wild = (
-        np.ptp(rank(table, 50, ridge=ridge, bits=SeededBits(1), **options("outcome")).value.scores)
-        for ridge in (1e4, 1)
-    )
-    assert calm < wild / 20
+    assert calm < wide / 20
 
 
 # -- scales, top, warnings ---------------------------------------------------------------------------------------
@@ -328,31 +365,25 @@ def test_no_word_about_a_secret_design():
     for protect in ("comparison", "voter"):
         for method in ranking.METHODS:
             warnings = rank(table, 1, method=method, **options(protect)).value.warnings
-            said = [one for one in warnings if "told apart" not in one]
-            assert [one.startswith("Who was compared with whom is secret") for one in said] == [True]
+            said = [one for one in warnings if "best item is not clear" not in one]
+            assert len(said) == (method != "bradley-terry")  # the table of pairs assumes nothing
+            assert all(one.startswith("Who was compared with whom is secret") for one in said)
 
 
 def test_warnings_of_unbeaten_items():
     table = pa.table({"winner": ["a"] * 900 + ["b"] * 30, "loser": (["b"] * 30 + ["c"] * 30) * 15 + ["c"] * 30})
-    warnings = rank(table, 1, protect="outcome", items=("a", "b", "c"), ridge=1, bits=SeededBits(5)).value.warnings
+    warnings = rank(table, 1, protect="outcome", items=("a", "b", "c"), bits=SeededBits(5)).value.warnings
     counts = Comparisons.of(table, items=("a", "b", "c")).count()
     noisy = NoisyWins(Protection("outcome"), 1).sample(counts.half_wins, SeededBits(5))
     most = counts.half_wins + counts.half_losses
-    never, always = ([w for w in warnings if words in w] for words in ("never beaten", "always beaten"))
-    assert bool(never) == bool((noisy >= most).any())
-    assert bool(always) == bool((noisy <= 0).any())
-    assert never or always
+    extreme = [item for item, wins, halves in zip("abc", noisy, most, strict=True) if wins >= halves or wins <= 0]
+    assert extreme
+    assert f"Won or lost almost every comparison, so the score is mostly the prior: {', '.join(extreme)}." in warnings
 
 
 def test_items_that_cannot_be_told_apart_are_named(table):
     warnings = rank(table, "0.01", bits=SeededBits(2), **options("outcome")).value.warnings
-    assert "At this epsilon places 1 to 6 cannot be told apart." in warnings
-
-
-def test_one_idle_item_leaves_the_others_their_intervals(table):
-    board = rank(table, 5, top=2, **options("outcome", items=(*ITEMS, "idle"))).value
-    bounded = dict(zip(board.items, np.isfinite(board.low), strict=True))
-    assert bounded == {**dict.fromkeys(ITEMS, True), "idle": False}
+    assert "The best item is not clear: it is one of " in " ".join(warnings)
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------
@@ -374,26 +405,24 @@ def test_protect_must_be_said(table):
             {"method": "wins", "scale": "elo"},
             "scale must be log-strength, or elo with bradley-terry, got 'elo' with",
         ),
-        ({"method": "wins", "ridge": 2}, "ridge and link go with method='bradley-terry' only"),
-        ({"method": "wins", "link": "secant"}, "ridge and link go with method='bradley-terry' only"),
+        ({"method": "wins", "prior": 1}, "prior, link and pairing go with method='bradley-terry' only"),
+        ({"method": "wins", "link": "secant"}, "prior, link and pairing go with method='bradley-terry' only"),
+        ({"method": "copeland", "pairing": "random"}, "prior, link and pairing go with method='bradley-terry' only"),
+        ({"pairing": "even"}, "pairing must be one of unknown, random, matched, got 'even'"),
         ({"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
         ({"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),
         ({"epsilon": "1e400"}, "epsilon must be at most 1,000,000"),
         ({"delta": 1}, "delta must be at least 0 and below 1, got 1"),
         ({"delta": -0.1}, "delta must be at least 0 and below 1, got -0.1"),
         ({"delta": "some"}, "delta must be a finite number, got some"),
-        ({"ridge": 0}, "ridge must be a finite number above 0, got 0"),
-        ({"ridge": math.inf}, "ridge must be a finite number above 0, got inf"),
-        ({"ridge": "big"}, "ridge must be a finite number above 0, got big"),
+        ({"prior": 0}, "prior must be a finite number above 0, got 0"),
+        ({"prior": math.inf}, "prior must be a finite number above 0, got inf"),
+        ({"prior": 11}, "prior must lie between 0.01 and 10, got 11"),
         ({"link": "loglog"}, "link must be one of logistic, secant, best-of-three, got 'loglog'"),
         ({"level": 95}, "level must be a number above 0 and below 1, got 95"),
         ({"top": 7}, "top must be an integer from 1 to 6, got 7"),
         ({"items": None}, "items must list the public items, or items_from_data=True must say"),
         ({"items": ["a"]}, "a leaderboard needs at least 2 items, got 1"),
-        (
-            {"protect": "comparison", "ridge": 0.01, "design": "any"},
-            "ridge is too small for epsilon 91/100: the Hessian alone would spend",
-        ),
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(table, changes, sentence):
@@ -405,10 +434,10 @@ def test_bad_arguments_are_refused_in_one_sentence(table, changes, sentence):
 
 
 @pytest.mark.parametrize("protect", ["comparison", "voter"])
-@pytest.mark.parametrize("changes", [{"design": "any"}, {"link": "secant"}])
+@pytest.mark.parametrize("changes", [{"pairing": "matched", "items": [*"abcdefghijkl"]}, {"link": "secant"}])
 def test_gaussian_noise_is_refused_for_objective_perturbation(table, protect, changes):
-    with pytest.raises(Unsupported, match="Gaussian noise does not pay in objective perturbation"):
-        rank(table, 1, delta="1e-6", **changes, **options(protect))
+    with pytest.raises(Unsupported, match="objective perturbation has no Gaussian noise"):
+        rank(table, 1, delta="1e-6", **{**options(protect), **changes})
 
 
 @pytest.mark.parametrize("protect", ["comparison", "outcome", "voter"])
@@ -426,9 +455,9 @@ def test_other_links_need_the_pairs(table):
     ("protect", "changes"),
     [
         ("outcome", {"link": "secant"}),
-        ("comparison", {"ridge": 0.01, "design": "any"}),
-        ("voter", {"ridge": 0.01, "design": "any"}),
-        ("comparison", {"delta": "1e-6", "design": "any"}),
+        ("comparison", {"prior": 100}),
+        ("voter", {"delta": "1e-6", "link": "secant"}),
+        ("comparison", {"delta": "1e-6", "link": "secant"}),
     ],
 )
 def test_a_refused_model_costs_no_budget(table, tmp_path, protect, changes):
@@ -451,7 +480,6 @@ def test_dropping_both_bad_would_publish_outcomes():
     assert rank(table, 1, protect="outcome", items=("a", "b")).guarantee.epsilon == 1
     for kept in ({"protect": "comparison"}, {"protect": "voter", "max_per_voter": 1}):
         release = rank(table, 1, items=("a", "b"), both_bad="drop", **kept)
-        assert "noisy_comparisons" in release.provenance.parameters
         assert release.guarantee.epsilon == 1
 
 
@@ -531,7 +559,6 @@ COVERAGE = [
     ("outcome", 400, "0.5", None, "logistic"),
     ("comparison", 3000, 1, None, "logistic"),
     ("comparison", 600, "0.5", None, "logistic"),
-    ("comparison", 3000, 1, None, "secant"),
     ("voter", 6000, 2, 5, "logistic"),
     ("voter", 1000, 2, 5, "logistic"),
 ]
@@ -545,7 +572,7 @@ def test_coverage(protect, count, epsilon, per_voter, link, request):
     )
     # 25 intervals a repetition, correlated within it: standard error below 0.01 for 200
     assert 0.92 <= scores <= 1.0
-    assert ranks >= 0.95
+    assert ranks >= 0.92
     assert said.mean() == pytest.approx(5 / 25)
     for low, high in [(0, 0.1), (0.1, 0.5), (0.5, 1.01)]:
         here = (said >= low) & (said < high)
@@ -555,23 +582,15 @@ def test_coverage(protect, count, epsilon, per_voter, link, request):
 
 @pytest.mark.slow
 def test_coverage_of_wins():
-    """Copeland: the interval holds the expected wins of the public design."""
-    random, items, covered = np.random.default_rng(7), 20, []
-    truth = np.linspace(-1, 1, items)
-    first, second = np.triu_indices(items, 1)
-    expected = np.zeros(items)
-    chance = 1 / (1 + np.exp(truth[second] - truth[first]))
-    np.add.at(expected, first, 5 * chance)
-    np.add.at(expected, second, 5 * (1 - chance))
-    for repetition in range(100):
-        won = random.binomial(5, chance)
-        counts = PairCounts(tuple(map(str, range(items))), first, second, 2 * won, 2 * (5 - won))
-        noisy = NoisyWins(Protection("outcome"), 1)
-        public = vote_scores.Public(counts.items, 5 * len(first), counts)
-        drawn = vote_scores.by_wins(counts.half_wins, public, noisy, SeededBits(repetition))
-        below, above = np.quantile(drawn.errors, [0.025, 0.975], axis=1)
-        covered.append((drawn.scores - above <= expected) & (expected <= drawn.scores - below))
-    assert 0.92 <= np.mean(covered) <= 1.0
+    """The interval holds the wins in these very votes."""
+    covered = []
+    for repetition in range(150):
+        half_wins, noisy = np.arange(20) * 10, NoisyWins(Protection("outcome"), 1)
+        public = board_estimators.Public(tuple(map(str, range(20))), None)
+        drawn = board_estimators.by_own_wins(half_wins, public, noisy, SeededBits(repetition)).draws
+        low, high = drawn.interval(0.95)
+        covered.append((low <= half_wins / 2) & (half_wins / 2 <= high))
+    assert 0.93 <= np.mean(covered) <= 0.97
 
 
 def test_copeland_counts_majorities_where_wins_count_comparisons():
@@ -586,7 +605,7 @@ def test_copeland_counts_majorities_where_wins_count_comparisons():
 
 
 def test_majorities_of_many_items_are_refused(monkeypatch):
-    monkeypatch.setattr(ranking.leaderboard, "DENSE_UP_TO", 5)
+    monkeypatch.setattr(ranking, "DENSE_UP_TO", 5)
     table = pa.table({"winner": ["a"], "loser": ["b"]})
     with pytest.raises(Unsupported, match="majorities are counted for all pairs of at most 5 items"):
         rank(table, 1, method="copeland", **options("outcome"))

@@ -1,5 +1,6 @@
 """What public numbers can refuse is refused before the ledger is charged."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -18,7 +19,7 @@ UNITS = {
     "comparison": "one comparison",
 }
 MANY = {f"c{number}": [0.1 * number] * 3 for number in range(201)}
-RIDGES = (1e-300, 0.99e-6, 1.01e6, 1e308)
+PRIORS = (1e-300, 1e-9, 0.0099, 10.1, 1e12, 1e308)
 
 
 def refused(tmp_path, make, protects):
@@ -39,29 +40,10 @@ def board(tmp_path, epsilon=1, votes=None, **asked):
     return refused(tmp_path, lambda ledger: rankdp.rank(table, epsilon, items=ITEMS, ledger=ledger, **asked), protects)
 
 
-@pytest.mark.parametrize("ridge", RIDGES)
-@pytest.mark.parametrize(
-    "unit",
-    [
-        {"protect": "outcome"},
-        {"protect": "comparison"},
-        {"protect": "comparison", "design": "any"},
-        {"protect": "comparison", "design": "even"},
-    ],
-    ids=lambda unit: "-".join(unit.values()),
-)
-def test_ridges_out_of_proportion(tmp_path, unit, ridge):
-    said = board(tmp_path, ridge=ridge, **unit)
-    assert f"ridge must lie between 1e-06 and 1000000 at this epsilon, got {ridge:g}" in said
-
-
-def test_the_ridge_goes_with_the_noise_of_a_bound(tmp_path):
-    said = board(tmp_path, protect="voter", max_per_voter=3000, ridge=1e-3, epsilon="1/2")
-    assert "ridge must lie between 0.006 and 6000000000 at this epsilon and bound, got 0.001" in said
-
-
-def test_a_ridge_that_the_hessian_spends_epsilon_on(tmp_path):
-    assert "ridge is too small" in board(tmp_path, protect="comparison", design="any", ridge=1e-3)
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("protect", UNITS)
+def test_priors_out_of_proportion(tmp_path, protect, prior):
+    assert "prior must lie between 0.01 and 10, got " in board(tmp_path, protect=protect, prior=prior)
 
 
 @pytest.mark.parametrize("method", ["wins", "bradley-terry", "copeland"])
@@ -113,12 +95,15 @@ def test_a_category_gets_too_little_of_epsilon(tmp_path):
     assert "epsilon must be at least" in said
 
 
-@pytest.mark.parametrize("factor", [1.001e-6, 0.999e6])
-@pytest.mark.parametrize("epsilon", ["1e-9", 1])
+@pytest.mark.parametrize("prior", [0.01, 10])
+@pytest.mark.parametrize("pairing", ["unknown", "random", "matched"])
+@pytest.mark.parametrize("epsilon", ["1e-9", 1, 10**6])
 @pytest.mark.parametrize(("protect", "bound"), [("outcome", 1), ("comparison", 1), ("voter", 1), ("voter", 2**31)])
-def test_what_is_just_allowed_is_released(protect, factor, epsilon, bound):
+def test_what_is_just_allowed_is_released(protect, prior, pairing, epsilon, bound):
     bound = min(bound, int(2**31 * float(epsilon)))
-    bounded = {"max_per_voter": bound} if protect == "voter" else {}
-    ridge = factor * max(1, bound / float(epsilon))
-    release = rankdp.rank(pa.table(VOTES), epsilon, protect=protect, items=ITEMS, ridge=ridge, **bounded)
-    assert sorted(row["item"] for row in release.value.rows()) == ITEMS
+    asked = {"protect": protect, "prior": prior, "pairing": pairing}
+    asked |= {"max_per_voter": bound} if protect == "voter" else {}
+    for items in (ITEMS, [*ITEMS, *(f"other {k}" for k in range(9))]):
+        release = rankdp.rank(pa.table(VOTES), epsilon, items=items, **asked)
+        assert sorted(row["item"] for row in release.value.rows()) == sorted(items)
+        assert np.isfinite(release.value.scores).all()

@@ -1,7 +1,6 @@
 """Voters bounded by weights: norms by enumeration, the choice of the bound, and what it costs."""
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +19,6 @@ from rankdp.mechanisms.votes.noisy_counts import (
     NoisyDifferences,
     NoisyLeads,
     NoisyPairs,
-    NoisyTotal,
     NoisyWins,
 )
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
@@ -97,7 +95,6 @@ def test_the_bound_suits_how_much_voters_vote(delta, request):
         chosen = loads.bounded(UNIT, Fraction(epsilon), Fraction(delta), seeded(request))
         found[votes, epsilon] = chosen.protection.moved
         assert chosen.protection.steps == STEPS
-        assert 0 < chosen.sampling <= 1
     assert found[1, 1] == 1
     assert found[100, "0.2"] < found[100, 20]
 
@@ -114,9 +111,8 @@ def test_where_the_histogram_shows_nothing_the_bound_is_one():
 def test_empty_cells_seldom_count(request):
     """Noise alone lifts a cell so high that it counts in at most one histogram in twenty."""
     bits, nobody = seeded(request), unbounded({})
-    alarms = sum(nobody.bounded(UNIT, Fraction(1), Fraction(0), bits).sampling != 1 for _ in range(400))
-    alarms += sum(nobody.bounded(UNIT, Fraction(1), Fraction(0), bits).protection.moved != 1 for _ in range(400))
-    assert alarms <= 70  # of 800; above 40 by more than four standard deviations
+    alarms = sum(nobody.bounded(UNIT, Fraction(1), Fraction(0), bits).protection.moved != 1 for _ in range(400))
+    assert alarms <= 38  # of 400; above 20 by more than four standard deviations
 
 
 def table(random, voters=40, most=12):
@@ -188,12 +184,12 @@ def test_refusals(request):
         rank(votes, 1, max_per_voter="auto", **asked)
     bounded = rank(Comparisons.of(votes, items=ITEMS).bound(3), 1, protect="voter")
     assert bounded.provenance.parameters["max_per_voter"] == 3
-    assert rank(votes, 1, design="any", **asked).provenance.parameters["max_per_voter"] in BOUNDS
+    assert rank(votes, 1, pairing="matched", **asked).provenance.parameters["max_per_voter"] in BOUNDS
 
 
 def test_bounds_that_a_small_ridge_does_not_allow_are_not_chosen(request):
     votes = table(generator(request), voters=400)
-    release = rank(votes, 20, protect="voter", items=ITEMS, design="any", ridge=1)
+    release = rank(votes, 20, protect="voter", items=ITEMS, pairing="matched")
     assert release.provenance.parameters["max_per_voter"] < max(BOUNDS)
 
 
@@ -201,8 +197,3 @@ def test_no_votes_at_all():
     empty = pa.table({name: pa.array([], pa.string()) for name in ("voter", "winner", "loser")})
     for delta in (0, "1e-6"):
         assert np.isfinite(rank(empty, 1, delta=delta, protect="voter", items=ITEMS).value.scores).all()
-
-
-def test_the_number_of_comparisons_is_released_in_steps():
-    assert NoisyTotal(Protection.of("voter", 4), 1).scale == 4 * STEPS
-    assert math.isclose(NoisyTotal(Protection.of("voter", 4), 1).count_variance, 2 * 16, rel_tol=1e-3)

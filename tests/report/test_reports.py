@@ -102,11 +102,8 @@ def test_json_schema(release):
     assert said["rehearsal"] is None
     assert said["warnings"] == list(release.value.warnings)
     columns = {"item", "score", "low", "high", "rank", "rank_low", "rank_high", "in_top", "top_probability"}
-    assert all(set(row) == columns for row in said["leaderboard"])
-    idle = next(row for row in said["leaderboard"] if row["item"] == "plain")
-    assert (idle["low"], idle["high"]) == (None, None)
-    others = [row for row in said["leaderboard"] if row["item"] != "plain"]
-    assert all(row["low"] <= row["score"] <= row["high"] for row in others)
+    assert all(set(row) == columns | {"best_probability"} for row in said["leaderboard"])
+    assert all(row["low"] <= row["score"] <= row["high"] for row in said["leaderboard"])
 
 
 def test_html_loads_nothing_and_runs_only_its_own_script(release):
@@ -134,8 +131,6 @@ def test_html_shows_every_item_as_it_is_called(release):
     html = board_report(release, "Board").html()
     page = Page(html)
     assert set(NASTY) <= set(page.cells)
-    place = page.cells.index("plain")
-    assert page.cells[place + 2] == "– … –"
     without_files = re.sub(r'base64,[^"]*', "", html)
     assert "nan" not in without_files
     assert "inf<" not in without_files
@@ -157,12 +152,24 @@ def test_png(scale):
     assert picture.endswith(b"IEND\xaeB`\x82")
 
 
-def test_all_bounds_infinite():
-    nothing = pa.table({"winner": pa.array([], pa.string()), "loser": pa.array([], pa.string())})
-    release = rank(nothing, 1, protect="outcome", items=("a", "b"), top=1)
-    assert Page(board_report(release, "Board").html()).cells.count("– … –") == 2
+def test_a_board_without_intervals():
+    votes = pa.table({"winner": ["a", "b"], "loser": ["b", "c"]})
+    release = rank(votes, 1, protect="comparison", link="secant", items=("a", "b", "c"), top=1)
+    page = Page(board_report(release, "Board").html())
+    assert "95% interval" not in page.words
+    assert sorted(cell for cell in page.cells if cell in ("1", "2", "3")) == ["1", "2", "3"]
+    assert sorted(cell for cell in page.cells if cell in ("yes", "no")) == ["no", "no", "yes"]
     assert board_report(release).picture().startswith(b"\x89PNG")
-    assert [row["low"] for row in json.loads(board_report(release).json())["leaderboard"]] == [None, None]
+    assert [row["low"] for row in json.loads(board_report(release).json())["leaderboard"]] == [None] * 3
+
+
+def test_the_page_shows_who_beats_whom():
+    votes = pa.table({"winner": ["a", "b"] * 50, "loser": ["b", "c"] * 50})
+    report = board_report(rank(votes, 1000, protect="comparison", items=("a", "b", "c")))
+    grid = report.tables[1]
+    assert grid.title.startswith("Who beats whom")
+    assert [list(row) for row in grid.rows] == [["a", "", "50", "0"], ["b", "0", "", "50"], ["c", "0", "0", ""]]
+    assert json.loads(report.json())["wins_over"][0][1] == 50
 
 
 @pytest.mark.parametrize("ending", FORMATS)

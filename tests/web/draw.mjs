@@ -1,4 +1,4 @@
-// Draws with the page's own sampler, for the tests: reads {module, tables, epsilon, ranking, seed, pool, count, tally} as JSON.
+// Draws with the page's own sampler, for the tests: reads {module, tables, epsilon, protect, ranking, seed, pool, count, tally} as JSON.
 import { readFileSync } from "node:fs";
 
 Math.random = () => {
@@ -27,7 +27,7 @@ const counts = new Map();
 const rankings = [];
 for (let i = 0; i < asked.count; i += 1) {
   const words = asked.seed === undefined ? secure : streamed(BigInt(asked.seed) + (BigInt(i) << 32n), pool);
-  const { ranking, offset } = draw(asked.tables, asked.epsilon, asked.ranking, words);
+  const { ranking, offset } = draw(asked.tables, asked.epsilon, asked.ranking, words, asked.protect);
   if (asked.tally) counts.set(ranking.join(), (counts.get(ranking.join()) ?? 0) + 1);
   else rankings.push([...ranking, offset]);
 }

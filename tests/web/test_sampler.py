@@ -30,10 +30,10 @@ STATIC = Path(page.__file__).with_name("static")
 LONG = pytest.mark.long
 
 
-def draw(tables, epsilon, count, *, seed=None, pool=(), tally=False, module=STATIC / "sampler.js"):
+def draw(tables, epsilon, count, *, seed=None, pool=(), tally=False, module=STATIC / "sampler.js", protect="position"):
     """What the sampler draws for the ranking 0, 1, …: rankings, or how often each came."""
     asked = {"module": module.as_uri(), "tables": tables, "ranking": list(range(tables["items"])), "count": count}
-    asked |= {"epsilon": str(epsilon)}
+    asked |= {"epsilon": str(epsilon), "protect": protect}
     asked |= {"pool": [str(word) for word in pool], "tally": tally} | ({} if seed is None else {"seed": str(seed)})
     command = [NODE, str(Path(__file__).with_name("draw.mjs"))]
     run = subprocess.run(command, input=json.dumps(asked), capture_output=True, check=True, text=True)
@@ -73,11 +73,17 @@ def special_words(tables):
     return sorted(near | {0, LAST})
 
 
+def words_of_a_ball(made):
+    """The same for the cut points that Python has and the page has not."""
+    cuts = {int(cut) for table in [made._mixture.cuts, *made._cuts.values()] for cut in np.unique(table)[:60]}
+    return sorted({word for cut in cuts for word in range(cut - 1, cut + 3) if 0 <= word <= LAST} | {0, LAST})
+
+
 def same(name, items, epsilon, count, module=STATIC / "sampler.js"):
     made = mechanism(name, items, epsilon)
     tables = page.browser_tables(made)
     row = np.arange(items, dtype=np.int32)[None]
-    for pool in ((), special_words(tables)):
+    for pool in ((), special_words(tables) if tables["sampler"] != "ball" else words_of_a_ball(made)):
         drawn = draw(tables, made.epsilon, count // 2, seed=7, pool=pool, module=module)
         expected = [made.sample_with_offsets(row, Stream(7 + (i << 32), pool)) for i in range(count // 2)]
         if drawn != [[*orders[0].tolist(), int(offsets[0])] for orders, offsets in expected]:
@@ -92,6 +98,7 @@ CASES = [
     ("tiers-3-2-2-1", 8, 1),
     ("tiers-10-90", 100, 1),
     *[("offset-tiers", items, epsilon) for items, epsilon in ((3, 1), (12, 2), (40, 2))],
+    *[("kendall-ball", items, epsilon) for items, epsilon in ((2, 1), (5, "7/3"), (17, 4), (60, 2))],
 ]
 FEW = [
     ("optimal", 5, "1/2"),
@@ -100,6 +107,9 @@ FEW = [
     ("tiers", 12, 2),
     ("tiers-3-2-2-1", 8, 1),
     ("offset-tiers", 12, 2),
+    ("kendall-ball", 4, "7/3"),
+    ("kendall-ball-9", 8, 2),
+    ("kendall-ball", 60, 2),
 ]
 
 
@@ -121,6 +131,7 @@ LAWS = [
     ("reinsertion", 6, "3/2"),
     ("tiers-2-1-3", 6, 1),
     ("offset-tiers-3", 6, 1),
+    ("kendall-ball-4", 5, 2),
 ]
 
 
@@ -230,10 +241,10 @@ def sent(name, items, epsilon):
     return json.loads(json.dumps(page.browser_tables(mechanism(name, items, epsilon))))
 
 
-def refused(tables, epsilon):
+def refused(tables, epsilon, protect="position", module=STATIC / "sampler.js"):
     """Whether the sampler refuses to draw, and for no other reason than a broken promise."""
     try:
-        draw(tables, epsilon, 1)
+        draw(tables, epsilon, 1, protect=protect, module=module)
     except subprocess.CalledProcessError as failed:
         if "BrokenPromise" not in failed.stderr:
             raise
@@ -354,6 +365,51 @@ def test_tables_of_another_form_are_refused(name, items, change, value):
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e9", "", "2/0", " 2"])
 def test_an_epsilon_that_is_none_is_refused(epsilon):
     assert refused(sent("reinsertion", 5, 2), epsilon)
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [("reinsertion", 5), ("optimal", 4), ("reinsertion", 9), ("tiers-3-3-2", 8), ("offset-tiers-3", 8)],
+)
+def test_whole_rankings_are_checked_by_the_ratio_of_any_two(name, items):
+    made = mechanism(name, items, 2, protect="ranking")
+    tables = json.loads(json.dumps(page.browser_tables(made)))
+    assert not refused(tables, 2, "ranking")
+    assert refused(tables, Fraction(199, 100), "ranking")
+    assert refused(sent(name, items, 2), 2, "ranking")  # enough for one position alone
+
+
+@pytest.mark.parametrize(("items", "radius"), [(1, 0), (61, 3), (5, 10), (5, -1), (5, 1.5), (5, "2"), (5, None)])
+def test_balls_that_are_none_are_refused(items, radius):
+    assert refused({"sampler": "ball", "items": items, "radius": radius}, 2, "ranking")
+
+
+def test_an_unknown_promise_is_refused():
+    assert refused(sent("kendall-ball", 5, 2), 2, "voter")
+    assert not refused(sent("kendall-ball", 5, 2), 2, "position")
+
+
+BALL_MUTANTS = {
+    "twice the level": ("[radius] * (power - one)]", "[radius] * (power * 2n - one)]", True),
+    "a radius off by one": ("=== 1 ? radius : Infinity", "=== 1 ? radius + 1 : Infinity", False),
+    "counts of another length": ("upTo(k) - upTo(k - size)", "upTo(k) - upTo(k - size - 1)", False),
+    "an inversion that is not counted": ("left -= overtaken[size - 1]", "left -= 0", False),
+    "the last open digits guessed": ("until * scale >= (digits + 1n) * sum", "until * scale > digits * sum", False),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", BALL_MUTANTS)
+def test_mutants_of_the_ball_are_caught(fault, tmp_path):
+    text = (STATIC / "sampler.js").read_text("utf-8")
+    right, wrong, breaks_the_promise = BALL_MUTANTS[fault]
+    assert text.count(right) == 1
+    mutant = tmp_path / "sampler.mjs"
+    mutant.write_text(text.replace(right, wrong), "utf-8")
+    if breaks_the_promise:
+        assert refused(sent("kendall-ball", 8, 2), 2, "ranking", mutant)
+    else:
+        assert not same("kendall-ball-9", 8, 2, 300, mutant)
 
 
 # -- mutants of the script -------------------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ def forged(page, epsilon):
         head, rest = reply.text().split('id="known">')
         brought, tail = rest.split("</script>", 1)
         content = json.loads(brought)
-        content["known"]["tables"] = browser_tables(mechanism("reinsertion", len(DRINKS), epsilon))
+        content["known"]["tables"] = browser_tables(mechanism("reinsertion", len(DRINKS), epsilon, protect="ranking"))
         route.fulfill(response=reply, body=f'{head}id="known">{json.dumps(content)}</script>{tail}')
 
     page.route("**/s/*", change)
@@ -232,11 +232,13 @@ def test_the_page_refuses_tables_that_allow_more_than_it_says(visit, server, sur
             assert page.evaluate("localStorage.length + sessionStorage.length") == 0
 
 
-def test_the_epsilon_that_is_shown_counts_when_the_copy_is_drawn(visit, server, survey):
+@pytest.mark.parametrize("shown", ["textContent = '1'", "dataset.protect = 'ranking'"])
+def test_the_promise_that_is_shown_counts_when_the_copy_is_drawn(visit, server, database, shown):
+    survey = create_survey(database, "Drinks", DRINKS, 2, protect="position", mechanism="reinsertion")
     with visit(f"{server}/s/{survey.id}") as page:
-        page.evaluate("document.getElementById('epsilon').textContent = '1'")
+        page.evaluate(f"document.getElementById('epsilon').{shown}")
         page.click("#done")
-        assert "This page promises epsilon 1, but" in page.locator("#notice").text_content()
+        assert f"This page promises epsilon {1 if '1' in shown else 2}, but" in page.locator("#notice").text_content()
         assert page.locator("#send").is_hidden()
         assert page.evaluate("localStorage.length") == 0
 
@@ -321,7 +323,7 @@ MODULES = ("survey.js", "sampler.js", "sortable.js")
 
 
 def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
-    survey = create_survey(database, "Drinks", DRINKS, 1, invited=True)
+    survey = create_survey(database, "Drinks", DRINKS, 1, invited=True, mechanism="reinsertion")
     (token,) = invite(database, survey, 1)
     cuts = [int(cut) for cut in tables_of(survey)["outputs"]["cuts"]]
     wanted = [2, 0, 3, 1]

@@ -27,6 +27,8 @@ def test_an_honest_server_passes(server, survey):
         {"invited": True, "results_key": "sesame", "question": ""},
         {"items": [f"item <{number}> & 'ä'" for number in range(20)]},
         {"mechanism": "tiers", "tiers": [1, 3]},
+        {"protect": "position"},
+        {"items": [f"item {number}" for number in range(61)], "epsilon": "4"},
         {"epsilon": "12.5", "weak_promise_accepted": True},
     ],
 )
@@ -37,7 +39,8 @@ def test_every_kind_of_survey_passes(database, options):
         assert verify(f"{address}/s/{survey.id}") == []
 
 
-def test_the_tables_of_another_epsilon_are_found(database, survey, monkeypatch):
+def test_the_tables_of_another_epsilon_are_found(database, monkeypatch):
+    survey = create_survey(database, "Drinks", DRINKS, 2, protect="position")
     honest = survey_app.respondent_values
 
     def values(asked, ticket):
@@ -59,12 +62,15 @@ def test_the_tables_of_another_epsilon_are_found(database, survey, monkeypatch):
     [
         (
             "?lang=de",
-            b"h\xc3\xb6chstens um den Faktor",
-            b"um den Faktor",
+            b"h\xc3\xb6chstens zu 88.1",
+            b"h\xc3\xb6chstens zu 73.2",
             ["the page in Deutsch is not that of rankdp"],
         ),
         ("?lang=en", b"</main>", b"<script src=x></script></main>", ["the page in English is not that of rankdp"]),
-        ("?lang=en", b'"epsilon": "2"', b'"epsilon": "50"', ["epsilon 50", "the page in English"]),
+        ("?lang=en", b'"epsilon": "2"', b'"epsilon": "50"', ["the page in English"]),
+        ("?lang=en", b'"radius": ', b'"radius": 1', ["the tables of the noise are not those"]),
+        ("?lang=en", b'data-protect="ranking"', b'data-protect="position"', ["the page in English"]),
+        ("?lang=en", b'"protect": "ranking"', b'"protect": "voter"', ["no survey can be what the page states"]),
         (
             "?lang=en",
             b'"epsilon": "2"',

@@ -217,6 +217,7 @@ def test_what_the_page_brings_along_is_public_and_the_same_for_all_but_the_ticke
             "items": list(DRINKS),
             "mechanism": survey.mechanism,
             "epsilon": "2",
+            "protect": "ranking",
             "private_results": False,
             "tables": tables_of(survey),
         }
@@ -224,8 +225,8 @@ def test_what_the_page_brings_along_is_public_and_the_same_for_all_but_the_ticke
 
 
 def test_respondents_read_about_the_whole_ranking_and_a_weak_promise(database):
-    strong = create_survey(database, "Drinks", DRINKS, 10)
-    weak = create_survey(database, "Drinks", DRINKS, "10.5", weak_promise_accepted=True)
+    strong = create_survey(database, "Drinks", DRINKS, 10, protect="position")
+    weak = create_survey(database, "Drinks", DRINKS, "10.5", protect="position", weak_promise_accepted=True)
     with served(database) as address:
         texts = [httpx.get(f"{address}/s/{survey.id}").text for survey in (strong, weak)]
     for survey, text in zip((strong, weak), texts, strict=True):
@@ -235,6 +236,14 @@ def test_respondents_read_about_the_whole_ranking_and_a_weak_promise(database):
     shown = [text.split('id="known"')[0] for text in texts]
     assert "almost no protection" not in shown[0]
     assert "This survey offers almost no protection: its epsilon is 21/2." in shown[1]
+
+
+def test_respondents_read_about_their_whole_answer(client):
+    text = client.get(client.page).text
+    assert "Your whole answer is protected" in text
+    assert "Someone who was 50:50 between any two answers of yours can become at most 88.1% sure" in text
+    assert 'epsilon <span id="epsilon" data-protect="ranking">2</span> for your whole answer' in text
+    assert "Ihre ganze Antwort ist geschützt" in client.get(client.page + "?lang=de").text
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from rankdp.data.atomic import read_sidecar
 from rankdp.errors import BudgetExceeded, InputError
 from rankdp.mechanisms import mechanism
 from rankdp.privacy.bits import SeededBits
-from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING
 from rankdp.privacy.ledger import Ledger
 from rankdp.theory.estimators import rank_estimator
 from rankdp_web.browser_tables import NAMES, browser_tables, survey_mechanism
 from rankdp_web.survey_database import SurveyDatabase
-from rankdp_web.surveys import collected, create_survey, mechanism_of, promised, read_answer
+from rankdp_web.surveys import collected, create_survey, guarantee_of, mechanism_of, promised, read_answer
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice", "Milk", "Soda")
 
@@ -99,7 +99,8 @@ def test_an_organiser_from_opening_to_deleting(run, tmp_path):
     assert read_sidecar("board.csv")["guarantee"]["epsilon"] == "2"
     run("survey", "export", "survey.db", "out.csv")
     sidecar = read_sidecar("out.csv")
-    assert sidecar["guarantee"]["protects"] == ITEM_POSITION
+    assert sidecar["guarantee"]["protects"] == WHOLE_RANKING
+    assert sidecar["parameters"]["choices"][0]["mechanism"].startswith("kendall-ball-")
     assert sidecar["parameters"]["drawn_by"] == "the respondents' browsers"
     run("survey", "close", "survey.db")
     run("survey", "export", "survey.db", "again.csv")
@@ -121,7 +122,8 @@ def test_an_export_is_read_by_the_other_commands(run, tmp_path):
     signature = json.loads(run("attack", "signature", "out.csv", "--json").stdout)
     assert signature
     choice = read_sidecar("out.csv")["parameters"]["choices"][0]
-    run("audit", choice["mechanism"], "--items", choice["items"], "--epsilon", choice["epsilon"], "--draws", 2000)
+    promise = ("--epsilon", choice["ranking_epsilon"], "--protect", "ranking")
+    run("audit", "kendall-ball", "--items", choice["items"], *promise, "--draws", 2000)
     release = rankdp.aggregate_file("out.csv").release
     assert release.guarantee.epsilon == 2
 
@@ -158,7 +160,7 @@ def test_a_survey_is_named_where_there_are_several(run):
 
 
 def test_a_ledger_is_charged_once_when_a_survey_opens(run, tmp_path):
-    ledger = Ledger.create(tmp_path / "budget.db", "respondents", ITEM_POSITION, 3)
+    ledger = Ledger.create(tmp_path / "budget.db", "respondents", WHOLE_RANKING, 3)
     create(run, "--ledger", "budget.db")
     assert [(entry.state, entry.spent) for entry in ledger.history()] == [("committed", (2,))]
     command = "survey create other.db --title D --items items.txt -e 2 --ledger budget.db"
@@ -170,7 +172,7 @@ def test_a_ledger_is_charged_once_when_a_survey_opens(run, tmp_path):
 
 def test_what_does_not_fit_a_budget_opens_nothing(tmp_path):
     database = SurveyDatabase(tmp_path / "survey.db", create=True)
-    ledger = Ledger.create(tmp_path / "budget.db", "respondents", ITEM_POSITION, 1)
+    ledger = Ledger.create(tmp_path / "budget.db", "respondents", WHOLE_RANKING, 1)
     with pytest.raises(BudgetExceeded):
         create_survey(database, "Drinks", ITEMS, 2, ledger=ledger)
     assert database.surveys() == []
@@ -215,13 +217,37 @@ def test_the_odds_sentence_is_that_of_epsilon(tmp_path):
     assert (numbers["factor"], numbers["sure"]) == ("4.482", "81.8")  # e^1.5 and e^1.5 / (1 + e^1.5), rounded up
 
 
+def test_either_promise_and_no_other(run, tmp_path):
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    whole = create_survey(database, "Drinks", ITEMS, "2")
+    assert (whole.protect, mechanism_of(whole).local_epsilon(), guarantee_of(whole).protects) == (
+        "ranking",
+        2,
+        WHOLE_RANKING,
+    )
+    place = create_survey(database, "Drinks", ITEMS, "2", protect="position")
+    assert (place.protect, guarantee_of(place).protects, mechanism_of(place).epsilon) == ("position", ITEM_POSITION, 2)
+    with pytest.raises(InputError, match="protect must be one of position, ranking, got 'voter'"):
+        create_survey(database, "Drinks", ITEMS, 2, protect="voter")
+    assert database.surveys() == [whole, place] or database.surveys() == [place, whole]
+
+
+def test_lists_longer_than_the_ball_reaches_say_what_is_used(run, tmp_path):
+    (tmp_path / "long.txt").write_text("\n".join(f"item {number}" for number in range(61)), "utf-8")
+    made = run("survey", "create", "long.db", "--title", "Long", "--items", "long.txt", "-e", 4)
+    (survey,) = SurveyDatabase("long.db").surveys()
+    assert mechanism_of(survey).local_epsilon() <= 4
+    assert f"{survey.mechanism} protects the whole answer by an epsilon of" in " ".join(made.output.split())
+    assert "Protects one whole ranking" in made.output
+
+
 # -- liars -------------------------------------------------------------------------------------------------------------
 
 
 def test_answers_with_offsets_go_all_the_way(run, tmp_path):
     names = [f"item {number}" for number in range(20)]
     database = SurveyDatabase(tmp_path / "survey.db", create=True)
-    survey = create_survey(database, "Long", names, 2)
+    survey = create_survey(database, "Long", names, 2, protect="position")
     made = mechanism_of(survey)
     assert made.has_offsets
     drawn, offsets = made.sample_with_offsets(np.tile(np.arange(20, dtype=np.int32), (400, 1)), SeededBits(2))

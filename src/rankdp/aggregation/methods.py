@@ -23,7 +23,8 @@ from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.respondents import quantile
 from rankdp.checks import one_of
 from rankdp.data.counts import PairCounts
-from rankdp.publish.leaderboard import DENSE_UP_TO, Leaderboard, arranged
+from rankdp.publish.board_estimators import DENSE_UP_TO
+from rankdp.publish.leaderboard import Leaderboard, arranged
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.types import Flags, Floats, Longs
 

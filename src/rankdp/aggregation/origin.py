@@ -40,8 +40,8 @@ class Origin:
     asked_for
         The mechanism that was asked for, perhaps "auto".
     choices
-        The mechanism and the exact epsilon that rankings of (items, epsilon) went through; None where only the caller
-        says what made them, so that it is ``asked_for`` for all.
+        The mechanism and its exact epsilon that rankings of (items, stated epsilon) went through; None where only the
+        caller says what made them, so that it is ``asked_for`` for all.
     epsilon
         The one epsilon of all rankings; None where every voter had their own.
     epsilon_column
@@ -78,7 +78,8 @@ class Origin:
                     raise Unsupported(
                         f"{where} names the mechanism {name}, which was dropped: rankdp {version} reads it"
                     )
-                choices[int(choice["items"]), float(exact)] = name, exact
+                stated = positive(str(choice.get("ranking_epsilon", exact)))  # where whole rankings are protected
+                choices[int(choice["items"]), float(stated)] = name, exact
             common = str(parameters["epsilon"])
             column = parameters.get("epsilon_column") or "epsilon"  # version 0.1 did not state it
             return cls(

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike
 from rankdp.checks import whole
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import Orders, RankingMechanism, as_orders
+from rankdp.mechanisms.registry import Protect
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.progress import tell
@@ -199,6 +200,7 @@ def success_curve(
     epsilon: float | str,
     repetitions: int = 1000,
     bits: Bits | None = None,
+    protect: Protect = "position",
 ) -> list[Success]:
     """How often the attack finds the secret, for several numbers of releases.
 
@@ -215,6 +217,8 @@ def success_curve(
         Figures 5 and 6 of Xu.
     repetitions, bits
         As in ``success_probability``, for each N.
+    protect
+        What epsilon is the privacy of: "position" or "ranking".
     """
     curve, bits = [], bits or SeededBits(0)
     for number, count in enumerate(releases):
@@ -223,7 +227,7 @@ def success_curve(
         if epsilon in ("adaptive", "adaptive-log"):
             growth = math.log(max(count, 2)) if epsilon == "adaptive-log" else 1.0
             asked = theory.adaptive_epsilon(count, items) * growth
-        built = build(name, items, asked)
+        built = build(name, items, asked, protect=protect)
         curve.append(success_probability(built, count, repetitions, bits.spawn()))
     return curve
 

@@ -17,6 +17,7 @@ from rankdp.audit.findings import Audit, ExactAudit, StatisticalAudit, show
 from rankdp.audit.independence import audit_independence
 from rankdp.audit.statistical import audit_samples, ranking_neighbours, ranking_sampler
 from rankdp.errors import InputError
+from rankdp.mechanisms.registry import Protect
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real
 from rankdp.report.document import Report, Table
@@ -117,6 +118,7 @@ def audit_mechanism(
     exact: bool | None = None,
     draws: int = 100_000,
     claimed_epsilon: Real | None = None,
+    protect: Protect = "position",
     confidence: float = 0.99,
     bits: Bits | None = None,
 ) -> AuditReport:
@@ -132,6 +134,8 @@ def audit_mechanism(
         Draws in all for the statistical audit; 0 leaves out both that and the check of independence.
     claimed_epsilon
         The epsilon to test; the mechanism's own if not given.
+    protect
+        As in ``audit_exact``.
     confidence
         As in ``audit_samples``.
     bits
@@ -140,12 +144,12 @@ def audit_mechanism(
     items = getattr(mechanism, "items", None)
     if not isinstance(items, int):
         raise InputError(f"mechanism must be one for rankings, with items and sample, got {mechanism!r}")
-    claimed = claim_of(mechanism, claimed_epsilon)
+    claimed = claim_of(mechanism, claimed_epsilon, protect)
     audits: list[Audit] = []
     if exact or (exact is None and items <= MOST_ITEMS):
-        audits.append(audit_exact(mechanism, claimed_epsilon=claimed, bits=bits))
+        audits.append(audit_exact(mechanism, claimed_epsilon=claimed, protect=protect, bits=bits))
     if draws:
-        sampler, pairs = ranking_sampler(mechanism, bits), ranking_neighbours(range(items))
+        sampler, pairs = ranking_sampler(mechanism, bits), ranking_neighbours(range(items), protect)
         claim: dict[str, Any] = {"claimed_epsilon": claimed, "confidence": confidence}
         audits.append(audit_samples(sampler, pairs, draws=draws, name=repr(mechanism), **claim))
         audits.append(audit_independence(sampler, *pairs[0], name=repr(mechanism)))

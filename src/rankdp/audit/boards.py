@@ -1,11 +1,10 @@
 """Audits of leaderboards: every method of ``rank`` under every unit of protection.
 
-A leaderboard is a function of what one mechanism drew from the counted votes: noisy wins (with Bradley-Terry scores
-computed from them where only outcomes are secret), noisy differences and degrees, or the minimiser of a perturbed
-objective, and, where voters are protected, a noisy number of comparisons. What is audited is that draw, made thousands
-of times from tables of votes that are neighbours; reading, bounding each voter's contribution and counting are the
-library's own and part of what is audited. ``through="rank"`` calls ``rank`` itself for every draw instead: slower, and
-nothing is left out.
+A leaderboard is a function of what its mechanisms drew from the counted votes: noisy wins, a noisy table of pairs,
+degrees, differences and residuals, or the minimiser of a perturbed objective. What is audited is that draw, made
+thousands of times from tables of votes that are neighbours; reading, bounding each voter's contribution and counting
+are the library's own and part of what is audited. ``through="rank"`` calls ``rank`` itself for every draw instead:
+slower, and nothing is left out.
 
 The neighbouring tables are the extremes of each unit: a vote reversed or replaced; all votes of a voter, four times
 as many as may count, reversed or removed.
@@ -27,15 +26,14 @@ from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyLeads, NoisyW
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive, rational
-from rankdp.privacy.noise import discrete_laplace
+from rankdp.publish.board_estimators import HiddenDesign
 from rankdp.publish.rank import METHODS, rank
-from rankdp.publish.secret_designs import SecretDesign
-from rankdp.publish.vote_scores import count_cost, objective
-from rankdp.types import Floats, Longs
+from rankdp.types import Floats
 
 ITEMS = ("a", "b", "c")
 _OTHERS = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"))
 _TOO_MANY = 4
+_STRENGTHS = np.array([0.5, 0.5, -1.0])  # of a, b and c: what residuals are taken at
 
 
 def audit_board(
@@ -45,7 +43,7 @@ def audit_board(
     *,
     max_per_voter: int | None = None,
     delta: Real = 0,
-    design: str = "chance",
+    pairing: str = "unknown",
     draws: int = 30_000,
     confidence: float = 0.99,
     through: str = "mechanism",
@@ -66,9 +64,9 @@ def audit_board(
         How many comparisons of a voter count, where voters are protected.
     delta, draws, confidence
         As in ``audit_samples``.
-    design
-        As in ``rank``: with "any" the mechanism that is audited for secret designs is objective perturbation, else
-        differences with what is released of the design.
+    pairing
+        "unknown" audits what ``rank`` releases of three items with a hidden design, the table of pairs; "residuals"
+        what it releases of many items, at fixed public strengths; "matched" objective perturbation.
     through
         "mechanism" draws from what ``rank`` draws from; "rank" calls ``rank`` itself for every draw.
     release
@@ -83,7 +81,7 @@ def audit_board(
     exact, loss = positive(epsilon), rational(delta, "delta")
     if release is None:
         build = board_draws if through == "mechanism" else board_calls
-        release = build(method, protection, exact, loss, source, design)
+        release = build(method, protection, exact, loss, source, pairing)
     return audit_samples(
         release,
         neighbouring_votes(protection),
@@ -123,56 +121,47 @@ def _described(table: Any) -> str:
 
 
 def board_draws(
-    method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits, design: str = "chance"
+    method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits, pairing: str = "unknown"
 ) -> Sampler:
-    """What the mechanism behind ``rank`` draws from a table: [noisy number of comparisons,] noisy counts or scores."""
-    spent = count_cost(protection, epsilon)
+    """What the mechanism behind ``rank`` draws from a table: noisy counts or scores."""
+    hidden = HiddenDesign(protection, epsilon, delta, "matched" if pairing == "matched" else "unknown")
 
     def sampler(table: Any, count: int) -> Floats:
         votes = Comparisons.of(table, items=ITEMS)
         if protection.unit == "voter":
             votes = votes.bound(protection.moved)
         counts = votes.count()
-        total = int(counts.halves.sum()) // 2
-        if method == "copeland":
-            leads = NoisyLeads(protection, epsilon - spent, delta)
-            drawn = _many([(leads, leads.counted(counts))], count, bits)
-        elif method == "wins" or protection.design_public:
-            parts: list[tuple[NoisyCounts, Longs]] = [(NoisyWins(protection, epsilon - spent, delta), counts.half_wins)]
-            drawn = _many(parts, count, bits)
-        elif design != "any":
-            parts, _ = SecretDesign(protection, epsilon - spent, delta, design).parts(counts, len(_OTHERS))
-            drawn = _many(parts, count, bits)
-        else:
+        if method == "bradley-terry" and not protection.design_public and pairing == "matched":
             # A public idea of how many comparisons there are: here that of the other voters, the same on both sides.
-            chosen = objective(len(ITEMS), len(_OTHERS), protection, epsilon - spent)
-            drawn = np.stack([chosen.sample(counts, bits) for _ in range(count)])
-        if spent:
-            sizes = total + discrete_laplace(protection.moved * protection.steps / spent, count, bits)
-            drawn = np.column_stack([sizes, drawn])
-        return drawn
+            chosen = hidden.objective(len(ITEMS), len(_OTHERS))
+            return np.stack([chosen.sample(counts, bits) for _ in range(count)])
+        kinds: list[NoisyCounts] = [NoisyWins(protection, epsilon, delta)]
+        if method == "copeland":
+            kinds = [NoisyLeads(protection, epsilon, delta)]
+        elif method == "bradley-terry" and not protection.design_public:
+            kinds = hidden.residual_parts(_STRENGTHS) if pairing == "residuals" else [hidden.table()]
+        drawn = [
+            noisy.sample(np.tile(noisy.counted(counts), count), bits).reshape(count, -1) / noisy.noise_deviation
+            for noisy in kinds
+        ]
+        return np.column_stack(drawn)
 
     return sampler
 
 
-def _many(parts: list[tuple[NoisyCounts, Longs]], count: int, bits: Bits) -> Floats:
-    """So many draws of all noisy counts together, one a row."""
-    drawn = [noisy.sample(np.tile(counted, count), bits).reshape(count, -1) for noisy, counted in parts]
-    return np.column_stack(drawn).astype(np.float64)
-
-
 def board_calls(
-    method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits, design: str = "chance"
+    method: str, protection: Protection, epsilon: Fraction, delta: Fraction, bits: Bits, pairing: str = "unknown"
 ) -> Sampler:
-    """One call of ``rank`` for every draw: the released scores in the order of the items, and the noisy number."""
-    options: dict[str, Any] = {"protect": protection.unit, "method": method, "delta": delta, "design": design}
+    """One call of ``rank`` for every draw: the released scores in the order of the items."""
+    options: dict[str, Any] = {"protect": protection.unit, "method": method, "delta": delta}
+    if method == "bradley-terry":
+        options["pairing"] = pairing
     if protection.unit == "voter":
         options["max_per_voter"] = protection.moved
 
     def scores_of(table: Any) -> list[float]:
         released = rank(table, epsilon, bits=bits, items=ITEMS, **options)
         scores = dict(zip(released.value.items, released.value.scores.tolist(), strict=True))
-        size = released.provenance.parameters.get("noisy_comparisons")
-        return [*([] if size is None else [float(size)]), *(scores[item] for item in ITEMS)]
+        return [scores[item] for item in ITEMS]
 
     return lambda table, count: np.array([scores_of(table) for _ in range(count)])

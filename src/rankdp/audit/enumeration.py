@@ -24,7 +24,7 @@ import decimal
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from rankdp.audit.electorates import BallotMechanism, audit_electorates
 from rankdp.audit.findings import ExactAudit
 from rankdp.audit.noise_laws import audit_noise, chi_squared
-from rankdp.checks import whole
+from rankdp.checks import one_of, whole
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import MOST_BITS, EnclosedLaw, RankingMechanism, relative_orders
+from rankdp.mechanisms.registry import Protect
 from rankdp.mechanisms.scores.grid import ScoreMechanism
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.privacy.bits import Bits, SecureBits
@@ -52,6 +53,7 @@ def audit_exact(
     *,
     items: int | None = None,
     claimed_epsilon: Real | None = None,
+    protect: Protect = "position",
     tolerance: float = 1e-9,
     draws: int = 20_000,
     bits: Bits | None = None,
@@ -68,6 +70,9 @@ def audit_exact(
         How many items are ranked, where the mechanism has no such attribute.
     claimed_epsilon
         What is claimed; read from the mechanism's ``guarantee`` if not given.
+    protect
+        What a ranking mechanism's claim is about: with "position", rankings that differ by one moved item are
+        neighbours; with "ranking", any two.
     tolerance
         For laws that are stated in floating point alone.
     draws
@@ -76,24 +81,25 @@ def audit_exact(
         Where those draws take their randomness from; secure bits if not given.
     """
     draws = whole("draws", draws, 0)
-    claimed = claim_of(mechanism, claimed_epsilon)
+    one_of("protect", protect, get_args(Protect))
+    claimed = claim_of(mechanism, claimed_epsilon, protect)
     source = bits or SecureBits()
     if isinstance(mechanism, (ScoreMechanism, NoisyCounts)):
         return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
     if isinstance(mechanism, BallotMechanism):
         return audit_electorates(mechanism, claimed, draws, source)
     count = whole("items", getattr(mechanism, "items", None) if items is None else items, 2, MOST_ITEMS)
-    return _audit_rankings(mechanism, count, claimed, tolerance, draws, source)
+    return _audit_rankings(mechanism, count, claimed, protect, tolerance, draws, source)
 
 
-def claim_of(mechanism: Any, claimed_epsilon: Real | None) -> Fraction:
+def claim_of(mechanism: Any, claimed_epsilon: Real | None, protect: Protect = "position") -> Fraction:
     """The epsilon that is claimed: said by the caller, or by the mechanism's guarantee."""
     if claimed_epsilon is not None:
         return positive(claimed_epsilon, "claimed_epsilon")
     guarantee = getattr(mechanism, "guarantee", None)
     if guarantee is None:
         raise InputError(Setting("claimed_epsilon"), " must be given for a mechanism without a guarantee")
-    return Fraction(guarantee.epsilon)
+    return Fraction((guarantee.to_local_dp() if protect == "ranking" else guarantee).epsilon)
 
 
 def sampler_laws(mechanism: Any, items: int) -> list[EnclosedLaw]:
@@ -126,10 +132,12 @@ def _has_offsets(mechanism: Any) -> bool:
 
 
 def _audit_rankings(
-    mechanism: Any, items: int, claimed: Fraction, tolerance: float, draws: int, bits: Bits
+    mechanism: Any, items: int, claimed: Fraction, protect: Protect, tolerance: float, draws: int, bits: Bits
 ) -> ExactAudit:
     orders, neighbours = all_permutations(items), neighbour_places(items)
     cases, slack, basis = neighbours.size, 0.0, "the exact law of its sampler"
+    if protect == "ranking":
+        cases = len(orders) * (len(orders) - 1)
     low: Fraction | float
     high: Fraction | float
     laws = sampler_laws(mechanism, items)
@@ -144,7 +152,7 @@ def _audit_rankings(
             laws = [[(Fraction(p * math.exp(-slack / 2)), Fraction(p * math.exp(slack / 2))) for p in stated]]
     offset = ""
     if laws:
-        found = [worst_ratio(law, neighbours) for law in laws]
+        found = [worst_ratio(law, neighbours if protect == "position" else _least_likely(law)) for law in laws]
         worst_at = max(range(len(found)), key=lambda number: found[number][0])
         low, high, (output, other) = found[worst_at][0], max(high for _, high, _ in found), found[worst_at][2]
         expected = np.concatenate([_normalised(law) for law in laws]) / len(laws)
@@ -153,7 +161,7 @@ def _audit_rankings(
         cases *= len(laws)
     else:
         logs = _stated(mechanism, orders, orders)
-        worst, first, second, output = _worst_stated(logs, items)
+        worst, first, second, output = _worst_stated(logs, items, protect)
         low, high, expected = max(0.0, worst - slack), worst + slack, np.exp(logs[0])
         inputs = orders[first], orders[second]
         cases *= len(logs)
@@ -163,6 +171,12 @@ def _audit_rankings(
     return ExactAudit(
         f"{mechanism!r}", claimed, low, high, words, basis, cases, tolerance=slack, sampler_p_value=p_value
     )
+
+
+def _least_likely(law: EnclosedLaw) -> Longs:
+    """For every order those that can be the least likely of all: the worst ratio over any two is one to them."""
+    ends = [min(range(len(law)), key=lambda place: law[place][end]) for end in (0, 1)]
+    return np.tile(np.array(ends), (len(law), 1))
 
 
 def _input_of(output: NDArray[Any], relative: NDArray[Any]) -> NDArray[Any]:
@@ -212,8 +226,12 @@ def _stated(mechanism: Any, inputs: NDArray[Any], outputs: NDArray[Any]) -> Floa
     return logs
 
 
-def _worst_stated(logs: Floats, items: int) -> tuple[float, int, int, int]:
-    """The largest log P(y | x)/P(y | x'), x' being x after a move, and the x, x' and y that it is at."""
+def _worst_stated(logs: Floats, items: int, protect: Protect) -> tuple[float, int, int, int]:
+    """The largest log P(y | x)/P(y | x'), x' being x after a move or any ranking, and the x, x' and y it is at."""
+    if protect == "ranking":
+        gaps = logs.max(axis=0) - logs.min(axis=0)
+        output = int(np.argmax(gaps))
+        return float(gaps[output]), int(np.argmax(logs[:, output])), int(np.argmin(logs[:, output])), output
     orders = all_permutations(items)
     best = (-math.inf, 0, 0, 0)
     for move in moves(items):

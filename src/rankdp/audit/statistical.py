@@ -41,6 +41,7 @@ from rankdp.audit.findings import EventBound, StatisticalAudit
 from rankdp.audit.views import View, Views, counted_from_one, fitting_views, named_views
 from rankdp.checks import share, whole
 from rankdp.errors import InputError, Setting
+from rankdp.mechanisms.registry import Protect
 from rankdp.privacy.exact import Real, rational
 from rankdp.progress import tell
 from rankdp.theory.permutations import moves
@@ -336,16 +337,19 @@ def _in_words(given: Any) -> str:
     return str(given)
 
 
-def ranking_neighbours(order: Iterable[int]) -> list[tuple[Ints, Ints]]:
+def ranking_neighbours(order: Iterable[int], protect: Protect = "position") -> list[tuple[Ints, Ints]]:
     """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item.
 
     Parameters
     ----------
     order
         The items, best first.
+    protect
+        With "ranking", where any two rankings are neighbours: also with its reverse, the farthest one.
     """
     given = np.asarray(list(order), dtype=np.int32)
-    return [(given, given[move]) for move in moves(len(given))]
+    moved = [(given, given[move]) for move in moves(len(given))]
+    return [(given, given[::-1]), *moved] if protect == "ranking" and len(given) > 2 else moved
 
 
 def ranking_sampler(mechanism: Any, bits: Any = None) -> Sampler:

@@ -12,7 +12,15 @@ from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
     from rankdp.data.orders import Ties
+    from rankdp.mechanisms.registry import Protect
     from rankdp.report.document import Report
+
+
+_protect = choice(
+    "--protect",
+    ["position", "ranking"],
+    help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
+)
 
 
 @click.group()
@@ -28,6 +36,7 @@ def attack() -> None:
     "NUMBER|adaptive|adaptive-log",
     default="1",
 )
+@_protect
 @option(
     "--mechanism mechanisms",
     "Mechanism to attack; may be repeated. Without it: kendall and reinsertion.",
@@ -39,7 +48,7 @@ def attack() -> None:
 @option("--seed", "Seed of the simulation.", default=0)
 @reporting
 def attack_inference(
-    items: int, epsilon: str, mechanisms: tuple[str, ...], releases: str, repetitions: int, seed: int
+    items: int, epsilon: str, protect: Protect, mechanisms: tuple[str, ...], releases: str, repetitions: int, seed: int
 ) -> Report:
     """Find a secret ranking from several releases of it.
 
@@ -53,20 +62,23 @@ def attack_inference(
     except ValueError:
         raise click.UsageError(f"--releases takes whole numbers with commas between, got {releases!r}.") from None
     curves = {
-        name: success_curve(name, items, counts, epsilon, repetitions, SeededBits(seed))
+        name: success_curve(name, items, counts, epsilon, repetitions, SeededBits(seed), protect)
         for name in mechanisms or ("kendall", "reinsertion")
     }
-    return inference_report(curves, items, epsilon)
+    return inference_report(curves, items, epsilon if protect == "position" else f"{epsilon} for the whole ranking in")
 
 
 @attack.command("position")
 @option("--items", "Number of ranked items.", default=6)
 @option("--epsilon -e", "Epsilon of the release.", "NUMBER", default="1")
+@_protect
 @option("--mechanism", "Mechanism to attack.", type=MECHANISM_OR_AUTO, default="auto")
 @option("--landed", "Position of the item in the release, from 1.", default=1)
 @option("--prior", "Probability of each true position before the release; equal if not given.", "P,P,…")
 @reporting
-def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior: str | None) -> Report:
+def attack_position(
+    items: int, epsilon: str, protect: Protect, mechanism: str, landed: int, prior: str | None
+) -> Report:
     """Infer an item's true position from one release."""
     from rankdp.attack.inference import position_attack
     from rankdp.mechanisms.registry import mechanism as build
@@ -75,7 +87,7 @@ def attack_position(items: int, epsilon: str, mechanism: str, landed: int, prior
         before = None if prior is None else [float(share) for share in prior.split(",")]
     except ValueError:
         raise click.UsageError(f"--prior takes numbers with commas between, got {prior!r}.") from None
-    result = position_attack(build(mechanism, items, epsilon), landed, before)
+    result = position_attack(build(mechanism, items, epsilon, protect=protect), landed, before)
     return result.report()
 
 

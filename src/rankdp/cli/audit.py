@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rankdp.cli.options import MECHANISM_OR_AUTO, option, seeded
+from rankdp.cli.options import MECHANISM_OR_AUTO, choice, option, seeded
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
+    from rankdp.mechanisms.registry import Protect
     from rankdp.privacy.bits import Bits
     from rankdp.report.document import Report
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 @click.argument("mechanism", metavar="[MECHANISM]", type=MECHANISM_OR_AUTO, required=False)
 @option("--items", "Number of ranked items.", type=int, required=True)
 @option("--epsilon -e", "The claimed epsilon, which is put to the test.", "NUMBER", required=True)
+@choice(
+    "--protect",
+    ["position", "ranking"],
+    help="What MECHANISM's epsilon is the privacy of: one item's position, or the whole ranking.",
+)
 @option("--exact", "Only the exact audit, which enumerates all outputs and neighbours (up to 6 items).", is_flag=True)
 @option("--draws", "Total draws of the statistical audit.", default=100000)
 @option("--level confidence", "Confidence of the lower bound on epsilon.", default=0.99)
@@ -32,6 +38,7 @@ def audit(
     mechanism: str | None,
     items: int,
     epsilon: str,
+    protect: Protect,
     exact: bool,
     draws: int,
     confidence: float,
@@ -51,6 +58,8 @@ def audit(
         raise click.UsageError("Give either MECHANISM or --command.")
     if exact and command is not None:
         raise click.UsageError("--exact goes with MECHANISM, not with --command.")
+    if protect == "ranking" and command is not None:
+        raise click.UsageError("--protect ranking goes with MECHANISM, not with --command.")
     if command is not None:
         audited = audit_command(
             shlex.split(command),
@@ -63,7 +72,9 @@ def audit(
         report = AuditReport(audited.subject, audited.claimed, (audited,))
     else:
         report = audit_mechanism(
-            build(mechanism or "auto", items, epsilon),
+            build(mechanism or "auto", items, epsilon, protect=protect),
+            claimed_epsilon=epsilon,
+            protect=protect,
             exact=True if exact else None,
             draws=0 if exact else draws,
             confidence=confidence,

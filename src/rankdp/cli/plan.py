@@ -36,6 +36,11 @@ _intervals = options(
 
 @plan.command("ranking")
 @option("--items", "Number of ranked items.", type=int, required=True)
+@choice(
+    "--protect",
+    ["position", "ranking"],
+    help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
+)
 @option("--voters", "Expected number of rankings, for --win-rate.", type=int)
 @option(
     "--win-rate",

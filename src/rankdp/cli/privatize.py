@@ -46,6 +46,11 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="IN", type=PATH, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER")
+@choice(
+    "--protect",
+    ["position", "ranking"],
+    help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
+)
 @option("--epsilon-column", "Instead of --epsilon: the column with each voter's own epsilon.", "NAME")
 @option(
     "--mechanism",
@@ -123,6 +128,7 @@ def privatize(
     \b
     Examples:
       rankdp privatize poll.csv private.csv --epsilon 2
+      rankdp privatize poll.csv private.csv --epsilon 4 --protect ranking
       rankdp privatize poll.parquet private.parquet --epsilon-column own_epsilon --drop-voters
     """
     from rankdp.privacy.answers import AnswerStore
@@ -171,4 +177,6 @@ def _described(release: Release[Any]) -> str:
     if len(facts["choices"]) > 1:
         return f"{release.provenance.mechanism} ({len(facts['choices'])} different lengths or epsilons)"
     (choice,) = facts["choices"]
-    return describe(mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"))
+    return describe(
+        mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"), facts["protect"]
+    )

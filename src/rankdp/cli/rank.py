@@ -80,9 +80,9 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
     "LIST",
 )
 @choice(
-    "--design",
-    ["chance", "even", "any"],
-    help="Who met whom, where that is secret: pairs drawn by chance; every pair equally likely; or nothing is known.",
+    "--pairing",
+    ["unknown", "random", "matched"],
+    help="How pairs came about: unknown; drawn at random, as you state; or equals preferred.",
 )
 @option(
     "--by",

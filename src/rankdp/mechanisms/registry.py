@@ -17,17 +17,22 @@ from rankdp.checks import one_of, whole
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
+from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.noisy_ranks import NoisyRanks, RankLaplace
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, read_name, spelled
 from rankdp.mechanisms.rankings.ulam import Ulam
+from rankdp.mechanisms.whole_rankings import protecting_rankings
 from rankdp.privacy.exact import Real, positive
 from rankdp.theory.estimators import pair_estimator, rank_estimator
 
 Purpose = Literal["aggregate", "order", "top"]
 """What the rankings are for: to be aggregated; to keep each one's order; to keep the first k of each."""
+
+Protect = Literal["position", "ranking"]
+"""What epsilon protects: one item's position in a ranking (ranking DP), or the whole ranking (local DP)."""
 
 _PAIRS_UP_TO = 10  # items up to which mechanisms are compared by their win rates: short lists are what ballots are
 _RANKS_UP_TO = (
@@ -64,8 +69,8 @@ def register(kind: Kind) -> Kind:
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
         raise InputError(f"name must not be taken by another mechanism, got {name!r}, which is {known.__qualname__}")
     _registered[name] = kind
-    _build.cache_clear()
-    _best.cache_clear()
+    for cached in (_build, _protecting, _best):
+        cached.cache_clear()
     return kind
 
 
@@ -77,37 +82,50 @@ def mechanism(
     purpose: Purpose = "aggregate",
     top: int | None = None,
     tiers: Sequence[int] | None = None,
+    protect: Protect = "position",
 ) -> RankingMechanism:
     """A ranking mechanism by name, or the best one.
 
     Parameters
     ----------
     name
-        One of ``MECHANISMS``, or "auto" for the best one. Sizes of tiers may follow: "tiers-10-90" (see ``named``).
+        One of ``MECHANISMS``, or "auto" for the best one. Sizes of tiers or a radius may follow: "tiers-10-90" (see
+        ``named``), "kendall-ball-14".
     items
         How many items each ranking has.
     epsilon
-        The privacy of one item's position in one ranking.
+        The privacy of what ``protect`` says.
     purpose
-        What "auto" chooses for: "aggregate", "order" or "top" (see ``candidates``).
+        What "auto" chooses for, and "kendall-ball" its radius: "aggregate", "order" or "top" (see ``candidates``).
     top
         With ``purpose="top"``, how many items the top list has.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them.
+    protect
+        "position" for one item's position; "ranking" for the whole ranking: the mechanism then has the largest
+        epsilon of a position at which ``local_epsilon()`` is at most ``epsilon``.
     """
     name = named(name, tiers)
-    check_choice(name, purpose, top)
+    check_choice(name, purpose, top, protect)
     exact = positive(epsilon)
-    return _best(items, exact, purpose, top) if name == "auto" else _build(name, items, exact)
+    if name == "auto":
+        chosen = _best(items, exact, purpose, top, protect)
+    else:
+        chosen = _protecting(name, items, exact, purpose, protect)
+    stated = chosen.local_epsilon() if protect == "ranking" else chosen.epsilon
+    if stated > exact:  # whatever chose it: no promise leaves here that the mechanism does not keep
+        raise Unsupported(f"{chosen.name} keeps an epsilon of {float(stated):g} for one {protect}, not {exact}")
+    return chosen
 
 
-def check_choice(name: str, purpose: str = "aggregate", top: int | None = None) -> None:
-    """Refuse an unknown name or purpose, and a top list where none is asked for or none is given."""
-    base, sizes = read_name(str(name))
-    if name != "auto" and name not in MECHANISMS and (sizes is None or not _tiered(base)):
+def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, protect: str = "position") -> None:
+    """Refuse an unknown name, purpose or protection, and a top list where none is asked for or none is given."""
+    base, numbers = read_name(str(name))
+    if name != "auto" and name not in MECHANISMS and (numbers is None or not _numbered(base)):
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
     one_of("purpose", purpose, get_args(Purpose))
+    one_of("protect", protect, get_args(Protect))
     if (purpose == "top") != (top is not None):
         raise InputError(f"top, the length of the top list, goes with purpose top, got {top!r} with {purpose}")
     if top is not None:
@@ -138,10 +156,10 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
     return f"{base}-{spelled(cast(type[Tiered], MECHANISMS[base]).check_sizes(tiers))}"
 
 
-def may_have_offsets(name: str, items: int = 0, purpose: Purpose = "top") -> bool:
+def may_have_offsets(name: str, items: int = 0, purpose: Purpose = "top", protect: Protect = "position") -> bool:
     """Whether a mechanism has offsets, or what "auto" chooses for at most so many items can have them."""
     if name == "auto":
-        return items > _PAIRS_UP_TO and purpose != "top"
+        return (items > _PAIRS_UP_TO or protect == "ranking") and purpose != "top"
     return MECHANISMS[name if name in MECHANISMS else read_name(name)[0]].has_offsets
 
 
@@ -149,22 +167,39 @@ def _tiered(name: str) -> bool:
     return name in MECHANISMS and issubclass(MECHANISMS[name], Tiered)
 
 
+def _numbered(name: str) -> bool:
+    return name in MECHANISMS and MECHANISMS[name].numbered
+
+
 @lru_cache(maxsize=256, typed=True)
-def _build(name: str, items: int, epsilon: Fraction) -> RankingMechanism:
-    """The mechanism of this name."""
+def _build(name: str, items: int, epsilon: Fraction, purpose: Purpose) -> RankingMechanism:
+    """The mechanism of this name, where no numbers follow it with those that serve the purpose."""
     if name in MECHANISMS:
-        return MECHANISMS[name](items, epsilon)
-    base, sizes = read_name(name)
-    return cast(type[Tiered], MECHANISMS[base])(items, epsilon, sizes)
+        return MECHANISMS[name].for_purpose(items, epsilon, purpose)
+    base, numbers = read_name(name)
+    return MECHANISMS[base].with_numbers(items, epsilon, cast(tuple[int, ...], numbers))
 
 
 @lru_cache(maxsize=256, typed=True)
-def _best(items: int, epsilon: Fraction, purpose: Purpose, top: int | None) -> RankingMechanism:
-    return candidates(items, epsilon, purpose=purpose, top=top)[0]
+def _protecting(name: str, items: int, epsilon: Fraction, purpose: Purpose, protect: Protect) -> RankingMechanism:
+    """The same with an epsilon that protects one position, or the whole ranking."""
+    if protect == "position":
+        return _build(name, items, epsilon, purpose)
+    return protecting_rankings(lambda base, exact: _build(base, items, exact, purpose), name, epsilon)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _best(items: int, epsilon: Fraction, purpose: Purpose, top: int | None, protect: Protect) -> RankingMechanism:
+    return candidates(items, epsilon, purpose=purpose, top=top, protect=protect)[0]
 
 
 def candidates(
-    items: int, epsilon: Real, *, purpose: Purpose = "aggregate", top: int | None = None
+    items: int,
+    epsilon: Real,
+    *,
+    purpose: Purpose = "aggregate",
+    top: int | None = None,
+    protect: Protect = "position",
 ) -> list[RankingMechanism]:
     """The mechanisms that can serve rankings of this length, the best first. Uses public numbers only.
 
@@ -173,7 +208,7 @@ def candidates(
     items
         How many items each ranking has.
     epsilon
-        The privacy of one item's position in one ranking.
+        The privacy of what ``protect`` says.
     purpose
         "aggregate" puts the one first whose unbiased estimates need the fewest respondents (``respondents_for_one``).
         Those whose noise cannot be undone are left out; where that is all of them, it is "order".
@@ -183,23 +218,30 @@ def candidates(
         and the rest.
     top
         With ``purpose="top"``, how many items the top list has; of shorter rankings, all but the last.
+    protect
+        "position" or "ranking" (see ``mechanism``). For whole rankings nothing keeps more pairs than "kendall-ball".
 
     Returns
     -------
     list of RankingMechanism
         Those that agree to nine digits keep the order of the registry.
     """
-    check_choice("auto", purpose, top)
+    check_choice("auto", purpose, top, protect)
     exact = positive(epsilon)
     if purpose == "top":
         k = min(cast(int, top), items - 1)
         names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # whose cuts are elsewhere
-        built = [_build(named(name, [k, items - k] if _tiered(name) else None), items, exact) for name in names]
+        built = [
+            _protecting(named(name, [k, items - k] if _tiered(name) else None), items, exact, purpose, protect)
+            for name in names
+        ]
         kept = {candidate: share for candidate in built if (share := _top_kept(candidate, k)) is not None}
         return sorted(kept, key=lambda candidate: -kept[candidate])
-    built = [_build(name, items, exact) for name in serving(items)]
+    built = [_protecting(name, items, exact, purpose, protect) for name in serving(items)]
     if purpose == "aggregate":
-        cost = {candidate: needed for candidate in built if (needed := respondents_for_one(candidate)) is not None}
+        cost = {
+            candidate: needed for candidate in built if (needed := respondents_for_one(candidate, protect)) is not None
+        }
         if cost:
             return sorted(cost, key=lambda candidate: cost[candidate])
     return sorted(built, key=lambda candidate: -round(candidate.expected_concordance(), 9))
@@ -211,17 +253,20 @@ def serving(items: int) -> tuple[str, ...]:
     return tuple(name for name, kind in MECHANISMS.items() if kind.serves(items))
 
 
-def respondents_for_one(candidate: RankingMechanism) -> float | None:
+def respondents_for_one(candidate: RankingMechanism, protect: Protect = "position") -> float | None:
     """How many respondents tell an unbiased aggregate as much as one whose true ranking is known.
 
     1 + V/B to nine digits. V is the mean variance that the noise gives to one respondent's unbiased win rate (above 10
-    items: mean rank), B the variance between respondents who order the items at random, 1/4 (or (m^2 - 1)/12). Above
-    200 items, where no closed form is known, it is that of 200: it hardly depends on the length there.
+    items, and wherever whole rankings are protected: mean rank), B the variance between respondents who order the items
+    at random, 1/4 (or (m^2 - 1)/12). Above 200 items, where no closed form is known, it is that of 200: it hardly
+    depends on the length there. Single win rates cost far more where whole rankings are protected, for every mechanism.
 
     Parameters
     ----------
     candidate
         The mechanism.
+    protect
+        What is to be protected.
 
     Returns
     -------
@@ -229,14 +274,14 @@ def respondents_for_one(candidate: RankingMechanism) -> float | None:
         None where its noise cannot be undone.
     """
     items, most = candidate.items, candidate.position_law_up_to
-    pairs = items <= _PAIRS_UP_TO
+    pairs = items <= _PAIRS_UP_TO and protect == "position"
     if ("pairs" if pairs else "ranks") not in candidate.undoable or (
         most is not None and items > most and candidate.unbiased_ranks() is None
     ):
         return None
     try:
         if items > _RANKS_UP_TO and candidate.unbiased_ranks() is None:
-            candidate = _build(type(candidate).name, _RANKS_UP_TO, candidate.epsilon)
+            candidate = _build(type(candidate).name, _RANKS_UP_TO, candidate.epsilon, "aggregate")
         noise = (pair_estimator if pairs else rank_estimator)(candidate).mean_variance
     except Unsupported:
         return None
@@ -254,7 +299,7 @@ def _top_kept(candidate: RankingMechanism, k: int) -> float | None:
         return None
 
 
-def describe(chosen: RankingMechanism, top: int | None = None) -> str:
+def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect = "position") -> str:
     """One line: what a mechanism keeps of a ranking, and how many answers tell as much as one true ranking.
 
     Parameters
@@ -263,8 +308,13 @@ def describe(chosen: RankingMechanism, top: int | None = None) -> str:
         The mechanism.
     top
         The length of the top list, where that is what matters instead of all pairs.
+    protect
+        What is protected.
     """
-    line = f"{chosen.name} ({chosen.items} items, epsilon {float(chosen.epsilon):g})"
+    own = f"epsilon {float(chosen.epsilon):g}"
+    if protect == "ranking":
+        own = f"epsilon {float(chosen.local_epsilon()):.4g} for the whole ranking"
+    line = f"{chosen.name} ({chosen.items} items, {own})"
     if not chosen.serves(chosen.items):  # its public numbers are estimates, or slow
         return line
     if top is None:
@@ -272,7 +322,7 @@ def describe(chosen: RankingMechanism, top: int | None = None) -> str:
     else:
         k = min(top, chosen.items - 1)
         kept = f"keeps {chosen.top_overlap(k):.0%} of the top {k}"
-    needed = respondents_for_one(chosen)
+    needed = respondents_for_one(chosen, protect)
     if needed is None:
         return f"{line}: {kept}; no aggregate can undo its noise"
     shown = f"{needed:.1f}" if needed < 5 else f"{needed:,.0f}" if needed < 1e6 else f"{needed:.1e}"
@@ -288,6 +338,7 @@ for _kind in (
     Reinsertion,
     Tiers,
     OffsetTiers,
+    KendallBall,
     Optimal,
 ):
     register(_kind)

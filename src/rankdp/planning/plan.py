@@ -176,10 +176,10 @@ def plan(
     level
         The confidence of intervals.
     **public
-        The public numbers of the situation. For a ranking: ``items``, perhaps ``voters``. For comparisons: ``items``,
-        ``comparisons`` and ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``. For scores: ``items`` and
-        ``bounds``, perhaps ``law`` and ``delta``. For an election: ``items``, ``voters`` and ``rule``, perhaps
-        ``protect`` and ``delta``.
+        The public numbers of the situation. For a ranking: ``items``, perhaps ``voters`` and ``protect``. For
+        comparisons: ``items``, ``comparisons`` and ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``.
+        For scores: ``items`` and ``bounds``, perhaps ``law`` and ``delta``. For an election: ``items``, ``voters`` and
+        ``rule``, perhaps ``protect`` and ``delta``.
 
     Returns
     -------

@@ -26,6 +26,8 @@ def plan_report(plan: Plan) -> Report:
     plan
         What ``rankdp.plan`` returned.
     """
+    heads, rows, told = plan.situation.promises(plan.epsilon)
+    advice = [plan.explain(), plan.situation.advice(plan.recommended.name, plan.epsilon), told]
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
@@ -39,8 +41,8 @@ def plan_report(plan: Plan) -> Report:
             for place, choice in enumerate(plan.choices)
         ],
         facts=plan.to_dict,
-        tables=[_table(plan)],
-        words=[f"{plan.explain()} {plan.situation.advice(plan.recommended.name, plan.epsilon)}".strip()],
+        tables=[_table(plan), *([Table(heads, rows, texts=3, title="Which promise?")] if rows else [])],
+        words=[" ".join(filter(None, advice))],
         footer=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
         figure=drawing(lambda axes: draw(plan, axes), width=8, height=4.6),
     )

@@ -2,19 +2,23 @@
 
 Where the number of voters is known, also how wide the interval of a win rate is that all their rankings give together,
 in the worst case: z sqrt((V + 1/4)/n), as in ``aggregation.respondents``.
+
+``promises`` puts the two promises side by side: one position at epsilon, the whole answer at epsilon and at twice that.
 """
 
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 from rankdp.aggregation.respondents import quantile
-from rankdp.checks import whole
+from rankdp.checks import one_of, whole
 from rankdp.errors import Unsupported
+from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.tiers import Tiered
-from rankdp.mechanisms.registry import MECHANISMS, mechanism, named, respondents_for_one, serving
+from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, mechanism, named, respondents_for_one, serving
 from rankdp.planning.situation import EXACT, PAIRS, TOP, WIN_RATE, Measure, Request, Situation
-from rankdp.privacy.guarantee import ITEM_POSITION
+from rankdp.privacy.guarantee import UNITS, odds_factor
 from rankdp.theory.estimators import pair_estimator
 
 _MOST_ITEMS = 10_000
@@ -24,15 +28,18 @@ class OneRanking(Situation):
     """One person's ranking of ``items`` items, released as a synthetic ranking; one of ``voters``, if that is known."""
 
     measures: tuple[Measure, ...] = (PAIRS, EXACT, TOP)
-    protects = ITEM_POSITION
 
-    def __init__(self, items: int, voters: int | None = None) -> None:
+    def __init__(self, items: int, voters: int | None = None, protect: Protect = "position") -> None:
+        one_of("protect", protect, get_args(Protect))
+        self.protect, self.protects = protect, UNITS[protect]
         self.items = whole("items", items, 2, _MOST_ITEMS)
         self.voters = None if voters is None else whole("voters", voters, 1)
         if voters is not None:
             self.measures = (*self.measures, WIN_RATE)
         self.subject = f"a ranking of {items} items"
         self.options = serving(items)
+        if protect == "ranking":  # the position epsilon of a slow one takes many builds, and the ball is better
+            self.options = tuple(name for name in self.options if not MECHANISMS[name].slow)
         self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)
 
     def options_for_top(self, k: int) -> tuple[str, ...]:
@@ -43,16 +50,46 @@ class OneRanking(Situation):
 
     def respondents(self, option: str, epsilon: float) -> float | None:
         """From the unbiased estimator of the mechanism."""
-        return respondents_for_one(mechanism(option, self.items, epsilon))
+        return respondents_for_one(mechanism(option, self.items, epsilon, protect=self.protect), self.protect)
 
     def advice(self, best: str, epsilon: float) -> str:
         """What ``auto`` takes by default, if that is another one."""
-        taken = type(mechanism("auto", self.items, epsilon)).name
+        taken = type(mechanism("auto", self.items, epsilon, protect=self.protect)).name
         return "" if taken == best else f"By default privatize takes {taken}, which needs the fewest respondents."
+
+    def promises(self, epsilon: float) -> tuple[list[str], list[list[str]], str]:
+        """One position and the whole answer side by side: heads, rows and a recommendation; no rows for long lists."""
+        heads = ["promise", "mechanism", "two whole answers", "pairs kept", "answers for one (mean ranks)"]
+        if not KendallBall.serves(self.items):
+            long = (
+                f"Above {KendallBall.most_items} items protecting the whole answer leaves almost nothing of its order."
+            )
+            return heads, [], long
+        rows = []
+        asked: list[tuple[str, Protect, float]] = [
+            ("one position", "position", epsilon),
+            ("whole answer", "ranking", epsilon),
+            ("whole answer", "ranking", 2 * epsilon),
+        ]
+        for words, protect, at in asked:
+            made = mechanism("auto", self.items, at, protect=protect)
+            needed = respondents_for_one(made, "ranking")
+            rows.append(
+                [
+                    f"{words} at {at:.3g}",
+                    made.name,
+                    f"a factor of {odds_factor(made.local_epsilon())}",
+                    f"{made.expected_concordance():.0%}",
+                    "–" if needed is None else f"{needed:,.3g}",
+                ]
+            )
+        told = "Where one item is delicate, protect the position; where the answer as a whole is, protect the ranking."
+        return heads, rows, told
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""
-        built = mechanism(option, self.items, epsilon)
+        purpose: Purpose = "aggregate" if measure is WIN_RATE else "order"
+        built = mechanism(option, self.items, epsilon, purpose=purpose, protect=self.protect)
         try:
             if measure is PAIRS:
                 return built.expected_concordance()

@@ -129,6 +129,10 @@ class Situation(ABC):
         """What to know before taking the best option at this epsilon."""
         return ""
 
+    def promises(self, epsilon: float) -> tuple[list[str], list[list[str]], str]:
+        """What the promises that are possible cost at this epsilon: heads and rows of a table, and a sentence."""
+        return [], [], ""
+
     def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
         """Public parameters of the option at this epsilon that a user would set."""
         return {}

@@ -12,8 +12,10 @@ from rankdp.privacy.guarantee import OUTCOME, Guarantee
 from rankdp.privacy.release import Release
 from rankdp.publish.categories import Boards
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.report.document import Report, Table, rank_span, shown_ranks
+from rankdp.report.document import Report, Table, rank_span
 from rankdp.report.plots import win_rate_map
+
+_GRID = 12  # items in the table of who beats whom
 
 
 def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> Report:
@@ -96,6 +98,7 @@ def _facts(board: Leaderboard) -> dict[str, Any]:
         "leaderboard": board.rows(),
         "level": board.level,
         "warnings": board.warnings,
+        **({"wins_over": board.table} if board.table is not None else {}),
         **({"effects": [asdict(effect) for effect in board.effects]} if board.effects else {}),
     }
 
@@ -117,22 +120,35 @@ def write_board(
 
 
 def _tables(board: Leaderboard) -> list[Table]:
-    heads = ["rank", "item", board.score_name, f"{board.level:.0%} interval", "rank interval"]
+    known = board.best_probability is not None
+    heads = ["rank", "item", board.score_name, *([f"{board.level:.0%} interval"] if known else [])]
     if board.top is not None:
         heads.append(f"in the top {board.top}")
     rows = []
-    for rank, record in zip(shown_ranks(board.ranks.tolist()), board.rows(), strict=True):
-        row = [
-            rank,
-            record["item"],
-            _number(record[board.score_name]),
-            f"{_number(record['low'])} … {_number(record['high'])}",
-            rank_span(record["rank_low"], record["rank_high"]),
-        ]
+    for record in board.rows():
+        span = rank_span(record["rank_low"], record["rank_high"]) if known else str(record["rank"])
+        row = [span, record["item"], _number(record[board.score_name])]
+        if known:
+            row.append(f"{_number(record['low'])} … {_number(record['high'])}")
         if board.top is not None:
-            row.append(f"{'yes' if record['in_top'] else 'no'} ({record['top_probability']:.0%})")
+            chance = f" ({record['top_probability']:.0%})" if known else ""
+            row.append(f"{'yes' if record['in_top'] else 'no'}{chance}")
         rows.append(row)
-    return [Table(heads, rows, texts=2), *([_effects(board)] if board.effects else [])]
+    return [Table(heads, rows, texts=2), *_beaten(board), *([_effects(board)] if board.effects else [])]
+
+
+def _beaten(board: Leaderboard) -> list[Table]:
+    """Who beats whom: the released table of the first items."""
+    if board.table is None:
+        return []
+    names, shown = board.items[:_GRID], board.table[:_GRID, :_GRID].tolist()
+    rows = [
+        [name, *("" if at == column else f"{wins:.0f}" for column, wins in enumerate(row))]
+        for at, (name, row) in enumerate(zip(names, shown, strict=True))
+    ]
+    return [
+        Table(["wins over", *names], rows, title="Who beats whom: wins of the row's item over the column's, with noise")
+    ]
 
 
 def _win_rates(board: Leaderboard, promised: Guarantee | None) -> str:
@@ -149,11 +165,17 @@ def _meaning(board: Leaderboard) -> list[str]:
         "majorities": "A score is how many others the item beats more often than it loses to them, by noisy counts.",
         "elo": "A score is on the chess players' scale: 400 more than another wins 91% of their comparisons.",
     }
-    counted = f"A score is the item's {board.score_name}, with noise."
+    counted = f"A score is the item's number of {board.score_name} in these votes, with noise."
     return [
         scores.get(board.score_name, counted),
-        f"An interval holds the true score in {board.level:.0%} of such releases. Items that cannot be told apart "
-        "share a rank (=); the rank interval says which ranks an item may have.",
+        *(
+            [
+                f"With a probability of {board.level:.0%} an interval holds the true score, and the true rank lies in "
+                "the range shown."
+            ]
+            if board.best_probability is not None
+            else []
+        ),
     ]
 
 

@@ -48,7 +48,7 @@ from rankdp.report.plots import Intervals, stacked
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ASKED = ("method", "max_per_voter", "top", "scale", "delta", "ridge", "link", "design", "level")
+_ASKED = ("method", "max_per_voter", "top", "scale", "delta", "prior", "link", "pairing", "level")
 
 Categories = Iterable[Any] | Mapping[Any, Real] | None
 

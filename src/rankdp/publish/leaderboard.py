@@ -1,8 +1,4 @@
-"""A published leaderboard: scores, ranks, intervals and a top-k, computed from released and public numbers only.
-
-Intervals account for both sampling and privacy noise and cost no budget: they are from draws of released - true
-(``score_errors`` for Bradley-Terry scores).
-"""
+"""A published leaderboard: scores, ranks, intervals and a top-k, all counted in one set of draws of the truth."""
 
 from __future__ import annotations
 
@@ -15,12 +11,13 @@ import numpy as np
 
 from rankdp.checks import share, whole
 from rankdp.errors import InputError
+from rankdp.inference.draws import Draws
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
 from rankdp.types import Flags, Floats, Longs
 
 ELO = 400 / math.log(10)
-DENSE_UP_TO = 1500  # items: above, the Fisher information is not worth inverting as a whole
+_NAMED = 10  # items in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,10 @@ class Leaderboard(Shown):
     top_probability: Floats | None = None
     warnings: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
+    best_probability: Floats | None = None
+    """The probability that each item is the best; None where no errors are known."""
+    table: Floats | None = None
+    """The released wins of the row's item over the column's, in the order of the board, where those were released."""
 
     def as_elo(self) -> Leaderboard:
         """Log-strengths on the chess players' scale: 1000 for the average item, 400/ln 10 points a unit."""
@@ -59,8 +60,10 @@ class Leaderboard(Shown):
 
     def intervals(self) -> Intervals:
         """Scores with their intervals, to be drawn."""
-        axis = f"{self.score_name}, with its {self.level:.0%} interval"
-        return Intervals(self.items, self.scores.tolist(), self.low.tolist(), self.high.tolist(), axis)
+        known = self.best_probability is not None
+        axis = f"{self.score_name}, with its {self.level:.0%} interval" if known else self.score_name
+        ends = (self.low, self.high) if known else (self.scores, self.scores)
+        return Intervals(self.items, self.scores.tolist(), ends[0].tolist(), ends[1].tolist(), axis)
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item."""
@@ -75,8 +78,11 @@ class Leaderboard(Shown):
                 "rank_low": int(self.rank_low[row]),
                 "rank_high": int(self.rank_high[row]),
             }
-            if self.top is not None and self.top_probability is not None:
+            if self.best_probability is not None:
+                record["best_probability"] = float(self.best_probability[row])
+            if self.top is not None:
                 record["in_top"] = row < self.top
+            if self.top_probability is not None:
                 record["top_probability"] = float(self.top_probability[row])
             records.append(record)
         return records
@@ -92,56 +98,82 @@ def check_request(items: int, level: float, top: int | None) -> None:
 
 
 def build(
-    items: tuple[str, ...],
-    scores: Floats,
-    errors: Floats,
+    items: Sequence[str],
+    draws: Draws,
     *,
     level: float,
     score_name: str,
-    top: int | None,
-    warnings: list[str],
-    spread: float | None = None,
+    top: int | None = None,
+    warnings: Sequence[str] = (),
 ) -> Leaderboard:
-    """The leaderboard of released scores.
-
-    An item's rank is 1 plus the number of items whose interval lies wholly above its own, so that items that cannot be
-    told apart share a rank.
+    """The leaderboard that draws of the true scores make, best first.
 
     Parameters
     ----------
-    items, scores
-        The items and their released scores.
-    errors
-        Draws of released - true, in columns. An infinite row says that nothing is known about the item.
+    items
+        The items.
+    draws
+        Draws of their true scores.
     level
-        The confidence of the intervals.
+        The confidence of the intervals and of the ranges of ranks.
     score_name
         What the scores are called.
     top
         How many items make the top, None for no top.
     warnings
         Sentences about what makes the scores doubtful.
-    spread
-        Where the errors are those of unbiased scores, the variance s^2 that true scores are expected to have, for the
-        chances of being in the top: log s^2 is held to be N(log spread, log(3)^2).
     """
-    tail = (1 - level) / 2
-    known: Flags = np.all(np.isfinite(errors), axis=1)
-    above, below = np.full((2, len(items)), [[math.inf], [-math.inf]])
-    above[known], below[known] = np.quantile(errors[known], [1 - tail, tail], axis=1)
-    low, high = np.minimum(scores - above, scores), np.maximum(scores - below, scores)
-    board = arranged(items, scores, low, high, level=level, score_name=score_name, warnings=warnings)
-    if top is None:
-        return board
-    if spread is None:
-        anything = np.random.default_rng(1).standard_normal(errors.shape) / math.sqrt(3)
-        truths = np.where(known[:, None], scores[:, None] - errors, anything)
-    else:
-        steps = np.linspace(-3, 3, 61)
-        truths = plausible_truths(scores, errors, spread * 3**steps, -(steps**2) / 2, known)
-    cut = -np.partition(-truths, top - 1, axis=0)[top - 1]
-    chances = (truths >= cut).mean(axis=1)[np.argsort(-scores, kind="stable")]
-    return replace(board, top=top, top_probability=chances)
+    order = np.argsort(draws.places)
+    (low, high), (first, last) = draws.interval(level), draws.rank_range(level)
+    board = Leaderboard(
+        tuple(items[item] for item in order),
+        draws.estimate[order],
+        low[order],
+        high[order],
+        np.arange(1, len(order) + 1),
+        first[order],
+        last[order],
+        level,
+        score_name,
+        best_probability=draws.best[order],
+        warnings=(*warnings, *_undecided(items, draws, level)),
+    )
+    return board if top is None else replace(board, top=top, top_probability=draws.top(top)[order])
+
+
+def without_intervals(
+    items: Sequence[str],
+    scores: Floats,
+    *,
+    level: float,
+    score_name: str,
+    top: int | None = None,
+    warnings: Sequence[str] = (),
+) -> Leaderboard:
+    """A leaderboard of scores of which no errors are known.
+
+    Parameters
+    ----------
+    items, scores
+        The items and their released scores.
+    level, score_name, top, warnings
+        As for ``build``.
+    """
+    order, unknown = np.argsort(-scores, kind="stable"), np.full(len(scores), math.nan)
+    names, places = tuple(items[item] for item in order), np.arange(1, len(order) + 1)
+    any_rank = np.ones_like(places), np.full_like(places, len(places))
+    board = Leaderboard(names, scores[order], unknown, unknown, places, *any_rank, level, score_name)
+    return replace(board, top=top, warnings=tuple(warnings))
+
+
+def _undecided(items: Sequence[str], draws: Draws, level: float) -> list[str]:
+    """Which items at the top cannot be told apart."""
+    found = [items[item] for item in draws.contenders(level)]
+    if len(found) == 1:
+        return []
+    if len(found) > _NAMED:
+        return [f"The best item is not clear: it is one of {len(found)} items (with {level:.0%} probability)."]
+    return [f"The best item is not clear: it is one of {', '.join(found)} (with {level:.0%} probability)."]
 
 
 def arranged(

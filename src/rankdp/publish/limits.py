@@ -8,23 +8,22 @@ refuse is refused here. The limits come from the arithmetic of what follows the 
   numbers below 2^53, which doubles hold exactly. With c/epsilon <= 2^31 a count exceeds 2^53 only if its noise is more
   than 2^13 times its scale, with probability e^-8192.
 - delta. Doubles reach down to 2.2e-308; smaller ones become 0.
-- ridge. Noise alone can move a score by about (c/epsilon)/ridge. Beyond about 10^8 Newton's method does not settle in
-  doubles, so the ridge is at least a millionth of the noise. A ridge of a million times the noise leaves every score at
-  0, and the squares of much larger ones overflow.
+- prior. At 10 an item one deviation above another wins all but e^-10 of their comparisons: no wider prior says anything
+  else. Below 0.01 no interval could ever show a difference.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from rankdp.checks import positive as positive_float
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import Real, positive, rational, shown
 
 MOST_EPSILON = 10**6
 MOST_NOISE = 1 << 31
 LEAST_DELTA = Fraction(1, 10**300)
-RIDGES = Fraction(1, 10**6), Fraction(10**6)
-"""The least and the largest ridge, as multiples of c/epsilon or of 1, whichever is larger."""
+PRIORS = 0.01, 10.0
 
 
 def checked_epsilon(epsilon: Real) -> Fraction:
@@ -62,13 +61,9 @@ def check_noise(moved: int, epsilon: Fraction) -> None:
     )
 
 
-def check_ridge(ridge: float, moved: int, epsilon: Fraction) -> None:
-    """Refuse a ridge that is out of all proportion to the noise."""
-    noise = max(Fraction(moved) / epsilon, Fraction(1))
-    least, most = (limit * noise for limit in RIDGES)
-    if not float(least) <= ridge <= float(most):
-        raise InputError(
-            Setting("ridge"),
-            f" must lie between {shown(least)} and {shown(most, up=False)} at this epsilon"
-            f"{' and bound' if moved > 1 else ''}, got {ridge:g}",
-        )
+def checked_prior(prior: float) -> float:
+    """A deviation of the prior that is neither nothing nor everything."""
+    held = positive_float("prior", prior)
+    if not PRIORS[0] <= held <= PRIORS[1]:
+        raise InputError(Setting("prior"), f" must lie between {PRIORS[0]:g} and {PRIORS[1]:g}, got {prior!s}")
+    return held

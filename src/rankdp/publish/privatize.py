@@ -1,4 +1,6 @@
-"""Privatize: a table of rankings in, a synthetic table out, each row protected on its own (eps-ranking DP).
+"""Privatize: a table of rankings in, a synthetic table out, each row protected on its own.
+
+``protect="position"`` is eps-ranking DP, ``protect="ranking"`` local DP: epsilon holds for any two rankings of a row.
 
     look at every row -> promise -> charge the ledger -> draw -> write
 
@@ -39,7 +41,7 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.registry import Purpose, named
+from rankdp.mechanisms.registry import Protect, Purpose, named
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, one_each, positive
@@ -59,6 +61,7 @@ def privatize(
     rankings: Rankings | Any,
     epsilon: Real | Iterable[Real] | None = None,
     *,
+    protect: Protect = "position",
     mechanism: str = "auto",
     purpose: Purpose = "aggregate",
     top: int | None = None,
@@ -82,6 +85,9 @@ def privatize(
     epsilon
         The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
         ``rankings.epsilons``.
+    protect
+        What epsilon is the privacy of: "position", one item's position in a ranking, or "ranking", the whole ranking
+        (local differential privacy).
     mechanism
         The name of a mechanism, or "auto" for the one that is best for the purpose.
     purpose
@@ -135,7 +141,7 @@ def privatize(
     else:
         common = None if epsilon is None else positive(cast("Real", epsilon))
     request = PrivatizeRequest(
-        common, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
+        common, protect, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
     )
     job = PrivatizeJob(request, bits)
     if target is not None:
@@ -156,6 +162,7 @@ def privatize_file(
     target: str | os.PathLike[str],
     epsilon: Real | None = None,
     *,
+    protect: Protect = "position",
     mechanism: str = "auto",
     purpose: Purpose = "aggregate",
     top: int | None = None,
@@ -190,7 +197,7 @@ def privatize_file(
         The file to write, in the format that its ending says.
     epsilon
         The privacy of every ranking, smaller is more private.
-    mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
+    protect, mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
@@ -226,7 +233,7 @@ def privatize_file(
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
     common = None if epsilon is None else positive(epsilon)
     request = PrivatizeRequest(
-        common, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
+        common, protect, named(mechanism, tiers), purpose, top, as_tiers, listed_items_public, repeated_voters
     )
     job = PrivatizeJob(request, bits)
     listed = None if items is None else tuple(items)
@@ -373,7 +380,7 @@ def _permanent(
         return np.column_stack([position[drawn], offsets]) if chosen.has_offsets else position[drawn]
 
     stored = answers.answers(
-        Question(job.epsilon, chosen.name, tuple(names), wave),
+        Question(chosen.epsilon, chosen.name, tuple(names), wave),
         rankings.voters,
         draw,
         ledger,

@@ -5,7 +5,8 @@ together.
 
 Voters may have an epsilon of their own. Proof: the epsilons are public, and rows are drawn independently of each other,
 each by the mechanism of its own epsilon. So moving one item of voter v's ranking changes the probability of a release
-by exp(eps_v) at most. Rows of the same length and epsilon share a mechanism and its tables.
+by exp(eps_v) at most; so does any other change of it where whole rankings are protected. Rows of the same length and
+epsilon share a mechanism and its tables.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import Tiered
-from rankdp.mechanisms.registry import MECHANISMS, Purpose, check_choice, may_have_offsets
+from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, check_choice, may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import positive
-from rankdp.privacy.guarantee import Guarantee
+from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING, Guarantee
 from rankdp.privacy.release import Release, released
 from rankdp.types import Ints, Longs
 
@@ -53,6 +54,7 @@ class PrivatizeRequest:
     """What was asked for; the fields are parameters of ``privatize``."""
 
     epsilon: Fraction | None
+    protect: Protect
     mechanism: str
     purpose: Purpose
     top: int | None
@@ -61,7 +63,7 @@ class PrivatizeRequest:
     repeated_voters: bool
 
     def __post_init__(self) -> None:
-        check_choice(self.mechanism, self.purpose, self.top)
+        check_choice(self.mechanism, self.purpose, self.top, self.protect)
 
 
 class PrivatizeJob:
@@ -114,7 +116,7 @@ class PrivatizeJob:
             return False
         if self.epsilon is not None and not self.request.listed_items_public:
             return any(chosen.has_offsets for chosen in self.mechanisms.values())
-        return may_have_offsets(self.request.mechanism, width, self.request.purpose)
+        return may_have_offsets(self.request.mechanism, width, self.request.purpose, self.request.protect)
 
     def _groups(self, batch: Rankings) -> list[Group]:
         """Which rows go through which mechanism, after checking what the whole table must obey.
@@ -152,7 +154,9 @@ class PrivatizeJob:
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.mechanisms:
             asked = self.request
-            chosen = build(asked.mechanism, length, epsilon, purpose=asked.purpose, top=asked.top)
+            chosen = build(
+                asked.mechanism, length, epsilon, purpose=asked.purpose, top=asked.top, protect=asked.protect
+            )
             if asked.as_tiers and chosen.ties is None:
                 able = ", ".join(name for name, kind in MECHANISMS.items() if issubclass(kind, Tiered))
                 raise InputError(
@@ -209,11 +213,14 @@ class PrivatizeJob:
         """The weakest of the guarantees of all rows looked at so far, for all rows of a voter together."""
         if not self.mechanisms:
             raise InputError("no ranking lists two items or more: there is no order to protect")
-        each = [chosen.guarantee for chosen in self.mechanisms.values()]
+        largest = max(epsilon for _, epsilon in self.mechanisms)
+        if self.request.protect == "ranking":
+            weakest = Guarantee(WHOLE_RANKING, largest)
+        else:
+            local = max(chosen.local_epsilon() for chosen in self.mechanisms.values())
+            weakest = Guarantee(ITEM_POSITION, largest, whole_ranking_epsilon=local)
         weakest = replace(
-            each[0],
-            epsilon=max(guarantee.epsilon for guarantee in each),
-            whole_ranking_epsilon=max(chosen.local_epsilon() for chosen in self.mechanisms.values()),
+            weakest,
             personal=self.epsilon is None,
             listed_items_public=self._partial,
         )
@@ -226,14 +233,20 @@ class PrivatizeJob:
         asked, used = self.request, {type(chosen).name for chosen in self.mechanisms.values()}
         parameters = {
             "asked_for": asked.mechanism,
+            "protect": asked.protect,
             "purpose": asked.purpose,
             **({"top": asked.top} if asked.top else {}),
             **({"as_tiers": True} if asked.as_tiers else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
             "choices": [
-                {"mechanism": chosen.name, **chosen.parameters} for _, chosen in sorted(self.mechanisms.items())
+                {"mechanism": chosen.name, **chosen.parameters, **self._promised(epsilon)}
+                for (_, epsilon), chosen in sorted(self.mechanisms.items())
             ],
             **facts,
         }
         mechanism = " + ".join(name for name in MECHANISMS if name in used)
         return released(value, self.guarantee(), mechanism, parameters, self.bits)
+
+    def _promised(self, epsilon: Fraction) -> dict[str, str]:
+        """The epsilon of the whole ranking, where that is what was asked for: a mechanism's own is for a position."""
+        return {"ranking_epsilon": str(epsilon)} if self.request.protect == "ranking" else {}

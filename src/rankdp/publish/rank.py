@@ -4,12 +4,13 @@
 |---|---|---|---|
 | wins | any | noisy half-wins (``mechanisms.votes.noisy_counts``) | ranks by wins |
 | copeland | any | noisy leads of all pairs (``mechanisms.votes.noisy_counts``) | ranks by majorities won |
-| bradley-terry | outcome | noisy half-wins; the design is public | scores by maximum likelihood with a ridge |
-| bradley-terry | comparison, voter | differences, or scores, and facts of the design (``secret_designs``) | scores |
+| bradley-terry | outcome | noisy half-wins; the design is public | log-strengths |
+| bradley-terry | comparison, voter | a noisy table of pairs, or residuals (``board_estimators``) | log-strengths |
 
     check what is asked -> count the votes -> charge the ledger -> draw -> board
 
-Everything that is refused is refused in the first two steps, where nothing is charged yet; ``vote_scores`` draws.
+Everything that is refused is refused in the first two steps, where nothing is charged yet. ``board_estimators`` adds
+the noise and makes draws of the true scores; the board is counted in these draws.
 """
 
 from __future__ import annotations
@@ -20,26 +21,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from rankdp.checks import one_of
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
 from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.inference.boards import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.release import Release, released
 from rankdp.privacy.zcdp import rho_of
-from rankdp.publish import leaderboard, vote_scores
+from rankdp.publish import board_estimators, leaderboard
+from rankdp.publish.board_estimators import DENSE_UP_TO, PAIRINGS, Estimate, HiddenDesign, Public
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.publish.limits import check_noise, check_ridge, checked_delta, checked_epsilon
-from rankdp.publish.score_errors import SPREAD
-from rankdp.publish.secret_designs import DESIGNS, SecretDesign
-from rankdp.publish.vote_scores import Drawn, Public, count_cost
+from rankdp.publish.limits import check_noise, checked_delta, checked_epsilon, checked_prior
 from rankdp.publish.voter_bound import BOUNDS, SHARE, UnboundedVotes
 from rankdp.rankers.links import LOGISTIC, Link
 from rankdp.rankers.links import link as known_link
@@ -58,9 +60,9 @@ def rank(
     top: int | None = None,
     scale: str = "log-strength",
     delta: Real = 0,
-    ridge: float | None = None,
+    prior: float = PRIOR,
     link: str = "logistic",
-    design: str = "chance",
+    pairing: str = "unknown",
     level: float = 0.95,
     covariates: str | Sequence[str] | None = None,
     ledger: Ledger | None = None,
@@ -93,15 +95,17 @@ def rank(
         Of Bradley-Terry scores: "log-strength", or "elo" for 1000 + 400/ln 10 times that.
     delta
         Above 0, wins get Gaussian instead of Laplace noise, for (epsilon, delta)-differential privacy.
-    ridge
-        The weight that pulls Bradley-Terry scores to the middle; chosen from public numbers where it is not given. At
-        least a millionth of max(1, c/epsilon) and at most a million times that, c being ``max_per_voter`` or 1.
+    prior
+        The standard deviation of log-strengths in the prior of Bradley-Terry scores, from 0.01 to 10. With 2 an item
+        one deviation above the average wins 88% of its comparisons with an average one.
     link
-        How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three".
-    design
-        What is known of who was compared with whom, where that is secret: "chance" (pairs were drawn without regard to
-        strength, some items perhaps more often than others), "even" (every pair was equally likely) or "any" (nothing
-        is known; strong ones may have met strong ones). Scores rest on it, privacy does not.
+        How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three". Others than the
+        logistic one have no intervals.
+    pairing
+        How pairs came about: "unknown", "random" (whoever drew them states that every pair was drawn at random; the
+        spread of strengths is then learned, which lowers the error), or "matched" (items of about the same strength
+        were preferred; where who met whom is secret and items are many, scores have no intervals). Scores rest on it,
+        privacy does not.
     level
         The confidence of the intervals, between 0 and 1.
     covariates
@@ -123,25 +127,25 @@ def rank(
     Release[Leaderboard]
         The leaderboard with its guarantee and provenance.
     """
-    asked = {"top": top, "scale": scale, "design": design, "level": level}
-    request = BoardRequest.of(epsilon, protect, method, max_per_voter, delta, ridge, link, **asked)
+    asked = {"top": top, "scale": scale, "pairing": pairing, "level": level}
+    request = BoardRequest.of(epsilon, protect, method, max_per_voter, delta, prior, link, **asked)
     counted = request.counted(Comparisons.of(votes, **reading), covariates)
     return paid(counted, ledger, bits, deliver)
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRequest:
-    """What a leaderboard is asked to be, checked; all of it is public. The words are those of ``rank``."""
+    """What a leaderboard is asked to be, checked; all of it is public. Parameters as in ``rank``."""
 
     epsilon: Fraction
     protection: Protection
     method: str
     delta: Fraction
-    ridge: float | None
+    prior: float
     link: Link
     top: int | None = None
     scale: str = "log-strength"
-    design: str = "chance"
+    pairing: str = "unknown"
     level: float = 0.95
     chooses_bound: bool = False
     """Whether the bound per voter is chosen when the noise is drawn."""
@@ -154,7 +158,7 @@ class BoardRequest:
         method: str = "bradley-terry",
         max_per_voter: int | None = None,
         delta: Real = 0,
-        ridge: float | None = None,
+        prior: float = PRIOR,
         link: str = "logistic",
         **asked: Any,
     ) -> BoardRequest:
@@ -162,8 +166,8 @@ class BoardRequest:
         chooses = protect == "voter" and max_per_voter is None
         protection = Protection.of(protect, 1 if chooses else max_per_voter)
         exact, loss = checked_epsilon(epsilon), checked_delta(delta)
-        pull = None if ridge is None else float(positive(ridge, "ridge"))
-        request = cls(exact, protection, method, loss, pull, known_link(link), chooses_bound=chooses, **asked)
+        held = checked_prior(prior)
+        request = cls(exact, protection, method, loss, held, known_link(link), chooses_bound=chooses, **asked)
         request._check_words()
         request._check_numbers()
         return request
@@ -171,32 +175,39 @@ class BoardRequest:
     def _check_numbers(self) -> None:
         """Refuse numbers that the arithmetic after the charge could not take (``publish.limits``)."""
         check_noise(self.protection.moved, self.epsilon)
-        if self.ridge is not None:
-            check_ridge(self.ridge, self.protection.moved, self.epsilon)
 
     def _check_words(self) -> None:
         """Refuse names that are not known, or do not go together."""
         one_of("method", self.method, METHODS)
-        one_of("design", self.design, DESIGNS)
+        one_of("pairing", self.pairing, PAIRINGS)
         if self.scale not in SCALES or (self.scale == "elo" and self.method != "bradley-terry"):
             raise InputError(
                 Setting("scale"),
                 f" must be log-strength, or elo with bradley-terry, got {self.scale!r} with {self.method}",
             )
-        if self.method != "bradley-terry" and (self.ridge is not None or self.link is not LOGISTIC):
+        if self.method != "bradley-terry" and (
+            self.prior != PRIOR or self.link is not LOGISTIC or self.pairing != "unknown"
+        ):
             raise InputError(
-                Setting("ridge"),
-                " and ",
+                Setting("prior"),
+                ", ",
                 Setting("link"),
+                " and ",
+                Setting("pairing"),
                 " go with ",
                 Setting("method", "bradley-terry"),
                 " only, got ",
                 Setting("method", self.method),
             )
 
-    def secret_design(self, epsilon: Fraction) -> SecretDesign:
-        """How scores are had where the design is secret, for what of epsilon is left for them."""
-        return SecretDesign(self.protection, epsilon, self.delta, self.design, self.ridge, self.link)
+    def hidden_design(self, epsilon: Fraction) -> HiddenDesign:
+        """How scores are released where the design is hidden, with this epsilon."""
+        return HiddenDesign(self.protection, epsilon, self.delta, self.pairing, self._prior, self.link)
+
+    @property
+    def _prior(self) -> float | None:
+        """The prior's deviation; None where it is integrated, because pairs were drawn at random."""
+        return None if self.pairing == "random" else self.prior
 
     def counted(
         self, votes: Comparisons, covariates: str | Sequence[str] | None = None
@@ -228,7 +239,7 @@ class BoardRequest:
             wanted,
             self.protection,
             self.epsilon,
-            ridge=self.ridge,
+            prior=self.prior,
             top=self.top,
             scale=self.scale,
             level=self.level,
@@ -267,9 +278,9 @@ class BoardRequest:
         """Refuse what cannot be had for so many items, before anything is counted or charged."""
         self._check_numbers()  # again, for a category's part of epsilon
         leaderboard.check_request(items, self.level, self.top)
-        if self.method == "copeland" and items > leaderboard.DENSE_UP_TO:
+        if self.method == "copeland" and items > DENSE_UP_TO:
             raise Unsupported(
-                f"majorities are counted for all pairs of at most {leaderboard.DENSE_UP_TO:,} items: use ",
+                f"majorities are counted for all pairs of at most {DENSE_UP_TO:,} items: use ",
                 Setting("method", "wins"),
                 f", got {items:,} items",
             )
@@ -282,19 +293,29 @@ class BoardRequest:
                     Setting("link", self.link.name),
                 )
             return
-        chosen = self.epsilon * SHARE if self.chooses_bound else 0
-        self.secret_design(self.epsilon - chosen - count_cost(self.protection, self.epsilon)).check(items)
+        hidden = self.hidden_design(self.epsilon * (1 - SHARE) if self.chooses_bound else self.epsilon)
+        if hidden.kind(items) != "objective":  # which more comparisons never make it
+            return
+        if self.delta:
+            raise Unsupported(
+                "objective perturbation has no Gaussian noise: use ",
+                Setting("delta", 0),
+                f" for other links than the logistic one, for more than {DENSE_UP_TO:,} items, and for ",
+                Setting("pairing", "matched"),
+                " with a hidden design",
+            )
+        hidden.objective(items).check()
 
-    def scores(self, votes: PairCounts, public: Public, epsilon: Fraction, bits: Bits) -> Drawn:
+    def scores(self, votes: PairCounts, public: Public, epsilon: Fraction, bits: Bits) -> Estimate:
         """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
         if self.method == "bradley-terry" and not self.protection.design_public:
-            return self.secret_design(epsilon).draw(votes, public, bits)
+            return self.hidden_design(epsilon).draw(votes, public, bits)
         if self.method == "copeland":
-            return vote_scores.by_majorities(votes, public, NoisyLeads(self.protection, epsilon, self.delta), bits)
+            return board_estimators.by_majorities(votes, public, NoisyLeads(self.protection, epsilon, self.delta), bits)
         noisy = NoisyWins(self.protection, epsilon, self.delta)
         if self.method == "wins":
-            return vote_scores.by_wins(votes.half_wins, public, noisy, bits)
-        return vote_scores.from_wins(public, noisy, votes.half_wins, self.ridge, self.link, bits)
+            return board_estimators.by_own_wins(votes.half_wins, public, noisy, bits)
+        return board_estimators.from_wins(public, noisy, votes.half_wins, self._prior, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,56 +336,52 @@ class CountedVotes:
         """What the leaderboard will promise."""
         asked, rho = self.request, None
         if asked.delta:  # the zCDP of Gaussian noise, and of what is pure beside it: eps^2/2
-            counting = count_cost(asked.protection, asked.epsilon)
             weighing = asked.epsilon * SHARE if asked.chooses_bound else Fraction(0)
-            gaussian = rho_of(asked.epsilon - counting - weighing, asked.delta)
-            rho = math.nextafter(float(gaussian + counting**2 / 2 + weighing**2 / 2), math.inf)
+            gaussian = rho_of(asked.epsilon - weighing, asked.delta)
+            rho = math.nextafter(float(gaussian + weighing**2 / 2), math.inf)
         return Guarantee(asked.protection.protects, asked.epsilon, asked.delta, local=False, rho=rho)
 
     def draw(self, bits: Bits) -> Release[Leaderboard]:
         """Add the noise; the caller has charged ``guarantee``."""
-        asked, votes, epsilon, sampling = self.request, self.votes, self.request.epsilon, 1.0
-        board = self
+        asked, votes, epsilon, board = self.request, self.votes, self.request.epsilon, self
         if isinstance(votes, UnboundedVotes):
             bounded = votes.bounded(asked.protection, epsilon, asked.delta, bits)
             asked, votes = replace(asked, protection=bounded.protection), bounded.counts
-            epsilon, sampling = epsilon * (1 - SHARE), bounded.sampling
+            epsilon = epsilon * (1 - SHARE)
             board = replace(self, warnings=[*self.warnings, bounded.said])
-        size = int(votes.halves.sum()) // 2  # every comparison gives two half-wins, whatever its outcome
-        exact = bool(asked.delta)  # the guarantee states the rho of what counting leaves
-        public, spent = vote_scores.size(votes.items, size, asked.protection, asked.epsilon, bits, gradual=not exact)
-        design = votes if asked.protection.design_public else None
-        public = replace(public, sampling=sampling, design=design)
-        drawn = asked.scores(votes, public, epsilon - spent, bits)
+        protection = asked.protection
+        public = Public(
+            votes.items,
+            int(votes.halves.sum()) / (2 * protection.steps) if protection.count_public else None,
+            votes if protection.design_public else None,
+        )
+        drawn = asked.scores(votes, public, epsilon, bits)
         parameters = {
-            "protect": asked.protection.unit,
-            "max_per_voter": asked.protection.moved if asked.protection.unit == "voter" else None,
+            "protect": protection.unit,
+            "max_per_voter": protection.moved if protection.unit == "voter" else None,
             "epsilon": str(asked.epsilon),
             "delta": str(asked.delta),
             "items": len(public.items),
-            **({"noisy_comparisons": public.comparisons} if spent else {}),
+            **({"pairing": asked.pairing} if asked.method == "bradley-terry" else {}),
             **drawn.parameters,
         }
         return released(board._board(public, drawn), self.guarantee, asked.method, parameters, bits)
 
-    def _board(self, public: Public, drawn: Drawn) -> Leaderboard:
+    def _board(self, public: Public, drawn: Estimate) -> Leaderboard:
         """The leaderboard, from released and public numbers only."""
-        method = self.request.method
-        spread = {
-            "bradley-terry": None,
-            "wins": SPREAD * (public.degree / 4) ** 2 + 1,
-            "copeland": (len(public.items) / 4) ** 2,
-        }[method]
-        board = leaderboard.build(
-            public.items,
-            drawn.scores,
-            drawn.errors,
-            level=self.request.level,
-            score_name={"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[method],
-            top=self.request.top,
-            spread=spread,
-            warnings=[*self.warnings, *vote_scores.design_warnings(public), *drawn.warnings],
-        )
+        asked: Any = {
+            "level": self.request.level,
+            "score_name": {"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[self.request.method],
+            "top": self.request.top,
+            "warnings": [*self.warnings, *board_estimators.design_warnings(public), *drawn.warnings],
+        }
+        if drawn.draws is None:
+            board = leaderboard.without_intervals(public.items, drawn.scores, **asked)
+        else:
+            board = leaderboard.build(public.items, drawn.draws, **asked)
+        if drawn.table is not None:
+            order = [public.items.index(item) for item in board.items]
+            board = replace(board, table=drawn.table[np.ix_(order, order)])
         return board.as_elo() if self.request.scale == "elo" else board
 
 

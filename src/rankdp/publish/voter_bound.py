@@ -6,10 +6,9 @@
 as ``data.votes`` proves.
 
 The bound is the power of two of least expected error: with S the weighed comparisons, V those with squared weights and
-v the variance of the noise on a difference, (2V/n + v)/(2S/n)^2. V/S, below 1 where there are weights, is also what the
-variance of sampling errors is smaller by. A cell counts if noise alone would lift any of the cells so high once in
-twenty histograms; it would look like many votes. Where no cell counts, noise dominates everything else and c is 1: a
-larger bound only multiplies it.
+v the variance of the noise on a difference, (2V/n + v)/(2S/n)^2. A cell counts if noise alone would lift any of the
+cells so high once in twenty histograms; it would look like many votes. Where no cell counts, noise dominates everything
+else and c is 1: a larger bound only multiplies it.
 """
 
 from __future__ import annotations
@@ -75,18 +74,15 @@ class UnboundedVotes:
             return (2 * squares / items + noise.count_variance) / (2 * total / items) ** 2
 
         chosen = min(self.counts, key=error) if voters.any() else min(self.counts)
-        total, squares = sizes(voters, chosen)
-        unit = replace(protection, moved=chosen)
-        return BoundedVotes(self.counts[chosen], unit, squares / total if total else 1.0)
+        return BoundedVotes(self.counts[chosen], replace(protection, moved=chosen))
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedVotes:
-    """Weighed votes: half-wins in steps (secret), what is protected, and V/S (released)."""
+    """Weighed votes: half-wins in steps (secret), and what is protected."""
 
     counts: PairCounts
     protection: Protection
-    sampling: float
 
     @property
     def said(self) -> str:

@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdp.data.counts import PairCounts
+from rankdp.inference.boards import laplacian
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
-from rankdp.publish.score_errors import information_of
-from rankdp.publish.vote_scores import choose_ridge, objective
 from rankdp.rankers.bradley_terry import fit, fit_wins
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats, Longs
+from rankdp_papers.cai.ridges import choose_ridge, objective
 
 COMPARISON = Protection("comparison")
 _SAME = 9  # decimals beyond which two scores differ by the solver's rounding alone
@@ -55,7 +55,7 @@ def paper(
 def tight(
     items: int, comparisons: int, epsilon: Real, ridge: float | None = None, protection: Protection = COMPARISON
 ) -> ObjectivePerturbation:
-    """Objective perturbation as ``rank`` runs it."""
+    """Objective perturbation with the noise that its proof needs."""
     return objective(items, comparisons, protection, positive(epsilon), ridge)
 
 
@@ -65,7 +65,7 @@ def perturbed(mechanism: ObjectivePerturbation, counts: PairCounts, bits: Bits) 
 
 
 def from_wins(counts: PairCounts, half_wins: Longs, noise_variance: float = 0.0) -> Floats:
-    """Centred scores fitted to wins, with the ridge that ``rank`` takes for noise of this variance on them."""
+    """Centred scores fitted to wins, with the ridge of least expected error for noise of this variance on them."""
     degree = float(counts.halves.sum()) / len(counts.items)
     return centred(fit_wins(counts, half_wins, ridge=choose_ridge(degree, noise_variance)).theta)
 
@@ -90,7 +90,7 @@ def information(counts: PairCounts, curvature: Floats) -> Floats:
     """The Hessian of the likelihood, given the link's curvature at each pair's gap."""
     weights = np.zeros((len(counts.items), len(counts.items)))
     weights[counts.first, counts.second] = counts.comparisons * curvature
-    return information_of(weights + weights.T, np.ones_like(weights))
+    return laplacian(weights + weights.T)
 
 
 def best_first(scores: NDArray[Any], lots: Longs) -> Longs:

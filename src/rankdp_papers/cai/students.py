@@ -26,12 +26,12 @@ from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.publish.vote_scores import choose_ridge
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.links import LOGISTIC
 from rankdp.types import Floats, Longs
 from rankdp_papers.cai import algorithms
 from rankdp_papers.cai.ridge_constant import best_constant
+from rankdp_papers.cai.ridges import choose_ridge
 from rankdp_papers.experiment import Cell, Repeated, Row, data_home
 
 _FROM_LIKELIHOOD = " from likelihood"

@@ -4,9 +4,10 @@
 // are the same for everybody, and the same that rankdp's Python code uses. "words" gives random 64-bit numbers. For the
 // same words this file and rankdp draw the same ranking: tests compare them. The result is exact: nothing is rounded.
 //
-// draw(tables, epsilon, ranking, words) returns the items of "ranking" in a new, random order, and the public offset
-// that this order is sent with where the tables have several divisions of the ranking. It first proves, in whole
-// numbers, that the tables keep the promise of "epsilon", and throws a BrokenPromise where they do not: see the end.
+// draw(tables, epsilon, ranking, words, protect) returns the items of "ranking" in a new, random order, and the public
+// offset that this order is sent with where the tables have several divisions of the ranking. It first proves, in whole
+// numbers, that the tables keep the promise of "epsilon" about what "protect" says, the whole "ranking" or one item's
+// "position", and throws a BrokenPromise where they do not: see the end.
 
 const WORD = 64n;
 const HALF = 2 ** 32;
@@ -25,9 +26,10 @@ export function secureWords() {
   };
 }
 
-export function draw(tables, epsilon, ranking, words) {
-  check(tables, epsilon);
+export function draw(tables, epsilon, ranking, words, protect = "position") {
+  check(tables, epsilon, protect);
   need(tables.items === ranking.length, "items");
+  if (tables.sampler === "ball") return { ranking: drawBall(tables, epsilon, [...ranking], words), offset: 0 };
   const samplers = { outputs: drawOutput, reinsertion: drawReinsertion, tiers: drawTiers };
   const offset = tables.offsets ? drawMany(tables.offsets, 1, words)[0] : 0;
   return { ranking: samplers[tables.sampler](tables, [...ranking], words, offset), offset };
@@ -219,15 +221,71 @@ function accepts({ sure, mean, mode }, proposal, word, words) {
   }
 }
 
+// -- the ball: any ranking at all, or with some probability one with at most "radius" pairs out of order -----------
+
+/** The sums c(0), c(0) + c(1), …, where c(k) orders of n items have k pairs out of order. */
+function countsUpTo(n) {
+  while (counts.length <= n) {
+    const [before, size] = [counts[counts.length - 1], counts.length];
+    const upTo = (k) => (k < 0 ? 0n : before[Math.min(k, before.length - 1)]);
+    let sum = 0n; // the last of "size" items overtakes 0 to size - 1 others
+    counts.push(Array.from({ length: (size * (size - 1)) / 2 + 1 }, (_, k) => (sum += upTo(k) - upTo(k - size))));
+  }
+  return counts[n];
+}
+const counts = [[1n], [1n]];
+
+/** The weights of "any ranking" and of "one in the ball", which has the weight e^epsilon - 1 for each of its rankings. */
+function ballWeights({ items, radius }, epsilon) {
+  const [power, one] = powerOfE(epsilon); // rounded down
+  return [countsUpTo(items).at(-1) * one, countsUpTo(items)[radius] * (power - one)];
+}
+
+function drawBall({ items, radius }, epsilon, ranking, words) {
+  const weights = ballWeights({ items, radius }, epsilon);
+  const cut = (weights[0] << WORD) / (weights[0] + weights[1]);
+  const last = (1n << WORD) - 1n;
+  const mixture = { first: 0, cuts: [cut < last ? cut : last, last], weights };
+  let left = drawMany(mixture, 1, words)[0] === 1 ? radius : Infinity;
+  const overtaken = [];
+  for (let size = items; size > 1; size -= 1) {
+    const shorter = countsUpTo(size - 1);
+    const ways = Array.from({ length: size }, (_, v) => (v > left ? 0n : shorter[Math.min(left - v, shorter.length - 1)]));
+    overtaken[size - 1] = pick(ways, words);
+    left -= overtaken[size - 1];
+  }
+  const drawn = [];
+  for (let t = 0; t < items; t += 1) drawn.splice(t - (overtaken[t] ?? 0), 0, ranking[t]);
+  return drawn;
+}
+
+/** A number 0, 1, … with the probabilities of these weights: random digits are added until they settle it. */
+function pick(weights, words) {
+  let sum = 0n;
+  const sums = weights.map((weight) => (sum += weight));
+  let digits = words();
+  let scale = 1n << WORD;
+  for (;;) {
+    const low = sums.findIndex((until) => until * scale > digits * sum);
+    if (low === sums.findIndex((until) => until * scale >= (digits + 1n) * sum)) return low;
+    digits = (digits << WORD) | words();
+    scale <<= WORD;
+  }
+}
+
 // -- the promise: what the tables allow, against the epsilon that the page shows ----------------------------------
 
-// epsilon promises: when a respondent moves one item of their ranking, no answer becomes more than e^epsilon times as
-// likely. check() computes the largest such ratio from the tables and refuses to go on if it is larger.
+// epsilon promises: when a respondent moves one item of their ranking ("position"), or gives any other ranking at all
+// ("ranking"), no answer becomes more than e^epsilon times as likely. check() computes the largest such ratio from the
+// tables and refuses to go on if it is larger.
 //
-// Of a table of all outputs it compares every output with every move. The other two samplers keep a random set of items
-// in order; if their tables say that a set S has the weight z^|S|, the largest ratio is
+// Of a table of all outputs it compares every output with every move, or with every other output. The ball has two
+// probabilities, inside and outside; their ratio is computed from the weights that drawBall() uses. The other two
+// samplers keep a random set of items in order; if their tables say that a set S has the weight z^|S|, the largest
+// ratio is
 //
-//     (1 + z) / (1 + z (1 + z)^-reach),    reach = items - min(first tier, last tier)
+//     (1 + z) / (1 + z (1 + z)^-reach),    reach = items - min(first tier, last tier),    for a move,
+//     (1 + z)^items / (1 + sum over tiers of ((1 + z)^size - 1))                           for any two rankings
 //
 // (proof: rankdp/mechanisms/rankings/tiers.py; reinsertion has a tier for each item). So check() reads z from the tables
 // and proves that all of their numbers, the cuts too, are those of z. Tables of any other form are refused.
@@ -235,9 +293,12 @@ function accepts({ sure, mean, mode }, proposal, word, words) {
 export class BrokenPromise extends Error {}
 
 /** Throws a BrokenPromise unless the tables are known to allow a ratio of at most e^epsilon; "a" or "a/b" as text. */
-export function check(tables, epsilon) {
-  if (!ratios.has(tables)) ratios.set(tables, largestRatio(tables));
-  const [top, bottom] = ratios.get(tables);
+export function check(tables, epsilon, protect = "position") {
+  need(protect === "position" || protect === "ranking", "protect");
+  if (!ratios.has(tables)) ratios.set(tables, {});
+  const seen = ratios.get(tables);
+  const [top, bottom] =
+    tables.sampler === "ball" ? ratioOfBall(tables, epsilon) : (seen[protect] ??= largestRatio(tables, protect));
   const [power, scale] = powerOfE(epsilon);
   need(top * scale <= power * bottom, "ratio");
 }
@@ -249,23 +310,35 @@ function need(holds, what) {
 }
 
 /** The largest ratio that the tables allow, as a pair of whole numbers. */
-function largestRatio(tables) {
+function largestRatio(tables, protect) {
   need(count(tables.items) && tables.items >= 2, "items");
-  if (tables.sampler === "outputs") return ratioOfOutputs(tables);
-  if (tables.sampler === "reinsertion") return ratioOfReinsertion(tables);
+  if (tables.sampler === "outputs") return ratioOfOutputs(tables, protect);
+  if (tables.sampler === "reinsertion") return ratioOfReinsertion(tables, protect);
   need(tables.sampler === "tiers", "sampler");
   // an offset is drawn without looking at the ranking and sent along: the worst one counts
   need(tables.shapes.length >= 1 && count(tables.attempts) && tables.attempts >= 1, "shapes");
   if (tables.offsets) need(checkedWeights(tables.offsets).length === tables.shapes.length, "offsets");
-  return tables.shapes.map((shape) => ratioOfShape(tables.items, shape)).reduce(larger);
+  return tables.shapes.map((shape) => ratioOfShape(tables.items, shape, protect)).reduce(larger);
 }
 
-function ratioOfOutputs({ items, outputs }) {
+/** Inside against outside: (any / all rankings + inside / those of the ball) / (any / all rankings). */
+function ratioOfBall({ items, radius }, epsilon) {
+  need(count(items) && items >= 2 && items <= 60 && count(radius) && radius < (items * (items - 1)) / 2, "ball");
+  const [any, inside] = ballWeights({ items, radius }, epsilon);
+  const [all, within] = [countsUpTo(items).at(-1), countsUpTo(items)[radius]];
+  return [any * within + inside * all, any * within];
+}
+
+function ratioOfOutputs({ items, outputs }, protect) {
   need(items <= 6, "items");
   const orders = permutations(Array.from({ length: items }, (_, i) => i));
   const weights = checkedWeights(outputs);
   need(weights.length === orders.length, "outputs");
   const weightOf = new Map(orders.map((order, i) => [order.join(), weights[i]]));
+  if (protect === "ranking") {
+    const [least, most] = weights.reduce(([a, b], each) => [each < a ? each : a, each > b ? each : b], [weights[0], 0n]);
+    return [most, least];
+  }
   let worst = [1n, 1n];
   for (const [i, order] of orders.entries()) {
     for (let from = 0; from < items; from += 1) {
@@ -292,7 +365,7 @@ function permutations(list) {
 }
 
 /** The weight of taking d of m items out must be C(m, d) m! / (m - d)! z^-d. */
-function ratioOfReinsertion({ items, taken }) {
+function ratioOfReinsertion({ items, taken }, protect) {
   const weights = checkedWeights(taken);
   need(weights.length === items + 1, "taken");
   const z = [weights[0] * BigInt(items) ** 2n, weights[1]];
@@ -300,11 +373,11 @@ function ratioOfReinsertion({ items, taken }) {
     const [top, bottom] = [BigInt(items - d) ** 2n * z[1], BigInt(d + 1) * z[0]];
     need(weights[d + 1] * bottom === weights[d] * top, "taken");
   }
-  return ratioOfTiers(reduced(z), items - 1);
+  return ratioOfTiers(reduced(z), new Array(items).fill(1), protect);
 }
 
 /** What a tier leaves must be Poisson with mean q / z, and j kept items are accepted as by a Poisson law of mean q. */
-function ratioOfShape(items, { sizes, left, accept }) {
+function ratioOfShape(items, { sizes, left, accept }, protect) {
   need(sizes.every(count) && sizes.reduce((sum, size) => sum + size, 0) === items, "sizes");
   const [q, below] = accept.mean.map(natural);
   const [top, bottom] = left[0].poisson.map(natural);
@@ -316,8 +389,7 @@ function ratioOfShape(items, { sizes, left, accept }) {
     need(checkedWeights(law).length === size + 1, "left");
   }
   checkAcceptance(items, accept, q, below);
-  const full = sizes.filter((size) => size > 0);
-  return ratioOfTiers(reduced([q * bottom, below * top]), items - Math.min(full[0], full[full.length - 1]));
+  return ratioOfTiers(reduced([q * bottom, below * top]), sizes.filter((size) => size > 0), protect);
 }
 
 /** sure[j] must be 2^64 q^(j - mode) mode! / j! up to the two words that accepts() decides exactly. */
@@ -334,8 +406,14 @@ function checkAcceptance(items, { sure, mode }, top, bottom) {
   }
 }
 
-/** (1 + z) / (1 + z (1 + z)^-reach) for z = a / b. */
-function ratioOfTiers([a, b], reach) {
+/** The two formulas above for z = a / b. */
+function ratioOfTiers([a, b], sizes, protect) {
+  const items = sizes.reduce((sum, size) => sum + size, 0);
+  if (protect === "ranking") {
+    const power = (size) => (a + b) ** BigInt(size) * b ** BigInt(items - size);
+    return [power(items), sizes.reduce((sum, size) => sum + power(size) - power(0), power(0))];
+  }
+  const reach = items - Math.min(sizes[0], sizes[sizes.length - 1]);
   const [more, power] = [(a + b) ** BigInt(reach + 1), b ** BigInt(reach)];
   return [more, more / (a + b) * b + a * power];
 }

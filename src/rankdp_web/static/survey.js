@@ -68,11 +68,16 @@ function shownEpsilon() {
   return find("epsilon").textContent.trim();
 }
 
+/** What that epsilon is said to protect: "ranking", the whole answer, or "position", one item's place. */
+function shownProtection() {
+  return find("epsilon").dataset.protect;
+}
+
 /** Why this page draws no copy; empty where it does. */
 function refusal() {
   if (!globalThis.isSecureContext) return texts.insecure;
   try {
-    check(known.tables, shownEpsilon());
+    check(known.tables, shownEpsilon(), shownProtection());
   } catch {
     return fill(texts.broken_promise, { epsilon: shownEpsilon() });
   }
@@ -97,7 +102,7 @@ function showRanking() {
     }
     const answer = ANSWER.get() ?? {
       token: token(),
-      ...draw(known.tables, shownEpsilon(), order, secureWords()),
+      ...draw(known.tables, shownEpsilon(), order, secureWords(), shownProtection()),
       sent: false,
     };
     ANSWER.set(answer);

@@ -75,6 +75,8 @@ class RankingMechanism(ABC):
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
     #: from which of "pairs" and "ranks" an aggregate can undo its noise, at a cost that is worth comparing
     undoable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
+    #: whether numbers follow the name: the sizes of tiers in "tiers-10-90", the radius in "kendall-ball-14"
+    numbered: ClassVar[bool] = False
     #: whether building it takes long, so that a plan tries few epsilons
     slow: ClassVar[bool] = False
     #: whether released rows come with a public offset, and how many different ones there are
@@ -94,6 +96,16 @@ class RankingMechanism(ABC):
     def serves(cls, items: int) -> bool:
         """Whether ``auto`` and plans consider it for rankings of this length."""
         return all(most is None or items <= most for most in (cls.most_items, cls.compared_up_to))
+
+    @classmethod
+    def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> RankingMechanism:
+        """The mechanism whose name these numbers follow; for those that are ``numbered``."""
+        raise InputError(f"no number may follow the name of the {cls.name} mechanism, got {numbers}")
+
+    @classmethod
+    def for_purpose(cls, items: int, epsilon: Real, purpose: str) -> RankingMechanism:
+        """The mechanism with the numbers that serve a purpose best, for those that choose them by it."""
+        return cls(items, epsilon)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(items={self.items}, epsilon={self.epsilon})"

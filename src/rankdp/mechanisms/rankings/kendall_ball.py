@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +40,7 @@ from rankdp.theory.pair_laws import PairLaw
 from rankdp.theory.permutations import places
 from rankdp.types import Floats, Longs, Words
 
+_RANKS_UP_TO = 30  # items for which laws of positions are computed to choose a radius: 0.2 s, and seconds for 60
 _ROWS = 1 << 12  # at a time, so that the gathered cut points stay in cache
 
 
@@ -59,6 +62,9 @@ class KendallBall(RankingMechanism):
     most_items: ClassVar[int | None] = 60
     position_law_up_to: ClassVar[int | None] = 60
     pair_law_up_to: ClassVar[int] = 14
+    # the radius changes in steps with epsilon, and the probability of the exact order jumps with it
+    planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": _RANKS_UP_TO})
+    numbered: ClassVar[bool] = True
 
     def __init__(self, items: int, epsilon: Real, radius: int | None = None) -> None:
         super().__init__(items, epsilon)
@@ -69,6 +75,21 @@ class KendallBall(RankingMechanism):
                 f"{self.items} items, got {self.radius}"
             )
         self.name = f"{type(self).name}-{self.radius}"
+
+    @classmethod
+    def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> KendallBall:
+        """With this radius."""
+        if len(numbers) != 1:
+            raise InputError(f"one number, the radius, follows the name of the {cls.name} mechanism, got {numbers}")
+        return cls(items, epsilon, numbers[0])
+
+    @classmethod
+    def for_purpose(cls, items: int, epsilon: Real, purpose: str) -> KendallBall:
+        """With the radius for mean ranks to aggregate up to 30 items, and elsewhere the one that keeps most pairs."""
+        ball = cls(items, epsilon)
+        if purpose != "aggregate" or items > _RANKS_UP_TO:
+            return ball
+        return cls(items, epsilon, radius_for_mean_ranks(items, float(ball.epsilon)))
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -149,6 +149,7 @@ class TierSums(RankingMechanism):
 class Tiered(TierSums):
     """A mechanism with tiers: their sizes are public parameters, and part of the name under which it is recorded."""
 
+    numbered: ClassVar[bool] = True
     undoable: ClassVar[tuple[str, ...]] = ()
     # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
@@ -157,6 +158,11 @@ class Tiered(TierSums):
         super().__init__(items, epsilon)
         self.sizes = self._best_sizes() if tiers is None else self.check_sizes(tiers, self.items)
         self.name = f"{type(self).name}-{spelled(self.sizes)}"
+
+    @classmethod
+    def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> Tiered:
+        """With tiers of these sizes."""
+        return cls(items, epsilon, numbers)
 
     @staticmethod
     def check_sizes(tiers: Iterable[int], items: int | None = None) -> tuple[int, ...]:
@@ -306,7 +312,7 @@ def spelled(sizes: Sequence[int]) -> str:
 
 
 def read_name(name: str) -> tuple[str, tuple[int, ...] | None]:
-    """The name of a mechanism and the sizes that are part of it, None where there are none."""
+    """The name of a mechanism and the numbers that follow it, sizes of tiers say; None where there are none."""
     match = re.fullmatch(r"(.+?)-((?:\d{1,6}x)?\d{1,9}(?:-(?:\d{1,6}x)?\d{1,9})*)", name)
     if not match:
         return name, None

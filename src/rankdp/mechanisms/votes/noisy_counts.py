@@ -1,19 +1,24 @@
-"""Whole numbers counted from comparisons, with exact integer noise: wins, differences, and facts of the design.
+"""Whole numbers counted from comparisons, with exact integer noise: wins, pairs, residuals, and degrees.
 
 Wins (Cai, Algorithm 2) rank items by themselves and are sufficient for the Bradley-Terry model once the design is
-public. A comparison that i wins over j adds e_i - e_j to the vector D of *differences*, wins less losses, a tie adds 0.
-Who was compared with whom moves D only through who won, so D can be fitted with the *expected* number of comparisons of
-each pair (``rankers.expected_design``), and an error of that number is of second order. Objective perturbation, which
-needs no idea of the design, pays for that with more noise.
+public. Where the design is hidden, one of these is released (``inference.boards`` has what they say of strengths):
+
+- the *table*: the half-wins of every ordered pair, also 0;
+- *differences* D, wins less losses of every item, and then *residuals* at strengths t0 that are public by then: with
+  U_ij = floor(G min(1, exp(t0_j - t0_i))) for a public grid G, a win of i over j adds 2 U_ij to item i and takes it
+  from item j. An upset counts fully, an expected win by less, so that the mean is near 0 where t0 is right, whoever met
+  whom.
 
 Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the most that a voter's weights add up to)::
 
-    counts                                                              l1  squared l2
-    half-wins: a win is 2, a tie 1 for each side                        4k  8 k^2
-    differences                                                         4k  8 k^2
-    degrees: comparisons of each item                                   4k  4 k^2
-    comparisons of each pair, or of each set of pairs                   2k  2 k^2
-    leads: of each pair the wins of the first less those of the second  2k  4 k^2
+    counts                                                              l1     squared l2
+    half-wins: a win is 2, a tie 1 for each side                        4k     8 k^2
+    half-wins of ordered pairs                                          4k     8 k^2
+    differences                                                         4k     8 k^2
+    residuals, G times finer                                            8 G k  32 G^2 k^2
+    degrees: comparisons of each item                                   4k     4 k^2
+    comparisons of each pair, or of each set of pairs                   2k     2 k^2
+    leads: of each pair the wins of the first less those of the second  2k     4 k^2
 
 Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
 By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Half-wins: a
@@ -22,10 +27,14 @@ are reversed. Those that leave add a non-negative vector of l1 norm 2k and entri
 squared l2 norm at most 2 k^2; so do those that come, and the inner product of two non-negative vectors only brings them
 closer: 4k and 4 k^2. In the same way comparisons of pairs, or of disjoint sets of them, add non-negative vectors of l1
 norm k, of squared l2 norm at most k^2: 2k and 2 k^2. Leads have the same l1 norms with a sign, so that what leaves and
-what comes can add up, as k equal votes that are reversed do: 2k and (2k)^2. Where some rows are not counted, or a voter
-has fewer than c, fewer leave or come and all of this holds. It holds for weights that add up to at most k too: the
-triangle inequality and the largest entries above are those of weighted sums. Weighed counts, and so sensitivities, are
-in steps.
+what comes can add up, as k equal votes that are reversed do: 2k and (2k)^2. Ordered pairs: a comparison adds a
+non-negative vector of l1 norm 2 (2 in one cell, or 1 in two), so those that leave have l1 norm 2k and squared l2 norm
+at most 4 k^2, and so do those that come: 4k and 8 k^2. Residuals: a win adds 2 U_ij to one item and takes it from
+another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji, of absolute value at most G: l1 norm at most 4G and
+l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k; k votes between
+items of equal t0 that are reversed do. Where some rows are not counted, or a voter has fewer than c, fewer leave or
+come and all of this holds. It holds for weights that add up to at most k too: the triangle inequality and the largest
+entries above are those of weighted sums. Weighed counts, and so sensitivities, are in steps.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
 the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
@@ -35,17 +44,6 @@ Law, delta > 0: counts + independent discrete Gaussian noise, s rho-zCDP with s 
 sensitivity and rho the largest whose zCDP is (eps, delta)-DP (``privacy.zcdp``).
 
 Counts that are released together, each with its own share, cost the sum of the shares: epsilons add up, and so do rhos.
-
-*A rough look first* (delta = 0; the idea of Koufogiannis, Han and Pappas' gradual release). Noise of a large scale B is
-noise of a small scale b, plus, with probability 1 - p, noise of scale B again: in generating functions
-
-    (1 - R)^2/((1 - R x)(1 - R/x)) = (1 - r)^2/((1 - r x)(1 - r/x)) (p + (1 - p) (1 - R)^2/((1 - R x)(1 - R/x))),
-
-r = exp(-1/b), R = exp(-1/B), p = sinh(1/2B)^2/sinh(1/2b)^2, the ratio of the variances. So the counts may be shown with
-noise of scale B, at the small share that B is worth, and if what that says asks for it with noise of scale b: then the
-rough look was a function of the fine one and of coins, and both cost the fine one's share. Proof for the rough one
-alone, with a rational q <= p in the place of p: it is drawn with probability q/p from the noise of scale B, and else
-from that noise with more added, and which of the two has nothing to do with the data.
 """
 
 from __future__ import annotations
@@ -57,14 +55,16 @@ from typing import ClassVar
 import numpy as np
 
 from rankdp.data.counts import PairCounts
-from rankdp.errors import InputError
 from rankdp.mechanisms.central import CentralNoise
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.noise import bernoulli, discrete_gaussian, discrete_laplace
+from rankdp.privacy.exact import Real
+from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import deviation_for
 from rankdp.types import Floats, Longs
+
+_FINEST = 9  # bits of the grid of residuals: with at most 2^53 half-wins in all, no sum reaches 2^63
+_LARGEST = 50  # bits of the scale of their noise, which must stay below 56
 
 
 class NoisyCounts(CentralNoise[Protection]):
@@ -117,6 +117,11 @@ class NoisyCounts(CentralNoise[Protection]):
         return 2 * r / (1 - r) ** 2 / steps**2
 
     @property
+    def noise_deviation(self) -> float:
+        """The standard deviation of the noise, in steps."""
+        return math.sqrt(self.count_variance) * self.protection.steps
+
+    @property
     def noise_variance(self) -> float:
         """That variance in the scale in which the counts are shown."""
         return self.count_variance
@@ -136,28 +141,6 @@ class NoisyCounts(CentralNoise[Protection]):
     def sample(self, counts: Longs, bits: Bits) -> Longs:
         """The noisy counts in steps: integers, possibly negative."""
         return counts + self.noise(len(counts), bits)
-
-    def rougher(self, noisy: Longs, share: Real, bits: Bits) -> Longs:
-        """A rough look at what ``sample`` has drawn, in steps: alone it costs ``share``, beside the fine one nothing.
-
-        Parameters
-        ----------
-        noisy
-            What ``sample`` has drawn, not released yet.
-        share
-            The part of epsilon that the rough look may cost, at most that of the fine one.
-        bits
-            Where the coins and the noise come from.
-        """
-        part = positive(share, "share")
-        if self.rho is not None or part > self.share:
-            raise InputError(f"a rough look needs delta 0 and at most a share of {self.share}, got {part}")
-        scale = self.scale * self.share / part
-        far, near = float(1 / scale), float(1 / self.scale)
-        ratio = math.exp(far - near) * (math.expm1(-far) / math.expm1(-near)) ** 2  # p, without the overflow of sinh
-        kept = Fraction(math.floor(ratio * (1 - 1e-9) * 2**50), 2**50)
-        added = discrete_laplace(scale, len(noisy), bits)
-        return np.asarray(noisy + np.where(bernoulli(kept, len(noisy), bits), 0, added))
 
     def released(self, counts: Longs, bits: Bits) -> Floats:
         """The noisy counts in comparisons."""
@@ -194,6 +177,76 @@ class NoisyDifferences(NoisyCounts):
         """Wins less losses of each item: half of its half-wins less half-losses, which differ by an even number."""
         won, lost = counts.records()
         return (won - lost) // 2
+
+
+class NoisyTable(NoisyCounts):
+    """Releases the half-wins of every ordered pair, row by row without the diagonal."""
+
+    each = 4, 8
+
+    @staticmethod
+    def counted(counts: PairCounts) -> Longs:
+        """The half-wins of the first item of each ordered pair over the second, 0 for pairs that never met."""
+        items = len(counts.items)
+        table = np.zeros((items, items), np.int64)
+        table[counts.first, counts.second] = counts.half_wins_first
+        table[counts.second, counts.first] = counts.half_wins_second
+        return table[~np.eye(items, dtype=np.bool_)]
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise on one cell's *wins* (half-wins / 2)."""
+        return self.count_variance / 4
+
+
+class NoisyResiduals(NoisyCounts):
+    """Releases residuals at public strengths.
+
+    Parameters
+    ----------
+    strengths
+        t0.
+    protection, epsilon, delta, share
+        As for ``NoisyCounts``.
+    """
+
+    def __init__(
+        self, strengths: Floats, protection: Protection, epsilon: Real, delta: Real = 0, share: Real = 1
+    ) -> None:
+        super().__init__(protection, epsilon, delta, share)
+        coarse = 8 * protection.moved * protection.steps / (self.epsilon * self.share)
+        self.grid = 1 << max(0, min(_FINEST, _LARGEST - math.ceil(coarse).bit_length()))
+        behind = np.minimum(strengths[None, :] - strengths[:, None], 0)
+        self.forth = np.floor(self.grid * np.exp(behind)).astype(np.int64)
+        """U."""
+
+    @property
+    def each(self) -> tuple[int, int]:  # type: ignore[override]
+        """As in the module."""
+        return 8 * self.grid, 32 * self.grid**2
+
+    @property
+    def weights(self) -> Floats:
+        """What a win of the row's item over the column's adds to a residual: at most 1/2."""
+        return np.asarray(self.forth / (2 * self.grid))
+
+    def counted(self, counts: PairCounts) -> Longs:  # type: ignore[override]
+        """Each item's residual, in steps of a 4 G-th."""
+        first, second = counts.first, counts.second
+        moved = counts.half_wins_first * self.forth[first, second] - counts.half_wins_second * self.forth[second, first]
+        total = np.zeros(len(counts.items), np.int64)
+        np.add.at(total, first, moved)  # exact; bincount would add up floats
+        np.subtract.at(total, second, moved)
+        return total
+
+    def released(self, counts: Longs, bits: Bits) -> Floats:
+        """The noisy residuals, a win counting at most 1/2."""
+        return np.asarray(super().released(counts, bits) / (4 * self.grid))
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise on a residual."""
+        return self.count_variance / (4 * self.grid) ** 2
 
 
 class NoisyDegrees(NoisyCounts):
@@ -238,20 +291,3 @@ def _by_pair(counts: PairCounts, values: Longs) -> Longs:
     table = np.zeros((items, items), np.int64)
     table[counts.first, counts.second] = values
     return table[np.triu_indices(items, 1)]
-
-
-class NoisyTotal(NoisyCounts):
-    """Releases one number: how many comparisons there are, or of pairs in some public set.
-
-    At most k come or go: k and k^2.
-    """
-
-    @property
-    def l1(self) -> int:
-        """How far neighbours' numbers can be apart."""
-        return self.protection.moved
-
-    @property
-    def l2_squared(self) -> int:
-        """The square of that."""
-        return self.l1**2

@@ -99,9 +99,3 @@ class NoisyCovariates:
         """
         true = instruments.T @ outcomes  # whole numbers below 2^61
         return np.asarray((true + self.cube.sample(1, bits)[0]) / STEPS)
-
-    def simulated(self, draws: int, random: np.random.Generator) -> Floats:
-        """Draws of the noise on V, in columns, for intervals: uniform in cubes whose size is a gamma variable."""
-        dimensions = self.covariates.shape[1]
-        sizes = random.gamma(dimensions + 1, float(self.scale) / STEPS, draws)
-        return np.asarray(random.uniform(-1, 1, (dimensions, draws)) * sizes)

@@ -1,0 +1,1 @@
+"""From released and public numbers to draws of the truth, and nothing else."""

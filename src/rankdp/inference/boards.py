@@ -1,0 +1,184 @@
+"""Strengths of compared items, given noisy sums over their comparisons: one posterior for every leaderboard.
+
+Item i beats item j with probability p_ij = 1/(1 + exp(t_j - t_i)). With W_ij the wins of i over j, N_ij = W_ij + W_ji
+and public weights u, a *look* at the votes is
+
+    y_i = sum_j (W_ij u_ij - W_ji u_ji) + noise,    E y_i = sum_j N_ij m_ij,    m_ij = p_ij u_ij - p_ji u_ji.
+
+- *Wins*, where the design is public: u_ij = 1/2, N is public, noise is on each y.
+- The *table* of ordered pairs: u_ij = p_ji at the strengths of the fit, N is released with noise, noise is on each W.
+- *Residuals* at public strengths t0: u_ij = min(1, exp(t0_j - t0_i))/2, N is expected from degrees, noise is on each y.
+
+With q_ij = p_ij p_ji the slope of E y by t is the Laplacian of N_ij q_ij (u_ij + u_ji). Two looks y, y' at the same
+votes covary by the Laplacian of N_ij q_ij (u_ij + u_ji)(u'_ij + u'_ji), the luck of outcomes; where who met whom is
+hidden, N_ij is Poisson around its expectation, which adds N_ij m_ij m'_ij, and an error of an item's degree moves all
+of its N_ij, which adds (E y_i)(E y'_i) times the degree's squared relative error. Residuals have m = 0 where t0 is
+right, so there neither matters.
+
+The prior is weak and fixed: t ~ N(0, 2^2), so that an item one deviation above the average wins 88% of its comparisons
+with an average one. It is not learned from the votes, because matchmaking ties the design to the strengths. Where
+someone states that pairs were drawn at random, the spread is integrated (``exchangeable``). All noise counts as
+Gaussian, and so does the posterior (``normal``); how well that holds is measured (``python -m benchmarks coverage``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from rankdp.inference.degrees import Design, expected_design, likely_degrees
+from rankdp.inference.draws import Draws
+from rankdp.inference.exchangeable import exchangeable
+from rankdp.inference.normal import Linear, normal_draws, posterior
+from rankdp.types import Floats
+
+PRIOR = 2.0
+"""The standard deviation of strengths in the prior."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one release says of all items.
+
+    Parameters
+    ----------
+    values
+        y.
+    weights
+        u, a square table.
+    noise
+        The variance of the noise on each value, or the covariance of all.
+    """
+
+    values: Floats
+    weights: Floats
+    noise: float | Floats
+
+
+Looks = Callable[[Floats], Sequence[Look]]
+"""Looks at the votes, given strengths around which they may be taken."""
+
+
+def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draws:
+    """Draws of the strengths, centred.
+
+    Parameters
+    ----------
+    looks
+        What was released.
+    design
+        Who met whom.
+    prior
+        The standard deviation of strengths; None integrates it, for pairs that were drawn at random.
+    """
+    held = np.full(len(design.met), PRIOR if prior is None else prior)
+    theta, pull, precision = posterior(_linear(looks, design), held)
+    if prior is None:
+        for _ in range(3):  # so that slopes are those at strengths of the spread that is found
+            _, spread = exchangeable(pull, precision, 1.0)
+            theta, pull, precision = posterior(_linear(looks, design), np.full(len(theta), spread), theta)
+        return exchangeable(pull, precision, 1.0)[0]
+    drawn = normal_draws(theta, precision, held)
+    return Draws(drawn - drawn.mean(axis=1, keepdims=True))
+
+
+def mode(looks: Sequence[Look], design: Design, prior: float | None = PRIOR) -> Floats:
+    """The strengths of highest posterior density, with a fixed prior. Parameters as in ``by_residuals``."""
+    return posterior(_linear(lambda _: looks, design), np.full(len(design.met), prior or PRIOR))[0]
+
+
+def _linear(looks: Looks, design: Design) -> Linear:
+    """y - E y, the slope of E y, and the covariance of y, look after look."""
+
+    def at(theta: Floats) -> tuple[Floats, Floats, Floats]:
+        items, wins, seen = len(theta), expit(theta[:, None] - theta), looks(theta)
+        each = [(look.weights + look.weights.T, wins * look.weights - (wins * look.weights).T) for look in seen]
+        curve = design.met * wins * wins.T
+        means = [(design.met * pushed).sum(axis=1) for _, pushed in each]
+        off = np.concatenate([look.values - mean for look, mean in zip(seen, means, strict=True)])
+        slope = np.concatenate([laplacian(curve * both) for both, _ in each])
+        spread = np.empty((len(off), len(off)))
+        for a, (both, pushed) in enumerate(each):
+            for b, (others, pushed_too) in enumerate(each):
+                luck = curve * both * others
+                if design.doubt is not None:
+                    luck = luck + design.met * pushed * pushed_too
+                block = laplacian(luck)
+                if design.doubt is not None:
+                    block[np.diag_indices(items)] += means[a] * means[b] * design.doubt
+                if a == b:
+                    noise = seen[a].noise
+                    block += noise * np.eye(items) if isinstance(noise, float) else noise
+                spread[a * items : (a + 1) * items, b * items : (b + 1) * items] = block
+        return off, slope, spread
+
+    return at
+
+
+def laplacian(weights: Floats) -> Floats:
+    """The Laplacian of a graph with these symmetric weights."""
+    return np.asarray(np.diag(weights.sum(axis=1)) - weights)
+
+
+def by_wins(wins: Floats, met: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
+    """Strengths from noisy wins and a public design.
+
+    Parameters
+    ----------
+    wins
+        The wins of each item, with noise.
+    met
+        How often each pair met.
+    noise
+        The variance of the noise on each number.
+    prior
+        As in ``strengths``.
+    """
+    look = Look(wins - met.sum(axis=1) / 2, np.full(met.shape, 0.5), noise)
+    return strengths(lambda _: [look], Design(met), prior)
+
+
+def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
+    """Strengths from a noisy table of ordered pairs.
+
+    Parameters
+    ----------
+    table
+        The wins of the row's item over the column's, with noise.
+    noise, prior
+        As in ``by_wins``.
+    """
+    off = 1 - np.eye(len(table))
+    both, doubled = (table + table.T) * off, 2 * noise
+    degrees, _ = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
+    expected = expected_design(degrees)
+    trust = expected**2 / (expected**2 + doubled + 1e-12)  # of a cell, beside what its row and column let expect
+    met = np.maximum(expected + trust * (both - expected), 0) * off  # for slopes and luck only
+
+    def looks(theta: Floats) -> list[Look]:
+        losing = expit(theta - theta[:, None])
+        values = (table * losing * off - (table * losing * off).T).sum(axis=1)
+        return [Look(values, losing, laplacian(noise * (losing**2 + losing.T**2) * off))]
+
+    return strengths(looks, Design(met), prior)
+
+
+def residual_weights(start: Floats) -> Floats:
+    """u of residuals at the public strengths ``start``: 1/2 for an upset, less for a win that was expected."""
+    return np.asarray(np.minimum(1, np.exp(np.minimum(start - start[:, None], 0))) / 2)
+
+
+def by_residuals(looks: Sequence[Look], design: Design, prior: float | None = PRIOR) -> Draws:
+    """Strengths from residuals at several public strengths.
+
+    Parameters
+    ----------
+    looks
+        What was released.
+    design, prior
+        As in ``strengths``.
+    """
+    return strengths(lambda _: looks, design, prior)

@@ -1,0 +1,285 @@
+"""From counted votes to draws of the truth: which noisy counts are released, and what they say.
+
+| method | design | released |
+|---|---|---|
+| wins | any | half-wins |
+| copeland | any | the leads of all pairs |
+| bradley-terry | public | half-wins |
+| bradley-terry | hidden, few items | the table of ordered pairs |
+| bradley-terry | hidden, many items | degrees, differences, and residuals at the strengths that these two give |
+| bradley-terry | hidden and matched, or another link | scores by objective perturbation, without intervals |
+
+*Table or residuals.* The table assumes nothing about who met whom. It is taken wherever the expected error of a score
+is at most 1.25 times that of residuals. With d comparisons per item the residual of an item has a sampling variance of
+d/4, beside noise on n - 1 pairs in the table and on one number otherwise; d counts as 0 where the number of comparisons
+is secret. All of these are public numbers.
+
+*Shares of epsilon* (of rho where delta > 0): a tenth for degrees, a quarter for differences, the rest for residuals.
+Each look may depend on what was released before (adaptive composition).
+
+*The ridge of objective perturbation* is the one whose Hessian costs at most a tenth of epsilon, and at least that of
+the prior. Noise and ridge then both grow like c/epsilon, so that the noise in a score has a standard deviation of at
+most about 1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.counts import PairCounts, components
+from rankdp.inference.boards import PRIOR, Look, by_residuals, by_table, by_wins, mode
+from rankdp.inference.degrees import hidden_design
+from rankdp.inference.draws import COUNT, Draws, opposite
+from rankdp.mechanisms.votes.noisy_counts import (
+    NoisyCounts,
+    NoisyDegrees,
+    NoisyDifferences,
+    NoisyLeads,
+    NoisyResiduals,
+    NoisyTable,
+    NoisyWins,
+)
+from rankdp.mechanisms.votes.objective import ObjectivePerturbation
+from rankdp.mechanisms.votes.protection import Protection
+from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.rankers.bradley_terry import fit_wins
+from rankdp.rankers.links import LOGISTIC, Link
+from rankdp.types import Floats, Longs
+
+PAIRINGS = ("unknown", "random", "matched")
+DENSE_UP_TO = 1500
+"""Items: above, the precision of all strengths is too large to be factorized."""
+DEGREES, FIRST = Fraction(1, 10), Fraction(1, 4)
+"""The shares of degrees and of differences, the first look."""
+_WORTH = 1.25  # the error of the table over that of residuals, for assuming nothing
+_HESSIAN = 0.1  # the share of epsilon that the ridge of objective perturbation costs
+_FEWEST, _MOST_LEADS = 100, 10**7
+_SEED = 1  # of the noise that is drawn again: public, so that a page can be made again
+
+_ASSUMES = (
+    "Who was compared with whom is secret: this leaderboard assumes that who met whom depended neither on strength nor "
+    "on groups."
+)
+_RANDOM = "Who was compared with whom is secret: pairs were drawn at random, as was stated."
+_MATCHED = (
+    "No intervals: who was compared with whom is secret, and items of about the same strength met more often. Noisy "
+    "scores do not tell a wide field of such matches from a narrow one."
+)
+_LINK = "No intervals: they are known for the logistic link only."
+_MANY = f"No intervals: there are more than {DENSE_UP_TO:,} items."
+
+Releasing = Callable[[NoisyCounts], Floats]
+"""Releases noisy counts, in comparisons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What is public beside the release: the items, the number of comparisons (None where secret), and the design."""
+
+    items: tuple[str, ...]
+    comparisons: float | None
+    design: PairCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What may be published: draws of the true scores, or scores alone where no interval can be given."""
+
+    scores: Floats
+    draws: Draws | None
+    parameters: dict[str, Any]
+    warnings: list[str] = field(default_factory=list)
+    table: Floats | None = None
+    """The released wins of the row's item over the column's, where that is what was released."""
+
+    @classmethod
+    def of(cls, draws: Draws, parameters: dict[str, Any], warnings: list[str] | None = None) -> Estimate:
+        """The estimate that the draws make."""
+        return cls(draws.estimate, draws, parameters, warnings or [])
+
+
+def by_own_wins(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> Estimate:
+    """Wins with noise. The truth is the number of wins in these very votes."""
+    released = noisy.released(half_wins, bits) / 2
+    again = noisy.likely_noise(len(released) * COUNT // 2, SeededBits(_SEED)).reshape(-1, len(released)) / 2
+    uneven = "Who was compared with whom is secret: an item that was compared more often has more wins for that alone."
+    draws = Draws(released + opposite(again))
+    return Estimate(released, draws, noisy.parameters, [uneven] if public.design is None else [])
+
+
+def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: Bits) -> Estimate:
+    """Copeland's rule on noisy leads: how many others an item beats more often than it loses to them, evens as halves.
+
+    The truth is that number in these very votes; draws are those of leads less noise that is drawn again. Where the
+    design is public, pairs that never met count for nobody.
+    """
+    items, pairs = len(public.items), np.triu_indices(len(public.items), 1)
+    leads, design = noisy.released(noisy.counted(counts), bits), public.design
+    if design is not None:
+        met = np.zeros((items, items), np.bool_)
+        met[design.first, design.second] = True
+        known = met[pairs]
+        leads, pairs = leads[known], (pairs[0][known], pairs[1][known])
+
+    def won(lead: Floats) -> Floats:
+        halves = np.sign(lead) + 1
+        return (np.bincount(pairs[0], halves, items) + np.bincount(pairs[1], 2 - halves, items)) / 2
+
+    again, many = SeededBits(_SEED), max(_FEWEST, min(COUNT, _MOST_LEADS // max(len(leads), 1)))
+    draws = Draws(np.array([won(leads - noisy.likely_noise(len(leads), again)) for _ in range(many)]))
+    uneven = "Who was compared with whom is secret: a pair that never met is decided by noise alone."
+    return Estimate.of(draws, noisy.parameters, [uneven] if design is None else [])
+
+
+def from_wins(public: Public, noisy: NoisyWins, half_wins: Longs, prior: float | None, bits: Bits) -> Estimate:
+    """Bradley-Terry strengths from noisy wins and the public design."""
+    assert public.design is not None
+    design, items = public.design, len(public.items)
+    released = noisy.sample(half_wins, bits)
+    warnings = _extremes(public.items, released, design.half_wins + design.half_losses)
+    if items > DENSE_UP_TO:
+        scores = fit_wins(design, released, ridge=1 / (prior or PRIOR) ** 2).theta
+        return Estimate(scores - scores.mean(), None, noisy.parameters, [*warnings, _MANY])
+    met = np.zeros((items, items))
+    met[design.first, design.second] = design.comparisons
+    draws = by_wins(released / 2, met + met.T, noisy.noise_variance, prior)
+    return Estimate.of(draws, noisy.parameters, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenDesign:
+    """How Bradley-Terry scores are released where the design is hidden: all public. Parameters as in ``rank``."""
+
+    protection: Protection
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    pairing: str = "unknown"
+    prior: float | None = PRIOR
+    link: Link = LOGISTIC
+
+    def kind(self, items: int, comparisons: float | None = None) -> str:
+        """What is released: "table", "residuals" or "objective".
+
+        Parameters
+        ----------
+        items
+            How many there are.
+        comparisons
+            How many there are, None where that is secret.
+        """
+        if self.link is not LOGISTIC or items > DENSE_UP_TO:
+            return "objective"
+        sampling = (comparisons or 0) / (2 * items)
+        table = sampling + (items - 1) * self.table().noise_variance / 2
+        residuals = sampling + self.residuals(np.zeros(items)).noise_variance
+        if table <= _WORTH**2 * residuals:
+            return "table"
+        return "objective" if self.pairing == "matched" else "residuals"
+
+    def table(self) -> NoisyTable:
+        """The table of ordered pairs, with all of epsilon."""
+        return NoisyTable(self.protection, self.epsilon, self.delta)
+
+    def degrees(self) -> NoisyDegrees:
+        """Degrees, with their share."""
+        return NoisyDegrees(self.protection, self.epsilon, self.delta, DEGREES)
+
+    def differences(self) -> NoisyDifferences:
+        """The first look, with its share."""
+        return NoisyDifferences(self.protection, self.epsilon, self.delta, FIRST)
+
+    def residuals(self, strengths: Floats) -> NoisyResiduals:
+        """The second look, at the strengths of the first, with what is left."""
+        return NoisyResiduals(strengths, self.protection, self.epsilon, self.delta, 1 - DEGREES - FIRST)
+
+    def residual_parts(self, strengths: Floats) -> list[NoisyCounts]:
+        """All that is released for residuals; the strengths are those of the first look."""
+        return [self.degrees(), self.differences(), self.residuals(strengths)]
+
+    def objective(self, items: int, comparisons: float | None = None) -> ObjectivePerturbation:
+        """Objective perturbation with all of epsilon. Parameters as in ``kind``."""
+        steepest = 2 * self.link.kappa_2 * self.protection.moved / (float(self.epsilon) * _HESSIAN)
+        ridge = max(steepest, 1 / (self.prior or PRIOR) ** 2)
+        size = items if comparisons is None else max(round(comparisons), 1)
+        return ObjectivePerturbation(items, size, self.protection, self.epsilon, ridge, link=self.link)
+
+    def draw(self, counts: PairCounts, public: Public, bits: Bits) -> Estimate:
+        """The scores; what is drawn for them costs epsilon (and delta) in all."""
+        items = len(public.items)
+        kind = self.kind(items, public.comparisons)
+        if kind == "objective":
+            return self._from_objective(counts, public, bits)
+        return self.estimate(kind, items, public.comparisons, lambda noisy: noisy.released(noisy.counted(counts), bits))
+
+    def _from_objective(self, counts: PairCounts, public: Public, bits: Bits) -> Estimate:
+        mechanism = self.objective(len(public.items), public.comparisons)
+        scores = mechanism.sample(counts, bits)
+        why = _LINK if self.link is not LOGISTIC else _MATCHED if self.pairing == "matched" else _MANY
+        told = {"mechanism": "objective", "link": self.link.name, "ridge": float(mechanism.ridge)}
+        return Estimate(scores - scores.mean(), None, told, [why])
+
+    def estimate(
+        self, kind: str, items: int, comparisons: float | None, release: Releasing, pairs: int | None = None
+    ) -> Estimate:
+        """What a release says.
+
+        Parameters
+        ----------
+        kind
+            "table" or "residuals".
+        items, comparisons
+            As in ``kind``.
+        release
+            Releases the counts that are asked for, one after the other.
+        pairs
+            For plans, where items stand for more of them: how many others an item meets; all items if not given.
+        """
+        if kind == "table":
+            noisy, table = self.table(), np.zeros((items, items))
+            table[~np.eye(items, dtype=np.bool_)] = release(noisy) / 2
+            draws = by_table(table, noisy.noise_variance * (pairs or items - 1) / (items - 1), self.prior)
+            return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table)
+        degrees, differences = self.degrees(), self.differences()
+        design = hidden_design(
+            release(degrees),
+            degrees.noise_variance,
+            gaussian=degrees.rho is not None,
+            total=None if comparisons is None else 2 * comparisons,
+        )
+        first = Look(release(differences) / 2, np.full((items, items), 0.5), differences.count_variance / 4)
+        residuals = self.residuals(mode([first], design, self.prior))
+        second = Look(release(residuals), residuals.weights, residuals.noise_variance)
+        draws = by_residuals([first, second], design, self.prior)
+        said = _RANDOM if self.pairing == "random" else _ASSUMES
+        return Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [said])
+
+
+def design_warnings(public: Public) -> list[str]:
+    """What the public design makes doubtful."""
+    if public.design is None:
+        return []
+    warnings = []
+    idle = [item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0]
+    if idle:
+        warnings.append(f"Never compared: {', '.join(idle[:10])}{' …' if len(idle) > 10 else ''}.")
+    parts = len(np.unique(components(public.design)))
+    if parts > 1:
+        warnings.append(
+            f"The comparisons fall into {parts} parts with nothing between them; "
+            "how scores of different parts compare is the prior's word alone."
+        )
+    return warnings
+
+
+def _extremes(items: tuple[str, ...], half_wins: Longs, halves: Longs) -> list[str]:
+    """Items whose released wins reach an end of what their comparisons allow."""
+    extreme = ((half_wins >= halves) | (half_wins <= 0)) & (halves > 0)
+    named = [items[index] for index in np.flatnonzero(extreme)[:10]]
+    if not named:
+        return []
+    return [f"Won or lost almost every comparison, so the score is mostly the prior: {', '.join(named)}."]
