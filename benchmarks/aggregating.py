@@ -1,4 +1,4 @@
-"""How far aggregates are from the truth: counted, undone completely, and as ``aggregate`` chooses, on the same draws.
+"""How far aggregates are from the truth: counted, debiased, and on the board, on the same draws.
 
 Populations: where RANKDP_DATA holds them 5,000 sushi rankings of ten items (Kamishima 2003), car configurators, NASCAR
 races, and the choices of universities and statements whose answers make an order; lists of 6 out of 60 cities, popular
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 import rankdp
 from benchmarks.report import Table, digits, verdict
 from rankdp.data.synthetic import town_poll
-from rankdp.errors import Unsupported
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0)
 _VOTERS = (100, 1000, 5000)
@@ -37,8 +36,8 @@ def table() -> Table:
         for epsilon in _EPSILONS
         for voters in (_VOTERS if len(orders) >= max(_VOTERS) else (len(orders),))
     ]
-    header = ("population", "epsilon", "voters", "mean rank: counted", "unbiased", "chosen")
-    return Table((*header, "win rate: counted", "unbiased", "chosen", "chosen / better", "met"), rows)
+    header = ("population", "epsilon", "voters", "mean rank: counted", "debiased", "board")
+    return Table((*header, "win rate: counted", "debiased", "debiased", "board / better", "met"), rows)
 
 
 def _populations() -> Iterator[tuple[str, Orders, int]]:
@@ -94,7 +93,7 @@ def _measured(orders: Orders, items: int, epsilon: float, voters: int) -> tuple[
         release = rankdp.privatize(poll, epsilon, listed_items_public=True, bits=rankdp.SeededBits(seed))
         squares.append(_squares(release, *_truth(rows, items)))
     draws = np.array(squares)
-    means = np.nanmean(draws, axis=0)  # rows: ranks and win rates; columns: counted, unbiased, chosen
+    means = np.nanmean(draws, axis=0)  # rows: ranks and win rates; columns: counted, debiased, board
     ratio, spread = max(_ratio(draws[:, what, 2], draws[:, what, np.nanargmin(means[what, :2])]) for what in (0, 1))
     cells = ["–" if np.isnan(error) else digits(error) for error in np.sqrt(means).ravel()]
     return (*cells, f"{ratio:.2f} ± {spread:.2f}", verdict(ratio <= _WORST))
@@ -121,13 +120,8 @@ def _truth(rows: Orders, items: int) -> tuple[NDArray[np.float64], NDArray[np.fl
 def _squares(
     release: rankdp.Release[rankdp.Rankings], ranks: NDArray[np.float64], rates: NDArray[np.float64]
 ) -> list[list[float]]:
-    chosen, unbiased = rankdp.aggregate(release), rankdp.aggregate(release, estimator="unbiased")
-    found: list[list[float]] = []
-    for what, truth, times in (("mean_ranks", ranks, 1), ("win_rates", rates, 100)):
-        best = getattr(chosen, what)
-        try:
-            exact = getattr(unbiased, what).values
-        except Unsupported:
-            exact = np.full(truth.shape, np.nan)
-        found.append([float(np.nanmean((times * one - truth) ** 2)) for one in (best.naive, exact, best.values)])
-    return found
+    result = rankdp.aggregate(release)
+    debiased, won = result.mean_ranks, result.win_rates
+    ways = ((debiased.naive, debiased.values, -result.scores()), (100 * won.naive, 100 * won.values, 100 * won.values))
+    truths = (ranks, rates)
+    return [[float(np.nanmean((one - truth) ** 2)) for one in each] for each, truth in zip(ways, truths, strict=True)]

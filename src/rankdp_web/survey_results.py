@@ -1,4 +1,4 @@
-"""The results of a survey: the aggregate of the answers that may be shown, with shared ranks, made on request.
+"""The results of a survey: the aggregate of the answers that may be shown, made on request.
 
 Which answers may be shown, and why not all of them, is said in ``rankdp_web.survey_database.leaving``.
 """
@@ -14,7 +14,7 @@ from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
 from rankdp.privacy.release import Release
-from rankdp.report.document import Report, Table, shown_ranks
+from rankdp.report.document import Report, Table, rank_span
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase
 from rankdp_web.surveys import collected
 
@@ -28,23 +28,23 @@ _PATIENCE = 10  # results are made again after so many times as long as they too
 
 
 def results_report(survey: Survey, release: Release[Rankings]) -> Report:
-    """The report of an aggregate, with a rank that items share as long as their intervals overlap."""
+    """The report of an aggregate, with the range of ranks that an item may have."""
     count = len(release.value)
     words = [f"{3 * count:,} more answers would make the intervals half as long."]
     report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
     records = [{**record, "answers": count} for record in report.records]
     rows = [
         [
-            rank,
+            rank_span(record["rank_low"], record["rank_high"]),
             record["item"],
             f"{record['mean_rank']:.2f}",
             f"{record['low']:.2f} … {record['high']:.2f}",
             f"{record['naive']:.2f}",
         ]
-        for rank, record in zip(shown_ranks(record["rank"] for record in records), records, strict=True)
+        for record in records
     ]
     heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "naive mean place"]
-    footer = ["Items share a rank (=) as long as their intervals overlap.", *report.footer]
+    footer = ["A rank is the range in which the true rank lies with a probability of 95%.", *report.footer]
     if survey.open:
         footer.insert(0, OPEN)
     facts = report.facts

@@ -79,7 +79,7 @@ def pooled_errors(found, wanted):
 def test_all_statistics_are_near_the_truth(name, request):
     rows = town(60_000, 0.6, generator(request))
     out = mechanism(name, 5, 3).sample(rows, seeded(request))
-    found = aggregate(rankdp.Rankings.from_orders(out, ITEMS), name, 3, estimator="unbiased")
+    found = aggregate(rankdp.Rankings.from_orders(out, ITEMS), name, 3)
     assert (found.voters, found.items) == (60_000, ITEMS)
     wins, ranks, shares = truth(rows)
     counted = truth(out)
@@ -100,7 +100,7 @@ def test_all_statistics_are_near_the_truth(name, request):
 def test_sums_are_those_of_a_plain_loop(request):
     built = mechanism("kendall", 5, 2)
     out = built.sample(town(300, 0.6, generator(request)), seeded(request))
-    found = aggregate(rankdp.Rankings.from_orders(out, ITEMS), "kendall", 2, estimator="unbiased")
+    found = aggregate(rankdp.Rankings.from_orders(out, ITEMS), "kendall", 2)
     places, values = np.argsort(out, axis=1), pair_estimator(built).values
     for i in range(5):
         for j in range(5):
@@ -147,7 +147,7 @@ def test_intervals_of_one_group_cover(name, request):
     covered = []
     for start in range(0, runs * rows, rows):
         poll = rankdp.Rankings.from_orders(out[start : start + rows], ITEMS)
-        found = aggregate(poll, name, 2, estimator="unbiased")
+        found = aggregate(poll, name, 2)
         statistics = (found.win_rates, found.mean_ranks, found.shares)
         covered.append([coverage(one, value) for one, value in zip(statistics, wanted, strict=True)])
     rates = np.mean(covered, axis=0)
@@ -167,7 +167,7 @@ def test_intervals_over_personal_epsilons_cover(combine, request):
     covered, errors = [], []
     for start in range(0, runs * rows, rows):
         poll = rankdp.Rankings.from_orders(out[start : start + rows], ITEMS, epsilons=own)
-        found = aggregate(poll, "kendall", combine=combine, estimator="unbiased").win_rates
+        found = aggregate(poll, "kendall", combine=combine).win_rates
         covered.append(coverage(found, wanted))
         errors.append(found.standard_errors[0, 1])
     assert 0.92 < np.mean(covered) < 0.98
@@ -252,8 +252,6 @@ def test_long_rankings_have_win_rates_only_where_they_can():
     rates = found.win_rates  # counted and stretched: the law of two positions is out of reach
     assert not rates.unbiased
     assert rates.bias[0, 1] == 0.5
-    with pytest.raises(Unsupported, match="kendall mechanism is known for up to 50 items, got 60"):
-        _ = aggregate(poll, "kendall", 30, estimator="unbiased").win_rates
     assert aggregate(poll, "reinsertion", 30).win_rates.values[3, 7] == pytest.approx(1, abs=0.01)
 
 
@@ -331,10 +329,6 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
         (
             lambda: aggregate(TABLE, "kendall", 1, combine="best"),
             "combine must be one of precision, voters, got 'best'",
-        ),
-        (
-            lambda: aggregate(TABLE, "kendall", 1, estimator="best"),
-            "estimator must be one of auto, unbiased, got 'best'",
         ),
         (lambda: aggregate(privatize(TABLE, 1), "kendall"), "a release knows its mechanism and epsilon: give neither"),
         (

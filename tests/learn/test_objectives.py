@@ -262,4 +262,4 @@ def test_rows_with_public_offsets_are_undone_together(users, most, alone):
     truth = 11.0 - np.arange(12)
     assert np.abs(np.mean(wins, axis=0) - truth).max() < most
     assert min(np.abs(one - truth).max() for one in wins) > alone
-    assert labels.note.startswith("Labels are unbiased" if users is None else "Labels are shrunken")
+    assert labels.note.startswith("Labels are unbiased" if users is None else "With so few users the labels are pulled")

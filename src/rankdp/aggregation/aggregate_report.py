@@ -11,10 +11,11 @@ from rankdp.aggregation.estimates import Aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
-from rankdp.report.document import Report, Table, rank_span, shown_ranks
+from rankdp.report.document import Report, Table, rank_span
 from rankdp.report.plots import Intervals
 
 _DIGITS = {"kemeny place": 0, "majorities": 1}  # of the scores
+_FAR = 1000  # times as many answers: nobody will have them
 _NAIVE = "The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
@@ -62,11 +63,9 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
             ],
             "method": method,
             "level": level,
-            "estimator": {
-                "unbiased": board.estimate.unbiased,
+            "debiased": {
+                "completely": board.estimate.unbiased,
                 "largest_bias": float(np.nanmax(board.estimate.bias)),
-                "expected_error": board.estimate.error,
-                "agreement": result.agreement,
             },
             "warnings": warnings,
             "items": records,
@@ -84,34 +83,26 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
 
 def how(estimate: Estimate) -> str:
     """Which estimate it is, and what that means."""
-    unit = "" if estimate.limits == (0.0, 1.0) else " ranks"
-    times, unit = (100, " points") if not unit else (1, unit)
-    error = f"expected error {times * estimate.error:.2g}{unit}"
+    words = (
+        "The public law of the noise is taken out of the numbers; with few answers they are pulled toward the middle."
+    )
     if estimate.unbiased:
-        low, high = estimate.limits
-        outside = int(np.sum((estimate.values < low) | (estimate.values > high)))
-        words = f"Unbiased: the public law of the noise is undone ({error})." + (
-            f" Unbiased numbers may leave {low:g} to {high:g}, which is possible, and {outside:,} do; intervals do not."
-        ) * (outside > 0)
-    else:
-        words = (
-            f"Shrunken: the noise is undone as far as so many voters are worth, so numbers are drawn to the middle, by "
-            f"at most {times * float(np.nanmax(estimate.bias)):.2g}{unit}, which the intervals allow for ({error}); "
-            "undoing it completely would err more."
-        )
-    return words
+        return words
+    times, unit = (100, "points") if estimate.limits == (0.0, 1.0) else (1, "ranks")
+    return (
+        f"{words} It cannot be taken out completely: a bias of at most {times * float(np.nanmax(estimate.bias)):.2g} "
+        f"{unit} is left, by which intervals are longer."
+    )
 
 
 def _warnings(result: Aggregate, board: Board) -> list[str]:
     words = [] if result.release else [_UNKNOWN]
-    if board.estimate.faint:
-        words.append(
-            "These numbers are mostly noise: with so few voters at this epsilon more than half of the differences "
-            "between items is expected to be chance."
-        )
     if result.left_out:
         lists = "1 list of one item is" if result.left_out == 1 else f"{result.left_out:,} lists of one item are"
         words.append(f"{lists} left out: one item has no order.")
+    if board.times is not None and board.times > 1:
+        needed = f"about {round(board.times * result.voters, -2):,.0f}" if board.times < _FAR else "far more"
+        words.append(f"The first two items would need {needed} answers to be told apart.")
     return [*words, *board.leaderboard.warnings]
 
 
@@ -154,18 +145,17 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
 
 
 def _table(records: list[dict[str, Any]], name: str, level: float) -> Table:
-    heads = ["rank", "item", name, f"{level:.0%} interval", "rank interval", f"naive {name}", "naive place"]
+    heads = ["rank", "item", name, f"{level:.0%} interval", f"naive {name}", "naive place"]
     rows = [
         [
-            rank,
+            rank_span(record["rank_low"], record["rank_high"]),
             record["item"],
             _number(record[_key(name)], name),
             f"{_number(record['low'], name)} … {_number(record['high'], name)}",
-            rank_span(record["rank_low"], record["rank_high"]),
             _number(record["naive"], name),
             str(record["naive_place"]),
         ]
-        for rank, record in zip(shown_ranks(record["rank"] for record in records), records, strict=True)
+        for record in records
     ]
     return Table(heads, rows, texts=2)
 

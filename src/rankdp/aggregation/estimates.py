@@ -1,13 +1,13 @@
 """Aggregate: shares, mean ranks and win rates of the true rankings behind privatized ones.
 
 Counting synthetic rankings as if they were true is biased: strong minorities overrule weak majorities. But the law of
-the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth, or
-as near to it as the number of voters is worth (`rankdp.theory.shrinkage`). The estimate is the weighted mean of h. Its
-standard error is that for the population which the voters were drawn from: it contains their own differences as well as
-the noise. Nothing here costs privacy.
+the noise is public, so each voter's synthetic positions b give a number h(b) whose mean over the noise is the truth
+(`rankdp.theory.debiasing`). The estimate is the weighted mean of h. Its standard error is that for the population which
+the voters were drawn from: it contains their own differences as well as the noise. Nothing here costs privacy.
 
-How much is undone depends on how many voters an item or a pair has and on how much voters agree, which the released
-rankings tell. Intervals are longer by the largest bias, so that they hold whatever the voters prefer.
+Where the noise cannot be debiased completely, intervals are longer by the largest bias, so that they hold whatever the
+voters prefer. Boards by Borda are counted in draws of the true mean ranks: the debiased ones with their empirical
+covariance, items exchangeable, their spread integrated (`rankdp.inference.exchangeable`).
 
 Weights by precision suppose that the epsilon that a voter chose says nothing about their preferences;
 ``combine="voters"`` supposes nothing and pays in variance. How many items a voter lists does say something: weights are
@@ -16,7 +16,6 @@ scaled so that the voters of each length together count as many as they are, pai
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -42,15 +41,14 @@ from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
 from rankdp.report.notebook import Shown
 from rankdp.report.plots import Intervals
+from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family
 from rankdp.theory.pair_laws import pairs
-from rankdp.theory.shrinkage import Family, Undone, agreement, pair_family, rank_family, share_family
 from rankdp.types import Floats, Longs
 
 Combine = Literal["precision", "voters"]
 """How groups of voters with different noise are weighed: by how much their rows say, or by their number."""
 
-How = Literal["auto", "unbiased"]
-"""Which estimate is taken: that of least expected squared error, or the unbiased one at any price."""
+_COVARIANCE_UP_TO, _FEW = 200, 30  # items; and voters, of which fewer may agree by chance
 
 _Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
 
@@ -64,8 +62,6 @@ class Aggregate(Shown):
         What was counted, group by group.
     combine
         "precision" or "voters": how the groups are weighed.
-    estimator
-        "auto" or "unbiased": how far the noise is undone.
     release
         What is promised about the rankings, and so about everything here; None where nothing is known about it.
     """
@@ -74,14 +70,12 @@ class Aggregate(Shown):
         self,
         tallies: Tallies,
         combine: Combine = "precision",
-        estimator: How = "auto",
         release: Release[None] | None = None,
     ) -> None:
         one_of("combine", combine, get_args(Combine))
-        one_of("estimator", estimator, get_args(How))
         if not tallies.groups:
             raise InputError("no ranking lists two items or more: there is nothing to aggregate")
-        self.items, self.combine, self.estimator, self.release = tallies.items, combine, estimator, release
+        self.items, self.combine, self.release = tallies.items, combine, release
         self._tallies = tallies
 
     def __repr__(self) -> str:
@@ -121,19 +115,6 @@ class Aggregate(Shown):
     def pair_voters(self) -> Longs:
         """Row i, column j: how many voters list both."""
         return self._tallies.pair_voters()
-
-    @cached_property
-    def agreement(self) -> float:
-        """How much voters agree, as far as the rankings tell: 0 is orders at random, 1 is one order for all."""
-        listed = self.item_voters > 0
-        sums, laws = np.zeros(len(self.items)), np.zeros(2)
-        for length, tallies, shares in self._lengths():
-            unit = (np.arange(length) - (length - 1) / 2) / math.sqrt((length**2 - 1) / 12)
-            sums += sum(tally.landed for tally in tallies) @ unit
-            family = rank_family(tuple(tally.mechanism for tally in tallies), shares)
-            laws += sum(tally.voters for tally in tallies) / self.voters * np.array([family.slope, family.price])
-        counts = self.item_voters[listed]
-        return agreement(float((sums[listed] ** 2 / counts).sum()), len(counts), float(counts.mean()), *laws.tolist())
 
     @cached_property
     def win_rates(self) -> Estimate:
@@ -179,6 +160,33 @@ class Aggregate(Shown):
         """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
         length = self._one_length("shares of positions")
         return self._by_position(share_family, lambda _: 1.0, 1 / length, (0.0, 1.0))
+
+    def covariance(self, estimate: Estimate) -> Floats:
+        """The covariance of the errors of mean ranks or win shares, of a table that every voter lists completely.
+
+        The empirical one: sum over voters of the products of what their rows say of two items, less the means. Where
+        voters list different items, the errors of items count as independent.
+        """
+        diagonal = np.diag(np.nan_to_num(estimate.standard_errors**2))
+        items = len(self.items)
+        complete = all(tally.mechanism.items == items for tally in self._tallies.groups)
+        if not complete or items > _COVARIANCE_UP_TO or self.voters < _FEW:
+            return diagonal
+        undone = self._undone(rank_family, [float(self.voters)])
+        scores = [choices[0].scores[group][:, 0] for _, group, choices, _ in undone]
+        weights = [float(choices[0].weights[group]) for _, group, choices, _ in undone]
+        tables = [np.triu(np.outer(said, said), 1)[None] for said in scores]
+        cells = self._tallies.pair_sums(tables, np.zeros((items, items), np.int32))
+        total = sum(weight * tally.voters for weight, (tally, *_) in zip(weights, undone, strict=True))
+        mean, products = np.zeros(items), np.zeros((items, items))
+        for (tally, *_), said, weight in zip(undone, scores, weights, strict=True):
+            mean += weight * (tally.landed @ said) / total
+        for (tally, *_), said, weight, cell in zip(undone, scores, weights, cells, strict=True):
+            sums = tally.landed @ said
+            both = cell[:, :, 1] + cell[:, :, 1].T + np.diag(tally.landed @ said**2)
+            off = np.outer(sums, mean)
+            products += weight**2 * (both - off - off.T + tally.voters * np.outer(mean, mean))
+        return np.asarray(products / total**2)
 
     def wins(self) -> tuple[Floats, Floats, Floats, Floats]:
         """How many listed rivals each item beats in all rankings, standard error, largest bias, and naive count."""
@@ -246,7 +254,7 @@ class Aggregate(Shown):
             voters = sum(tally.voters for tally in alike)
             yield length, alike, tuple(tally.voters / voters for tally in alike)
 
-    def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, int, list[Undone], Floats]]:
+    def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, int, list[Debiasing], Floats]]:
         """For every group its number among those that are undone together, and what its rows say, by level of evidence.
 
         Last comes what they say as they stand.
@@ -258,8 +266,7 @@ class Aggregate(Shown):
             voters = sum(tally.voters for tally in tallies)
             shares = tuple(tally.voters / voters for tally in tallies)
             built = family(tuple(tally.mechanism for tally in tallies), shares)
-            choose = built.choose if self.estimator == "auto" else built.only_unbiased
-            chosen = [choose(number, self.agreement) for number in numbers]
+            chosen = [built.debiased(number) for number in numbers]
             found += [(tally, place, chosen, built.target) for place, tally in enumerate(tallies)]
         return found
 
@@ -298,7 +305,6 @@ def aggregate(
     epsilon: Real | Iterable[Real] | None = None,
     *,
     combine: Combine = "precision",
-    estimator: How = "auto",
 ) -> Aggregate:
     """What the true rankings behind synthetic ones say together.
 
@@ -313,14 +319,11 @@ def aggregate(
         At which epsilon, one for all or one per row; None stands for ``rankings.epsilons``.
     combine
         "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
-    estimator
-        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, and without
-        bias where that costs at most a tenth of the error. "unbiased" undoes it completely.
     """
     release = Release(None, rankings.guarantee, rankings.provenance) if isinstance(rankings, Release) else None
     held = rankings.value if isinstance(rankings, Release) else rankings
     if is_spark(held):
-        return Aggregate(_on_spark(held, release, mechanism, epsilon), combine, estimator, release)
+        return Aggregate(_on_spark(held, release, mechanism, epsilon), combine, release)
     each = [mechanism] if mechanism is None or isinstance(mechanism, str) else list(mechanism)
     code = {name: number for number, name in enumerate(dict.fromkeys(each))}
     table, origin = known_origin(rankings, next(iter(code), None), epsilon)
@@ -330,7 +333,7 @@ def aggregate(
         raise InputError(f"mechanism must be one name or one for each of the {len(table)} rankings, got {len(each)}")
     origins = [origin, *(Origin.said(str(name), origin.epsilon) for name in list(code)[1:])]
     codes = np.array([code[name] for name in each])
-    return Aggregate(Tallies(origins, lambda: [(table, codes)]), combine, estimator, release)
+    return Aggregate(Tallies(origins, lambda: [(table, codes)]), combine, release)
 
 
 def _on_spark(frame: Any, release: Release[None] | None, mechanism: Any, epsilon: Any) -> SparkTallies:
@@ -354,7 +357,6 @@ def aggregate_file(
     epsilon_column: str | None = None,
     items: Iterable[Any] | None = None,
     combine: Combine = "precision",
-    estimator: How = "auto",
 ) -> Aggregate:
     """What the true rankings behind a file of synthetic ones say together, read in a stream.
 
@@ -376,9 +378,6 @@ def aggregate_file(
         The public list of items; any other item in the file is refused.
     combine
         "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
-    estimator
-        "auto" undoes the noise as far as the number of voters is worth: the least expected squared error, and without
-        bias where that costs at most a tenth of the error. "unbiased" undoes it completely.
     """
     stated, release = Origin.beside(path), None
     if stated is not None:
@@ -390,7 +389,7 @@ def aggregate_file(
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     else:
         origin = Origin.said(mechanism, None if epsilon is None else positive(epsilon), epsilon_column)
-    return Aggregate(_read(path, origin, items), combine, estimator, release)
+    return Aggregate(_read(path, origin, items), combine, release)
 
 
 def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | None) -> Tallies:

@@ -10,7 +10,6 @@ n = (sum of w)^2 / sum of w^2 being the effective number of voters. Few voters m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,12 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rankdp.aggregation.respondents import quantile
-from rankdp.theory.shrinkage import Undone
+from rankdp.theory.debiasing import Debiasing
 from rankdp.types import Flags, Floats, Ints, Longs
 
 _FEW = 30  # voters
 _TOLD_APART = 8  # different numbers of voters; more of them count as the nearest power of 2
-_FAINT = 0.5  # of the squared spread of true values: an expected squared error above it is called noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +34,7 @@ class Estimate:
     bias: Floats
     """The largest bias that each number can have, whatever the voters prefer; 0 up to rounding if unbiased."""
     unbiased: bool
-    """Whether the noise is undone completely; else as far as the number of voters is worth."""
+    """Whether the numbers are debiased completely."""
     error: float
     """The root mean squared error that the noise and its undoing are expected to leave."""
     spread: float
@@ -56,11 +54,6 @@ class Estimate:
         low, high = np.clip(self.values - reach, *self.limits), np.clip(self.values + reach, *self.limits)
         return low, high
 
-    @property
-    def faint(self) -> bool:
-        """Whether more than half of the differences in these numbers is expected to be noise."""
-        return self.error > math.sqrt(_FAINT) * self.spread
-
 
 class Part(NamedTuple):
     """One group of voters: what their rows say, and its sums by cell (an item, a pair, an item and a position)."""
@@ -70,7 +63,7 @@ class Part(NamedTuple):
     """Its voters."""
     group: int
     """Its number in the choices."""
-    choices: Sequence[Undone]
+    choices: Sequence[Debiasing]
     """What its rows say, by level of evidence."""
     times: float
     """What h is multiplied by."""

@@ -1,6 +1,7 @@
 """A collective order from what rankings say together: four methods, each with its scores, their intervals and ranks.
 
-- borda: mean ranks, or where lists differ in length the mean share of listed rivals that an item beats;
+- borda: mean ranks, or where lists differ in length the mean share of listed rivals that an item beats. The board is
+  counted in draws of the true ones: debiased scores with their covariance, items exchangeable, their spread integrated;
 - copeland: against how many others an item has the majority, even ones and pairs that nobody lists counting half. It
   surely has a majority where the interval of the win rate lies above 1/2;
 - bradley-terry: log-strengths from each item's wins over all others and from who was listed with whom. With H the
@@ -18,13 +19,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.respondents import quantile
-from rankdp.checks import one_of
+from rankdp.checks import one_of, share
 from rankdp.data.counts import PairCounts
+from rankdp.inference.draws import Draws
+from rankdp.inference.exchangeable import exchangeable
 from rankdp.publish.board_estimators import DENSE_UP_TO
-from rankdp.publish.leaderboard import Leaderboard, arranged
+from rankdp.publish.leaderboard import Leaderboard, arranged, build
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.types import Flags, Floats, Longs
 
@@ -59,6 +63,9 @@ class Statistics(Protocol):
     def pair_voters(self) -> Longs:
         """By pair: how many list both."""
 
+    def covariance(self, estimate: Estimate) -> Floats:
+        """By item: of the errors of mean ranks or win shares, in ranks or in shares."""
+
     def wins(self) -> tuple[Floats, Floats, Floats, Floats]:
         """By item: its wins over all others, their standard error, their largest bias, and the naive count."""
 
@@ -78,6 +85,8 @@ class Scored(NamedTuple):
     notes: tuple[str, ...] = ()
     sign: int = 1
     """-1 where people read the scores the other way round: a mean rank."""
+    draws: Draws | None = None
+    """Draws of the true scores, where the board is counted in them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +97,8 @@ class Board:
     naive: Floats
     naive_places: Longs
     estimate: Estimate
+    times: float | None = None
+    """About how many times as many voters would tell the first two items apart; None where it is not known."""
 
 
 def score(result: Statistics, method: str) -> Scored:
@@ -98,7 +109,10 @@ def score(result: Statistics, method: str) -> Scored:
 
 def board_of(result: Statistics, method: str, level: float) -> Board:
     """The leaderboard by a method, with intervals of this confidence."""
+    share("level", level)
     scored = score(result, method)
+    if scored.draws is not None:
+        return _drawn_board(result.items, scored, level)
     low, high = scored.reach(level)
     unknown = np.isnan(scored.scores)
     low, high = np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
@@ -115,23 +129,48 @@ def board_of(result: Statistics, method: str, level: float) -> Board:
     )
     if scored.sign < 0:
         board = replace(board, scores=-board.scores, low=-board.high, high=-board.low)
-    order = np.argsort(-scored.scores, kind="stable")
+    return _beside(board, np.argsort(-scored.scores, kind="stable"), scored)
+
+
+def _drawn_board(items: tuple[str, ...], scored: Scored, level: float) -> Board:
+    """The board that draws make; intervals are longer by the largest bias that the debiased scores may have."""
+    assert scored.draws is not None
+    board = build(items, scored.draws, level=level, score_name=scored.name, warnings=scored.notes)
+    order = np.argsort(scored.draws.places)
+    bias = np.nan_to_num(scored.estimate.bias)[order]
+    least, most = sorted(scored.sign * end for end in scored.estimate.limits)
+    low, high = np.clip(board.low - bias, least, most), np.clip(board.high + bias, least, most)
+    board = replace(board, low=np.minimum(low, board.scores), high=np.maximum(high, board.scores))
+    if scored.sign < 0:
+        board = replace(board, scores=-board.scores, low=-board.high, high=-board.low)
+    lead = scored.draws.values[:, order[0]] - scored.draws.values[:, order[1]]
+    times = float((quantile(level) * lead.std() / max(lead.mean(), 1e-9)) ** 2)
+    return replace(_beside(board, order, scored), times=times)
+
+
+def _beside(board: Leaderboard, order: Longs, scored: Scored) -> Board:
+    """The board with what counting would say beside it."""
     places = np.empty(len(order), dtype=np.int64)
     places[np.argsort(-scored.naive, kind="stable")] = np.arange(1, len(order) + 1)
     return Board(board, scored.sign * scored.naive[order], places[order], scored.estimate)
 
 
 def _borda(result: Statistics) -> Scored:
-    if not result.one_length:
-        shares = result.win_shares
-        return Scored("win share", shares.values, shares.naive, shares.interval, shares)
-    ranks = result.mean_ranks
-
-    def reach(level: float) -> tuple[Floats, Floats]:
-        low, high = ranks.interval(level)
-        return -high, -low
-
-    return Scored("mean rank", -ranks.values, -ranks.naive, reach, ranks, sign=-1)
+    """Higher is better, so the draws are those of minus the mean rank."""
+    estimate, sign = (result.mean_ranks, -1) if result.one_length else (result.win_shares, 1)
+    name = "mean rank" if result.one_length else "win share"
+    known = np.isfinite(estimate.values)
+    middle, reach = sum(estimate.limits) / 2, (estimate.limits[1] - estimate.limits[0]) / 2
+    covariance = result.covariance(estimate)
+    covariance[~known], covariance[:, ~known] = 0, 0
+    precision = np.asarray(np.linalg.pinv(covariance, rcond=1e-10, hermitian=True), np.float64)
+    precision[~known], precision[:, ~known] = 0, 0
+    centre = float((estimate.values[known] - middle).mean())
+    off = sign * np.where(known, estimate.values - middle - centre, 0)
+    drawn, _ = exchangeable(precision @ off, precision, reach / 3)
+    draws = Draws(drawn.values + sign * (middle + centre))
+    scores = np.where(known, draws.estimate, np.nan)
+    return Scored(name, scores, sign * estimate.naive, draws.interval, estimate, sign=sign, draws=draws)
 
 
 def _copeland(result: Statistics) -> Scored:
@@ -164,7 +203,7 @@ def _bradley_terry(result: Statistics) -> Scored:
     wins, errors, bias, counted = result.wins()
     parts = _parts(met)
     scores, naive = (_strengths(met, one, result.items, parts) for one in (wins, counted))
-    chance = 1 / (1 + np.exp(scores[None, :] - scores[:, None]))
+    chance = expit(scores[:, None] - scores[None, :])
     weights = met * chance * (1 - chance)
     inverse = _inverse(weights)
     error, drawn = np.sqrt((inverse**2) @ errors**2), np.abs(inverse) @ bias

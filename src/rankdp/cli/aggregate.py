@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 @choice("--method", ["borda", "copeland", "bradley-terry", "kemeny"], help="Rule that orders the items.")
 @option("--level", "Confidence of the intervals.", default=0.95)
 @choice(
-    "--estimator",
-    ["auto", "unbiased"],
-    help="Undo the noise as far as the number of voters is worth, or completely.",
-)
-@choice(
     "--combine",
     ["precision", "voters"],
     help="Voters of different epsilons: weigh each by the precision of its noise, or all alike.",

@@ -86,7 +86,7 @@ def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draw
 
 
 def mode(looks: Sequence[Look], design: Design, prior: float | None = PRIOR) -> Floats:
-    """The strengths of highest posterior density, with a fixed prior. Parameters as in ``by_residuals``."""
+    """The strengths of highest posterior density, with a fixed prior. Parameters as in ``strengths``."""
     return posterior(_linear(lambda _: looks, design), np.full(len(design.met), prior or PRIOR))[0]
 
 
@@ -164,21 +164,3 @@ def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
         return [Look(values, losing, laplacian(noise * (losing**2 + losing.T**2) * off))]
 
     return strengths(looks, Design(met), prior)
-
-
-def residual_weights(start: Floats) -> Floats:
-    """u of residuals at the public strengths ``start``: 1/2 for an upset, less for a win that was expected."""
-    return np.asarray(np.minimum(1, np.exp(np.minimum(start - start[:, None], 0))) / 2)
-
-
-def by_residuals(looks: Sequence[Look], design: Design, prior: float | None = PRIOR) -> Draws:
-    """Strengths from residuals at several public strengths.
-
-    Parameters
-    ----------
-    looks
-        What was released.
-    design, prior
-        As in ``strengths``.
-    """
-    return strengths(lambda _: looks, design, prior)

@@ -15,9 +15,7 @@ import numpy as np
 from rankdp.types import Floats
 
 _LEAST = 1e-3  # the degree of an item that nobody compared
-_AWAY = (
-    np.arange(-240, 240) + 0.5
-) / 20  # of noise, in standard deviations: Laplace noise is beyond with probability e^-17
+_AWAY = (np.arange(-240, 240) + 0.5) / 20  # standard deviations: beyond, Laplace noise is with probability e^-17
 
 
 @dataclass(frozen=True, slots=True)

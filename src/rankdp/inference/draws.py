@@ -111,10 +111,6 @@ class Draws:
         found = likely[:count]
         return np.asarray(found[np.argsort(self.places[found])])
 
-    def scaled(self, factor: float, shift: float) -> Draws:
-        """Draws of ``shift`` + ``factor`` times the values."""
-        return Draws(shift + factor * self.values)
-
 
 def _ends(level: float) -> list[float]:
     tail = (1 - level) / 2

@@ -14,7 +14,7 @@ less its rank. So unbiased *ranks* are enough, which are known for far longer ra
 for the Kendall mechanism instead of 50), and one number per item takes the place of one per pair. (Derived here.)
 
 That is so where it pays. With few users behind every parameter of a model the labels undo the noise only as far as they
-are worth (`rankdp.theory.shrinkage`, for users who agree, which is the worst case for a bias).
+are worth (`rankdp.theory.debiasing`, for users who agree, which is the worst case for a bias).
 
 Users who share a length, a mechanism and an epsilon share h. Where epsilons differ, ``combine="precision"`` weighs
 users by one over 1 + (variance of the noise) / (variance of a true label), and scales so that the users of each length
@@ -37,8 +37,8 @@ from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.release import Release
+from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family
 from rankdp.theory.pair_laws import pairs as triangle
-from rankdp.theory.shrinkage import Family, Undone, pair_family, rank_family
 from rankdp.types import Flags, Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
@@ -84,7 +84,7 @@ class _Group(NamedTuple):
     wins: Floats
     table: Floats | None
     noise: float
-    ranks: Undone | None = None
+    ranks: Debiasing | None = None
 
 
 def labels_of(
@@ -188,9 +188,9 @@ def _table(mechanism: RankingMechanism, users: float | None, needed: bool) -> Fl
 
 def _chosen(
     family: Callable[..., Family], laws: tuple[RankingMechanism, ...], shares: tuple[float, ...], users: float | None
-) -> Undone:
+) -> Debiasing:
     built = family(laws, shares)
-    return built.only_unbiased() if users is None else built.choose(users)
+    return built.only_unbiased() if users is None else built.pulled(users)
 
 
 def _note(groups: Sequence[_Group]) -> str:
@@ -205,8 +205,8 @@ def _note(groups: Sequence[_Group]) -> str:
         )
     else:
         words = (
-            "Labels are shrunken: the noise is undone as far as so many users are worth, which draws them, and the "
-            f"shares of pairs in order, to the middle, by at most {max(ranks.bias for ranks in known):.2g} ranks."
+            "With so few users the labels are pulled toward the middle, and so are the shares of pairs in order, "
+            f"by at most {max(ranks.bias for ranks in known):.2g} ranks."
         )
     faint = any(ranks.error**2 > ranks.spread**2 / 2 for ranks in known)
     return words + " They are mostly noise: expect little from this model." * faint

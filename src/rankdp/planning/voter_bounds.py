@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rankdp.checks import whole
+from rankdp.checks import share, whole
 from rankdp.errors import InputError, Setting
 from rankdp.planning.comparison_plans import ManyComparisons
 from rankdp.planning.situation import HALF_WIDTH, PAIRS, Request
@@ -54,7 +54,7 @@ def voter_bounds(
     guess = {whole(name, votes, 1): whole(name, voters, 1) for votes, voters in votes_per_voter.items()}
     if not guess:
         raise InputError(Setting("votes_per_voter"), " must say how many voters give how many comparisons, got nothing")
-    exact, request = float(positive(epsilon)), Request(1, level)
+    exact, request = float(positive(epsilon)), Request(1, share("level", level))
     bounds = []
     for most in _candidates(max(guess)):
         kept = sum(voters * min(votes, most) for votes, voters in guess.items())

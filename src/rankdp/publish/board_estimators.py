@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.counts import PairCounts, components
-from rankdp.inference.boards import PRIOR, Look, by_residuals, by_table, by_wins, mode
+from rankdp.inference.boards import PRIOR, Look, by_table, by_wins, mode, strengths
 from rankdp.inference.degrees import hidden_design
 from rankdp.inference.draws import COUNT, Draws, opposite
 from rankdp.mechanisms.votes.noisy_counts import (
@@ -254,7 +254,7 @@ class HiddenDesign:
         first = Look(release(differences) / 2, np.full((items, items), 0.5), differences.count_variance / 4)
         residuals = self.residuals(mode([first], design, self.prior))
         second = Look(release(residuals), residuals.weights, residuals.noise_variance)
-        draws = by_residuals([first, second], design, self.prior)
+        draws = strengths(lambda _: [first, second], design, self.prior)
         said = _RANDOM if self.pairing == "random" else _ASSUMES
         return Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [said])
 

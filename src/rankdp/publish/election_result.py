@@ -4,12 +4,11 @@ Everything here is computed from released and public numbers, with noise that is
 costs nothing, and whoever has the release can repeat it. The truth that it speaks of is the count of these very ballots
 without noise; whether other voters would vote alike is another matter.
 
-- *Intervals* are released number +- the quantile of abs(noise), of each number alone.
-- *Plausible truths* are what the true numbers may be, given the released ones: by scores and in runoffs those of
-  ``leaderboard.plausible_truths``, by pairs the released margins minus noise that is drawn again.
-- *Ranks.* Two candidates are told apart when one is ahead in a share 1 - (1 - level)/(m - 1) of the plausible truths;
-  so all m - 1 comparisons of a candidate hold together with the probability ``level``. A rank is 1 plus the candidates
-  who are placed before and surely ahead: those who cannot be told apart share it.
+- *Plausible truths* are the released numbers minus noise that is drawn again. By scores, intervals and ranges of ranks
+  are counted in them (``inference.draws``).
+- *Ranks* by pairs and in runoffs: two candidates are told apart when one is ahead in a share 1 - (1 - level)/(m - 1) of
+  the plausible truths; so all m - 1 comparisons of a candidate hold together with the probability ``level``. A rank is
+  1 plus the candidates who are placed before and surely ahead: those who cannot be told apart share it.
 - *Winners.* How likely they are the true ones, at least. By scores and pairs this is 2p - 1, where p is the share of
   plausible truths with the same winners; by pairs, of those in which every winner beats every other candidate, which
   puts them first whatever the rule. Why not p: plausible truths are right on average over elections and say too much in
@@ -31,11 +30,12 @@ import numpy as np
 
 from rankdp.data.ballots import SHARES
 from rankdp.errors import Unsupported
+from rankdp.inference.draws import Draws
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
-from rankdp.publish.leaderboard import indistinct, plausible_truths
+from rankdp.publish.leaderboard import indistinct
 from rankdp.rankers.condorcet import condorcet_winner, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
@@ -171,8 +171,8 @@ def by_scores(
         scores = scores - scores.mean()  # true ones add up to 0
     order = np.argsort(-scores, kind="stable")
     errors = _score_errors(noise, len(items))
-    truths = _truths(scores, errors)[order]
-    half = float(np.quantile(np.abs(errors), level))
+    draws = Draws(np.concatenate([scores - errors.T, scores + errors.T])[:, order])
+    truths = draws.values.T
     result = Election(
         rule,
         tuple(items[item] for item in order),
@@ -181,7 +181,18 @@ def by_scores(
         score_name="votes" if isinstance(noise, NoisyVotes) else "points",
         level=level,
     )
-    return _finished(result, scores[order], half, _ahead(truths))
+    (low, high), (first, last) = draws.interval(level), draws.rank_range(level)
+    first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
+    result = replace(
+        result,
+        scores=tuple(scores[order].tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        ranks=tuple(first.tolist()),
+        rank_low=tuple(first.tolist()),
+        rank_high=tuple(last.tolist()),
+    )
+    return replace(result, warnings=tuple(_doubts(result, np.triu(last[:, None] < first))))
 
 
 def by_pairs(
@@ -255,7 +266,7 @@ def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: st
         tallies = held.tallies[standing] / SHARES
         errors = noise.noise(len(standing) * draws, SeededBits(_SEED), number).reshape(len(standing), draws) / SHARES
         half = float(np.quantile(np.abs(errors), level))
-        truths = _truths(tallies, errors)
+        truths = tallies[:, None] - errors
         plausible.append(truths)
         rows = [place[item] for item in standing.tolist()]
         ahead[np.ix_(rows, rows)] = _ahead(truths)  # until the round in which one of two left
@@ -359,13 +370,6 @@ def _score_errors(noise: NoisyBorda | NoisyVotes, m: int) -> Floats:
         return np.asarray(drawn - drawn.mean(axis=0))
     draws = _draws(m)
     return noise.noise(m * draws, SeededBits(_SEED)).reshape(m, draws) / SHARES
-
-
-def _truths(centres: Floats, errors: Floats) -> Floats:
-    """Plausible truths, whose spread may be anything from far below the noise to beyond what was released."""
-    variance = float(errors.var())
-    spreads = np.geomspace(variance / 100, 10 * max(variance, float(centres.var())), 61)
-    return plausible_truths(centres, errors, spreads, np.zeros(61))
 
 
 def _ahead(truths: Floats) -> Floats:

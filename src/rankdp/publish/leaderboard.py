@@ -219,43 +219,6 @@ def arranged(
     return replace(board, warnings=(*warnings, *indistinct(above[np.ix_(order, order)])))
 
 
-def plausible_truths(
-    centres: Floats, errors: Floats, spreads: Floats, log_prior: Floats, known: Flags | None = None
-) -> Floats:
-    """Draws of the true scores given the released ones, in columns.
-
-    Noise spreads released scores further than the truth, so the first of many owes its place to luck too. With truths
-    of variance s^2 around m and an error of variance v, the truth is near m + k (centre - m), k = s^2/(s^2 + v), and
-    has variance s^2 v/(s^2 + v): drawn as m + k (centre - m - error) + (1 - k) u, u of variance s^2. What s^2 is, the
-    released numbers say more or less surely (their likelihood, m profiled out); every column draws its own.
-
-    Parameters
-    ----------
-    centres, errors
-        As for ``build``.
-    spreads, log_prior
-        Values that s^2 may have, and the logarithms of how likely they are held before.
-    known
-        Which items the errors say anything about; all if not given.
-    """
-    known = np.ones(len(centres), np.bool_) if known is None else known
-    variance = np.full(len(centres), math.inf)
-    variance[known] = errors[known].var(axis=1)
-    total = spreads[:, None] + variance[known]
-    sums = (1 / total).sum(axis=1)
-    middles = (centres[known] / total).sum(axis=1) / sums if known.any() else np.zeros(len(spreads))
-    misfit = (np.log(total) + (centres[known] - middles[:, None]) ** 2 / total).sum(axis=1)
-    logs = log_prior - (misfit + (np.log(sums) if known.any() else 0)) / 2
-    chances = np.exp(logs - logs.max())
-    random = np.random.default_rng(1)
-    drawn = random.choice(len(spreads), errors.shape[1], p=chances / chances.sum())
-    kept = spreads[drawn] / (spreads[drawn] + variance[:, None])
-    own = np.sqrt(spreads[drawn]) * random.standard_normal(errors.shape)
-    around = centres[:, None] - middles[drawn] - np.where(known[:, None], errors, 0)
-    truths: Floats = middles[drawn] + kept * around + (1 - kept) * own
-    return truths
-
-
 def indistinct(above: Flags) -> list[str]:
     """Sentences about runs of places of which the first is not surely above the others.
 

@@ -1,33 +1,25 @@
-"""Undoing noise as far as the number of voters allows: the estimate of least expected squared error.
+"""Debiased scores: functions of synthetic positions whose mean over the noise is the truth, and how much they vary.
 
 Let A be the law of the noise on functions of positions (or of pairs of positions; A f(a) = E f(b)), t the truth as a
 function of the original positions, less its mean, and h = s(b) what one voter's row says. With N positions and n voters
+who agree, which is the worst case for a bias,
 
-    mean over items of (estimate - truth)^2 = (As - t)' C (As - t) + (norm(s)^2 - norm(As)^2) / (N n),
+    mean over items of (estimate - truth)^2 = (norm(As - t)^2 + (norm(s)^2 - norm(As)^2) / n) / N,
 
 because over all items together every position is taken equally often: the second term, the variance of the noise, needs
-no data. C is the second moment of where the voters have an item. If they were drawn from a population whose shares of
-rankings follow a Dirichlet law around "all orders alike", C = (1 + kappa (n-1)) / (N n) times the identity: kappa, the
-*agreement*, is 0 for voters who order at random and 1 for voters who all say the same. Then the best s is
+no data. The best s is
 
-    s = (A'A + lambda (1 - A'A))^-1 A' t,    lambda = 1 / (1 + kappa (n-1)).
+    s = (A'A + lambda (1 - A'A))^-1 A' t,    lambda = 1/n.
 
-lambda = 1 (one voter, or no agreement) is A't, the mean of what each row alone says about its voter. lambda -> 0 is the
-unbiased estimate of least mean variance. Counting the synthetic rankings as they stand is s = t.
+lambda -> 0 is the unbiased estimate of least mean variance. It is taken wherever it exists. Where the law is not known
+completely, or is singular, lambda = 1/n is taken, and the largest bias abs(As - t) is stated.
 
-Where the unbiased estimate has nearly the least variance that noise of its slope can have (less than 1.25 times that),
-it is drawn to the middle by one factor instead: its bias is then a share of the truth, whatever voters prefer in the
-directions that noise hides most.
-
-kappa is not known, but released rankings tell something about it, which costs nothing (``agreement``).
-
-Groups of voters with different public laws (own epsilons, own tiers) and shares f_g of the voters are undone together.
-Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g^-1 A_g',
+Groups of voters with different public laws (own epsilons, own tiers) and shares f_g of the voters are debiased
+together. Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g^-1 A_g',
 
     s_g = R_g^-1 A_g' (lambda + B)^-1 t,
 
-and no A_g needs an inverse of its own. kappa decides how good an estimate is, never what an interval promises: that
-holds for every population, by the largest bias abs(As - t). (Derived here.)
+and no A_g needs an inverse of its own. (Derived here.)
 """
 
 from __future__ import annotations
@@ -38,7 +30,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import ive
 
 from rankdp.errors import Unsupported
 from rankdp.theory.estimators import PublicLaw, out_of_reach, symmetric_basis
@@ -51,15 +42,12 @@ _LEAST_NOISE = 1e-6  # of a variance: any positive number leaves an estimate unb
 _SINGULAR = 1e-11  # times the largest singular value: of directions that are not heard
 _NOTHING = 1e-300
 _UNHEARD = 1e-9  # times the mean slope: a row that says nothing
-_FEW = 30  # items: of more, the mean of their squares says it all
-_CLEAR = 0.99  # slope: counting is as good as anything
-_ROUNDS = 400
 _DEAR = 1.25  # times V: unbiased estimates below it are drawn to the middle, above it directions are weighed
 MATRICES_UP_TO = 1000  # items: a law of m x m numbers is taken apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Undone:
+class Debiasing:
     """What the rows of each group say: public numbers only."""
 
     scores: list[Floats]
@@ -74,76 +62,6 @@ class Undone:
     """The expected root mean squared error."""
     spread: float
     """The root mean squared distance that true values are expected to have from their middle."""
-
-
-def agreement(squares: float, items: int, voters: float, slope: float, price: float = 1.0) -> float:
-    """kappa for the estimates above, from how far the naive mean ranks lie from their middle.
-
-    With x_i the naive mean rank of item i among its n_i voters, less the middle rank and over the standard deviation of
-    a random rank, and r the slope, the sum of n_i x_i^2 has about the law of items (1 - r^2) / p times a non-central
-    chi-squared variable, p = items - 1, of centre rho^2 = p E / V, where E = 1 + kappa (n-1) is the evidence and
-    V = (1 - r^2) / r^2 the variance of the unbiased estimate from one voter, over that of a random rank.
-
-    No choice follows the better of counting (c = r below) and the unbiased estimate (c = 1) for every kappa, when items
-    are few: what is kept here, c times the unbiased estimate, depends on the sum so that the largest ratio of its
-    expected squared error to that of the better one is as small as it can be (``_fair_shares``). c = E / (E + V) is
-    then solved for kappa. With many items the sum tells E, by its mean.
-
-    Parameters
-    ----------
-    squares
-        The sum of n_i x_i^2.
-    items
-        How many items there are.
-    voters
-        The mean of n_i.
-    slope
-        How much of a difference between true ranks the noise leaves of it.
-    price
-        The variance of the unbiased estimate that there is, over V.
-    """
-    slope = min(max(slope, _UNHEARD), 1 - _UNHEARD)
-    free, variance = max(items - 1, 1), 1 / slope**2 - 1
-    length = squares * free / items / (1 - slope**2)
-    evidence = variance * (length / free - 1)
-    if free <= _FEW and slope <= _CLEAR:
-        rounded = max(round(slope, 3), 0.001)
-        lengths, shares = _fair_shares(free, round(voters), rounded, _DEAR if price > _DEAR else 1.0)
-        if length < lengths[-1] ** 2:
-            share = float(np.interp(math.sqrt(length), lengths, shares))
-            evidence = variance * share / max(1 - share, _UNHEARD)
-    return min(max(evidence - 1, 0.0) / max(voters - 1, 1.0), 1.0)
-
-
-@lru_cache(maxsize=256)
-def _fair_shares(free: int, voters: int, slope: float, price: float) -> tuple[Floats, Floats]:
-    """By the length u of the unbiased estimate, in units of its noise: the share c of it that is to be kept.
-
-    A game: one side chooses the weights of possible lengths rho of the truth, the other c(u), which has its least mean
-    at the mean of rho cos(truth, estimate) / u. Weights grow with the ratio of the errors; the mean of what is played
-    tends to the best c. Rotations change nothing, so that no other function of the estimate is better. From 1.5 to 3
-    times the length at which the two errors are equal, c goes over to 1 - p/u^2, what u alone tells.
-    """
-    top = math.sqrt(free * voters * slope**2 / (1 - slope**2))
-    crossing = math.sqrt(free * (price - slope**2)) / (1 - slope)
-    truth = np.geomspace(top / math.sqrt(voters), min(top, 5 * crossing + 10), 48)[:, None]
-    u = np.linspace(1e-2, truth[-1, 0] + 6 + math.sqrt(free), 400)
-    half, product = free / 2, truth * u
-    bessel = np.maximum(ive(half - 1, product), _NOTHING)
-    law = bessel * np.exp(half * np.log(u) - (u - truth) ** 2 / 2)
-    law /= law.sum(axis=1, keepdims=True)
-    along = truth * ive(half, product) / bessel  # the mean of rho cos
-    better = np.minimum((1 - slope) ** 2 * truth**2 + slope**2 * free, price * free)
-    law, truth = law / better, truth**2 / better
-    weights, mean = np.full(len(truth), 1 / len(truth)), np.zeros(len(u))
-    for played in range(_ROUNDS):
-        shares = weights @ (law * along) / (u * np.maximum(weights @ law, _NOTHING))
-        mean += (shares - mean) * 2 / (played + 2)
-        ratios = law @ (shares * u) ** 2 - 2 * (law * along) @ (shares * u) + truth[:, 0]
-        weights = weights * np.exp(1.5 / math.sqrt(1 + played / 10) * np.clip(ratios - weights @ ratios, -3, 3))
-        weights /= weights.sum()
-    mean += np.clip(u / crossing / 1.5 - 1, 0, 1) * np.maximum(1 - free / u**2 - mean, 0)
-    return u, np.minimum.accumulate(mean[::-1])[::-1]  # an estimate near the middle is never kept more than one farther
 
 
 class Family:
@@ -169,29 +87,33 @@ class Family:
         self._basis, self._laws, self._shares, self.unknown, self.target = basis, laws, shares, unknown, target
         self._largest, self._coordinates = float(np.abs(target).max()), basis.T @ target
         self._svds = [np.linalg.svd(law) for law in laws]
-        self._known: dict[tuple[float, float], Undone] = {}
+        self._known: dict[float, Debiasing] = {}
 
-    def choose(self, voters: float, kappa: float = 1.0) -> Undone:
-        """The estimate for so many voters who agree so far (see above), the unbiased one where that is as good."""
-        key = float(voters), kappa
-        if key not in self._known:
-            evidence = 1 + kappa * (voters - 1)
-            if self._unbiased is not None and self.price < _DEAR:
-                share = evidence / (evidence + self.price * (1 / self.slope**2 - 1))
-                whole = 1 / share <= _WORTH
-                scores = self._unbiased if whole else [share * score for score in self._unbiased]
-            else:
-                scores, whole = self._solve(1 / evidence), False
-            self._known[key] = self._undone(scores, whole, voters, evidence)
-        return self._known[key]
+    def debiased(self, voters: float) -> Debiasing:
+        """The unbiased estimate of least mean variance; where there is none, that for so many voters who agree."""
+        if self._unbiased is None:
+            return self.pulled(voters)
+        return self._debiasing(self._unbiased, True, voters)
 
-    def only_unbiased(self, voters: float = 1.0, kappa: float = 1.0) -> Undone:
-        """The unbiased estimate of least mean variance, at any price; what is expected of it is for so many voters."""
+    def only_unbiased(self) -> Debiasing:
+        """The unbiased estimate; refused where there is none."""
         if self._unbiased is None:
             raise Unsupported(
                 self.unknown or "the noise cannot be undone: no function of synthetic positions has the right mean"
             )
-        return self._undone(self._unbiased, True, voters, 1 + kappa * (voters - 1))
+        return self._debiasing(self._unbiased, True, 1.0)
+
+    def pulled(self, voters: float) -> Debiasing:
+        """The estimate of least expected squared error for so many voters who agree: it is pulled to the middle."""
+        if voters not in self._known:
+            if self._unbiased is not None and self.price < _DEAR:
+                share = voters / (voters + self.price * (1 / self.slope**2 - 1))
+                whole = 1 / share <= _WORTH
+                scores = self._unbiased if whole else [share * score for score in self._unbiased]
+            else:
+                scores, whole = self._solve(1 / voters), False
+            self._known[voters] = self._debiasing(scores, whole, voters)
+        return self._known[voters]
 
     @cached_property
     def slope(self) -> float:
@@ -206,7 +128,7 @@ class Family:
         if self._unbiased is None:
             return math.inf
         least = (1 / self.slope**2 - 1) * float((self._coordinates**2).sum()) / len(self._basis)
-        return self._error(self._unbiased, 1.0, 1.0) / max(least, _UNHEARD)
+        return self._error(self._unbiased, 1.0) / max(least, _UNHEARD)
 
     @cached_property
     def _unbiased(self) -> list[Floats] | None:
@@ -247,16 +169,16 @@ class Family:
         parts = [share * mean for share, mean in zip(self._shares, self._means(scores), strict=True)]
         return np.asarray(np.sum(parts, axis=0) - self._coordinates)
 
-    def _error(self, scores: Sequence[Floats], evidence: float, voters: float) -> float:
-        """The expected squared error: bias where voters agree as they do, and the variance of the noise."""
+    def _error(self, scores: Sequence[Floats], voters: float) -> float:
+        """The expected squared error: the bias where voters agree, and the variance of the noise."""
         noise = sum(
             share * float((score**2).sum() - (mean**2).sum())
             for share, score, mean in zip(self._shares, scores, self._means(scores), strict=True)
         )
         bias = float((self._residual(scores) ** 2).sum())
-        return (evidence * bias + max(noise, 0.0)) / (voters * len(self._basis))
+        return (bias + max(noise, 0.0) / voters) / len(self._basis)
 
-    def _undone(self, scores: list[Floats], unbiased: bool, voters: float, evidence: float) -> Undone:
+    def _debiasing(self, scores: list[Floats], unbiased: bool, voters: float) -> Debiasing:
         """Each group's s scaled to one slope against the truth, so that rows of all groups can be averaged."""
         size = float((self._coordinates**2).sum())
         slopes = np.array([float((mean * self._coordinates).sum()) / size for mean in self._means(scores)])
@@ -264,13 +186,13 @@ class Family:
         heard = slopes > _UNHEARD * slope
         factors = np.divide(slope, slopes, out=np.zeros_like(slopes), where=heard)
         left = float(np.abs(self._basis @ self._residual(scores)).max()) if not self.unknown else self._largest
-        return Undone(
+        return Debiasing(
             [self._basis @ score * factor for score, factor in zip(scores, factors, strict=True)],
             np.where(heard, slopes, 0.0) / slope if slope > 0 else np.ones_like(slopes),  # or nothing is heard at all
             left,
             unbiased,
-            math.sqrt(self._error(scores, evidence, voters)),
-            math.sqrt(evidence / voters * size / len(self._basis)),
+            math.sqrt(self._error(scores, voters)),
+            math.sqrt(size / len(self._basis)),
         )
 
 
