@@ -72,8 +72,8 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 @option("--question", "A sentence or two below the title.", default="", show_default=False)
 @option(
     "--mechanism",
-    "How browsers draw the noise: kendall-ball (up to 60 items), optimal (up to 5), reinsertion, tiers or offset-tiers; "
-    "auto takes what gives the most precise results.",
+    "How browsers draw the noise: kendall-ball (up to 60 items), optimal (up to 5), reinsertion, tiers or "
+    "offset-tiers; auto takes what gives the most precise results.",
     "NAME",
     default="auto",
 )

@@ -300,7 +300,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
     """The numbers of the sentences about privacy, from public facts alone.
 
     ``factor`` bounds the change of anyone's odds about what is protected, ``whole`` about the whole ranking; ``sure``
-    is how sure a reader may become for whom what is protected was even; ``weak`` says that this is almost no protection; ``reach``
+    is how sure a reader who was 50:50 about it may become; ``weak`` says that this is almost no protection; ``reach``
     is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
     """
     made = mechanism_of(survey)

@@ -34,7 +34,7 @@ def test_mutant(mutant):
         ("NumPy floats, epsilon 200", "exact: law"),
         ("scores with NumPy's Laplace noise", "statistical"),
         ("contribution bounding skipped", "statistical"),
-        ("bounded outcomes", "statistical"),
+        ("bounded comparisons", "statistical"),
         ("unpaid answers", "statistical"),
         ("repeated voters", "statistical"),
         ("centring forgotten in the sensitivity", "exact: law"),

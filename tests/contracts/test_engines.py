@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdp.data import tables
+from rankdp.data import queries
 from rankdp.data.ballots import Ballots
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS, PairCounts
@@ -50,7 +50,7 @@ def engine(request, monkeypatch):
         session = request.getfixturevalue("spark")
         return Held("spark", session.createDataFrame)
     if request.param == "duckdb":
-        monkeypatch.setattr(tables, "FEW_ROWS", -1)
+        monkeypatch.setattr(queries, "FEW_ROWS", -1)
     made = {"relation": duckdb.connect().from_arrow, "polars": lambda table: polars.from_arrow(table).lazy()}
     return Held(request.param, made.get(request.param, lambda table: table))
 
@@ -244,7 +244,7 @@ def test_spaces_around_a_voters_id_make_no_other_voter(engine):
 @pytest.mark.parametrize("few", [-1, 1 << 16])
 def test_rows_are_compared_with_the_rows_announced(few, tmp_path, monkeypatch):
     """A footer may be wrong by one bit, and a reader may stop early: nothing is counted."""
-    monkeypatch.setattr(tables, "FEW_ROWS", few)
+    monkeypatch.setattr(queries, "FEW_ROWS", few)
     path = tmp_path / "votes.parquet"
     pq.write_table(written("left", drawn(1), weighted=False), path)
     votes = Comparisons.read(path, items=ITEMS)
@@ -263,7 +263,7 @@ def test_items_from_data(engine):
 
 @pytest.mark.parametrize("few", [-1, 1 << 16])
 def test_files(few, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "FEW_ROWS", few)
+    monkeypatch.setattr(queries, "FEW_ROWS", few)
     rows = drawn(5, rows=300)
     table = written("left", rows, weighted=True)
     for part in range(3):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from itertools import permutations
 
@@ -217,3 +220,44 @@ def test_refused_before_the_charge(session, tmp_path, change, options, words):
         rankdp.privatize(change(alike(session, 20, 2)), ledger=ledger, **options)
     assert ledger.budgets[0].remaining == 2
     assert not (tmp_path / "out").exists()
+
+
+CONNECT = """
+import numpy as np, pyarrow as pa
+from pyspark.sql import SparkSession
+from rankdp.data.ballots import Ballots
+from rankdp.data.comparisons import Comparisons
+
+session = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+random, items = np.random.default_rng(0), ["i0", "i1", "i2", "i3"]
+left = random.integers(0, 4, 300)
+right = (left + random.integers(1, 4, 300)) % 4
+votes = pa.table({
+    "voter": [f" v{v}" for v in random.integers(0, 30, 300)],
+    "left": [items[i] for i in left],
+    "right": [items[i] for i in right],
+    "winner": random.choice(["left", "right", "tie"], 300).tolist(),
+    "weight": random.integers(0, 4, 300),
+})
+here, there = (Comparisons.of(source, items=items) for source in (votes, session.createDataFrame(votes)))
+assert there.count() == here.count()
+assert there.bound(5).count() == here.bound(5).count()
+assert there.load_counts().tolist() == here.load_counts().tolist()
+poll = pa.table({"rank_1": ["a", "b", "a"], "rank_2": ["b", "a", None], "count": [3, 1, 2]})
+assert (Ballots.of(session.createDataFrame(poll)).margins() == Ballots.of(poll).margins()).all()
+print("the same integers")
+session.stop()
+"""
+
+
+@pytest.mark.long
+def test_spark_connect_counts_the_same_integers():
+    """A server of its own, in a process of its own: a session of this process would be taken instead."""
+    pytest.importorskip("grpc", reason="what Spark Connect needs is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, and there is none here")
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    run = subprocess.run(
+        [sys.executable, "-c", CONNECT], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert "the same integers" in run.stdout, run.stderr[-2000:]

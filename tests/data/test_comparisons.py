@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdp.data import tables
+from rankdp.data import queries, tables
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
 from rankdp.errors import InputError
@@ -107,7 +107,7 @@ def test_lines_and_rows_of_mistakes(tmp_path):
     table = pa.table({"winner": ["a"] * 10, "loser": [*"bbbbbb", "a", "b", "b", "z"]})
     pq.write_table(table, tmp_path / "votes.parquet", row_group_size=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "FEW_ROWS", 1)
+        patch.setattr(queries, "FEW_ROWS", 1)
         with pytest.raises(InputError, match=r"votes\.parquet, row 7: 'a' is compared with itself"):
             Comparisons.read(tmp_path / "votes.parquet", items=ITEMS).count()
 
@@ -146,7 +146,7 @@ def test_batches_and_engines_change_nothing(monkeypatch, tmp_path, weighted, mos
     want = counts()
     monkeypatch.setattr(tables, "BATCH_ROWS", 128)
     assert counts() == want
-    monkeypatch.setattr(tables, "FEW_ROWS", 1000)
+    monkeypatch.setattr(queries, "FEW_ROWS", 1000)
     assert counts() == want
 
 

@@ -133,7 +133,7 @@ def refused(path: object, **options) -> str:
         ),
         (b"voter,rank_1,rank_2\n1,a,b\n2,\xff,b\n", ", line 3: the text is not valid UTF-8"),
         (b"voter,rank_1,r\xffnk_2\n1,a,b\n", ", line 1: the text is not valid UTF-8"),
-        ("voter,rank_1\n1,a\n".encode("utf-16"), ", line 1: the text is UTF-16, not UTF-8"),
+        ("voter,rank_1\n1,a\n".encode("utf-16")[:-1], ": the text begins as UTF-16 and is not valid UTF-16"),
         ("voter,item,rank\n1,a,1\n1,b,1\n", ", line 3: 'a' and 'b' are tied at rank 1; ties='listed' keeps"),
         ("voter,item,rank\n1,a,1\n2,a,1\n1,a,2\n", ", line 4: 'a' is listed twice by one voter"),
         ("voter,item,rank\n1,a,1\n1,b,3\n", ", line 3: rank 2 is missing but 'b' has rank 3"),

@@ -4,10 +4,11 @@ import bz2
 import gzip
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from rankdp.data import tables
+from rankdp.data import queries
 from rankdp.data.ballots import Ballots
 from rankdp.data.columns import RANKED, WIDE, recognise
 from rankdp.data.comparisons import Comparisons
@@ -161,7 +162,7 @@ def test_json_lines_of_votes_are_counted_by_duckdb_too(tmp_path, monkeypatch):
     rows = [{key: row[key] for key in ("model_a", "model_b", "winner")} for row in ARENA]
     path = write(tmp_path, "votes.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert Comparisons.read(path, items=["x", "y", "z"]).count().half_wins.tolist() == [3, 2, 1]
-    monkeypatch.setattr(tables, "FEW_ROWS", 1)
+    monkeypatch.setattr(queries, "FEW_ROWS", 1)
     assert Comparisons.read(path, items=["x", "y", "z"]).count().half_wins.tolist() == [3, 2, 1]
 
 
@@ -241,7 +242,7 @@ def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, e
 
 @pytest.mark.parametrize("few", [1 << 16, -1])
 def test_one_column_marks_the_winner(few, monkeypatch):
-    monkeypatch.setattr(tables, "FEW_ROWS", few)
+    monkeypatch.setattr(queries, "FEW_ROWS", few)
     frame = pa.table(
         {
             "model_a": ["x", "y", "z", "x"],
@@ -410,3 +411,56 @@ def test_the_patterns_recognise_their_own_examples():
             assert recognise(names, "x").layout == "wide", names
     for example in RANKED:
         assert recognise(example.replace("…", "").split(", ")[:2], "x").layout == "ranked"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le", "utf-8-sig"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "json"])
+def test_utf_16_is_recognised_by_its_first_bytes(tmp_path, encoding, ending):
+    mark = "" if encoding in ("utf-16", "utf-8-sig") else "\ufeff"
+    rows = [("ann", "茶", "🦊"), ("bob", "🦊", "茶"), ("cid", "é", "茶")] * 3000
+    header = ("voter", "winner", "loser")
+    text = "\r\n".join(",".join(row) for row in [header, *rows])
+    if "json" in ending:
+        objects = [json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False) for row in rows]
+        text = "\n".join(objects) if ending == "jsonl" else "[" + ",".join(objects) + "]"
+    path, data = tmp_path / f"votes.{ending}", (mark + text).encode(encoding)
+    path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    votes = Comparisons.read(path, items=["茶", "🦊", "é"])
+    assert votes.count().half_wins.tolist() == [6000, 6000, 6000]
+    with pytest.raises(InputError, match=r"(line|object) [34]: 'é' is not one of the 2 items given"):
+        Comparisons.read(path, items=["茶", "🦊"]).count()
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("chosen,rejected", ["a,b", "b,c", "a,c"]),
+        ("left,right,label", ["a,b,a", "c,b,b", "a,c,left"]),
+        ("item_x,item_y,label", ["a,b,a", "c,b,b", "a,c,a"]),
+        ("player_1,player_2,score", ["a,b,1", "c,b,0", "a,c,1"]),
+    ],
+)
+def test_columns_of_other_tools_are_recognised_and_said(tmp_path, header, rows):
+    votes = Comparisons.read(write(tmp_path, "votes.csv", "\n".join([header, *rows])), items=["a", "b", "c"])
+    assert votes.count().half_wins.tolist() == [4, 2, 0]
+    assert header.rpartition(",")[2] in votes.recognised
+
+
+def test_lists_and_matrices_of_other_libraries():
+    items = ["a", "b", "c"]
+    won = Comparisons.from_pairs(["a", "b", "a"], ["b", "c", "c"], items=items)
+    assert won.count().half_wins.tolist() == [4, 2, 0]
+    said = Comparisons.from_pairs(
+        np.array(["a", "c"]), np.array(["b", "b"]), ["tie", "b"], items=items, voter=[7, 8], weight=[2, 1]
+    )
+    assert said.count().half_wins.tolist() == [2, 4, 0]
+    assert said.load_counts().tolist()[:2] == [1, 1]
+    numbers = Comparisons.from_pairs([0, 1], [1, 2], items=range(3))
+    assert numbers.count().half_wins.tolist() == [2, 2, 0]
+    with pytest.raises(InputError, match="must have equal lengths, got left 1, right 2, winner 1"):
+        Comparisons.from_pairs(["a"], ["b", "c"], ["left"], items=items)
+    wins = np.array([[0, 3, 0.5], [1, 0, 0], [0.5, 2, 0]])
+    assert np.array_equal(Comparisons.from_wins(wins, items).count().dense(), wins)
+    assert Comparisons.from_wins([[0, 2], [1, 0]]).items == ("0", "1")
+    with pytest.raises(InputError, match="or halves on both sides of a pair for a tie"):
+        Comparisons.from_wins([[0, 0.5], [1, 0]])

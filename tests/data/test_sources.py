@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdp.data import tables
+from rankdp.data import queries
 from rankdp.data.comparisons import Comparisons
 from rankdp.errors import InputError
 
@@ -43,7 +43,7 @@ def counted(path, **options):
 
 @pytest.mark.parametrize("few", [1 << 16, -1])
 def test_a_flipped_bit_of_the_footer_loses_no_vote(path, few, monkeypatch):
-    monkeypatch.setattr(tables, "FEW_ROWS", few)
+    monkeypatch.setattr(queries, "FEW_ROWS", few)
     whole, chance = path.read_bytes(), random.Random(few)
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     told = 0

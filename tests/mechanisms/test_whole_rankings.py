@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from rankdp.audit import audit_exact, audit_mechanism
-from rankdp.errors import InputError
-from rankdp.mechanisms import MECHANISMS, candidates, describe, mechanism
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms import MECHANISMS, candidates, describe, mechanism, registry
 from rankdp.mechanisms.registry import respondents_for_one
 from rankdp.privacy.bits import SeededBits
 
@@ -24,6 +24,22 @@ def test_the_whole_ranking_has_the_epsilon_that_was_asked_for(name, items, epsil
     assert least <= Fraction(built.local_epsilon()) <= asked
     if items < 6:
         assert audit_exact(built, claimed_epsilon=asked, protect="ranking", draws=0).holds
+
+
+@pytest.mark.parametrize("purpose", ["aggregate", "order", "top"])
+@pytest.mark.parametrize(("items", "epsilon"), [(2, 1), (6, 4), (12, "1/2"), (61, 2)])
+def test_every_candidate_for_every_purpose_keeps_the_promise(purpose, items, epsilon):
+    top = 2 if purpose == "top" else None
+    for one in candidates(items, epsilon, purpose=purpose, top=top, protect="ranking"):
+        assert Fraction(one.local_epsilon()) <= Fraction(epsilon), one.name
+    chosen = mechanism("auto", items, epsilon, purpose=purpose, top=top, protect="ranking")
+    assert Fraction(chosen.local_epsilon()) <= Fraction(epsilon)
+
+
+def test_a_choice_that_breaks_the_promise_is_never_handed_out(monkeypatch):
+    monkeypatch.setattr(registry, "_protecting", lambda name, items, epsilon, *_: MECHANISMS[name](items, epsilon))
+    with pytest.raises(Unsupported, match="kendall keeps an epsilon of 4 for one ranking, not 2"):
+        mechanism("kendall", 4, 2, protect="ranking")
 
 
 def test_closed_forms_are_exact():

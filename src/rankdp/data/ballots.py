@@ -37,8 +37,9 @@ from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.orders import ReadTies
+from rankdp.data.queries import asked
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, asked, open_table
+from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, open_table
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported

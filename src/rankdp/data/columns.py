@@ -77,7 +77,7 @@ RANKED = {
 }
 """Names of columns that hold the rank of an item: two or more."""
 VOTES = {
-    "named": (("left", "right", "winner"),),
+    "named": (("left", "right", "winner"), ("left", "right", "label"), ("item_x", "item_y", "label")),
     "models": (("model_a", "model_b", "winner"),),
     "numbers": (
         ("item_1", "item_2", "outcome"),
@@ -89,7 +89,7 @@ VOTES = {
         ("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie"),
         ("left", "right", "winner_left", "winner_right", "winner_tie"),
     ),
-    "won": (("winner", "loser"),),
+    "won": (("winner", "loser"), ("chosen", "rejected")),
 }  # fmt: skip
 """The columns of a comparison, by what they say."""
 

@@ -21,6 +21,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, get_args
 
+import numpy as np
+import pyarrow as pa
+
 from rankdp.checks import one_of, whole
 from rankdp.data.cells import check_item, check_items, folded, natural
 from rankdp.data.columns import check_names, listed_items, listed_names
@@ -156,6 +159,52 @@ class Comparisons(VoteRules):
             table=held,
             items_from_data=items_from_data,
         )
+
+    @classmethod
+    def from_pairs(cls, left: Any, right: Any, winner: Any = None, **options: Any) -> Self:
+        """Votes in two or three lists or arrays, as other libraries of comparisons take them.
+
+        Parameters
+        ----------
+        left, right
+            The items of each comparison, as names or numbers.
+        winner
+            Who won: "left", "right", "tie" or the winner's name; if not given, the left item won every time.
+        **options
+            The options of `read`; ``voter`` and ``weight`` may be lists too, one entry per comparison.
+        """
+        columns = {"winner": left, "loser": right} if winner is None else {"left": left, "right": right}
+        columns |= {} if winner is None else {"winner": winner}
+        columns |= {name: options.pop(name) for name in ("voter", "weight") if options.get(name) is not None}
+        lengths = {name: len(values) for name, values in columns.items()}
+        if len(set(lengths.values())) > 1:
+            said = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise InputError(f"the lists of comparisons must have equal lengths, got {said}")
+        return cls.read(pa.table({name: pa.array(list(values)) for name, values in columns.items()}), **options)
+
+    @classmethod
+    def from_wins(cls, wins: Any, items: Iterable[Any] | None = None) -> Self:
+        """Votes in a square matrix of wins, a tie being half a win of each side.
+
+        Parameters
+        ----------
+        wins
+            Row i, column j holds how often i beat j.
+        items
+            The names of the items, from "0" on where they are not given.
+        """
+        counts = PairCounts.from_dense(wins, items)
+        ahead, behind = counts.half_wins_first, counts.half_wins_second
+        ties = np.where(ahead % 2, 1, 0)
+        if (ahead % 2 != behind % 2).any():
+            raise InputError("wins must be whole numbers, or halves on both sides of a pair for a tie")
+        names = np.array(counts.items, dtype=object)
+        left, right = names[counts.first], names[counts.second]
+        said = {"left": ahead // 2, "right": behind // 2, "tie": ties}
+        rows = [(left, right, np.full(len(left), word), times) for word, times in said.items()]
+        columns = (np.concatenate(part) for part in zip(*rows, strict=True))
+        table = dict(zip(("left", "right", "winner", "weight"), map(pa.array, columns), strict=True))
+        return cls.read(pa.table(table), items=counts.items)
 
     @property
     def recognised(self) -> str:

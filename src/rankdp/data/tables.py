@@ -2,12 +2,11 @@
 
     open_table(source) -> Table        files, frames, tables of engines
     table.batches(columns)             Arrow batches, with where each one begins; files and frames
-    asked(table, columns)              the same columns as a lazy Narwhals frame of trimmed texts
+    queries.asked(table, columns)      the same columns as a lazy Narwhals frame of trimmed texts
 
 Files are read by this process into Arrow: CSV behind a guard, JSON by Python's parser, Parquet by Arrow. Frames come as
-Arrow. An expression about them runs on Arrow at once where there are few rows, else in DuckDB inside the process, which
-pulls the batches and writes to disk what does not fit into memory. What lives on an engine (a DuckDB relation or file,
-a Spark DataFrame, any other lazy frame of Narwhals) stays there, and the expression goes to it.
+Arrow. What lives on an engine (a DuckDB relation or file, a Spark DataFrame, any other lazy frame of Narwhals) stays
+there.
 
 Input is untrusted. Memory is taken by batches, never by what a file announces, and the rows that arrive are compared
 with the rows announced. What a library raises becomes one sentence.
@@ -15,46 +14,34 @@ with the rows announced. What a library raises becomes one sentence.
 
 from __future__ import annotations
 
-import atexit
 import glob
 import os
-import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, partial
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 from rankdp.data.cells import (
     FOUND_KEY,
-    SPACES,
     Batch,
     Kind,
     arrow_table,
     declared_items,
-    decoded,
     in_a_sentence,
     row_number,
 )
 from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import open_text
 from rankdp.data.formats.parquet import open_checked, read_group, validate
-from rankdp.errors import InputError, Setting, Unsupported, system_problem
+from rankdp.errors import InputError, Setting, system_problem
 from rankdp.progress import tell
 
 BATCH_ROWS = 1 << 19
-ROW = "rd_row"
-"""The column of row numbers beside those of a table: the number of the file times 2^40, and the row in it."""
-FEW_ROWS = 1 << 16
-"""Up to so many rows an expression takes less time on Arrow than DuckDB takes to plan it."""
-_FILE = 1 << 40
 _ROW_BYTES = 64
-_LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
-_EDGE = "[" + "".join(f"\\x{{{ord(space):x}}}" for space in SPACES) + "]"
+LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
+"""Whose exceptions about a table become a sentence."""
 
 
 def open_table(source: Any, table: str | None = None) -> Table:
@@ -272,6 +259,18 @@ class Frame:
         return self.what if self._relation is not None else f"{self.what}, {row_number(row)}"
 
 
+def _kind(dtype: Any) -> Kind:
+    import narwhals as nw
+
+    if dtype.is_integer():
+        return "whole"
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype.is_nested():
+        return "nested"
+    return "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "other"
+
+
 class EngineTable:
     """A table that stays on its engine, as a lazy frame of Narwhals."""
 
@@ -283,7 +282,7 @@ class EngineTable:
         import narwhals as nw
 
         self.what = what
-        with in_a_sentence(what, *_LIBRARIES):
+        with in_a_sentence(what, *LIBRARIES):
             self.frame = nw.from_native(native).lazy()
             schema = self.frame.collect_schema()
         check_names(schema.names(), what)
@@ -330,227 +329,3 @@ def _duckdb_table(connection: Any, what: str, table: str | None) -> EngineTable:
         return EngineTable(connection.table(table), f"{what}, {table}")
     except duckdb.CatalogException:
         raise InputError(f"{what}: there is no table called {table!r}") from None
-
-
-# -- expressions -------------------------------------------------------------------------------------------------
-
-
-def _kind(dtype: Any) -> Kind:
-    import narwhals as nw
-
-    if dtype.is_integer():
-        return "whole"
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return "number"
-    if dtype.is_nested():
-        return "nested"
-    return "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "other"
-
-
-def cell_text(name: str, kind: Kind, whole: bool) -> Any:
-    """What a cell says, an expression: no spaces around it, whole numbers without a point, nothing for a NaN.
-
-    Parameters
-    ----------
-    name
-        The column.
-    kind
-        What it holds.
-    whole
-        Whether all rows are at hand. An engine looks for a space at an edge before it trims, since that takes longer.
-    """
-    import narwhals as nw
-
-    column = nw.col(name)
-    if kind == "number":
-        return _number_text(column)
-    text = column.cast(nw.String)
-    if kind == "whole":
-        return text
-    trimmed = text.str.strip_chars(SPACES)
-    return trimmed if whole else nw.when(text.str.contains(f"^{_EDGE}|{_EDGE}$")).then(trimmed).otherwise(text)
-
-
-def _number_text(column: Any) -> Any:
-    import narwhals as nw
-
-    number = column.cast(nw.Float64)
-    whole = number.is_finite() & (number == number.floor()) & (number.abs() < 2.0**63)
-    # engines stop at a number that a cast cannot hold, also in a row that takes the other branch
-    safe = nw.when(whole).then(number).otherwise(nw.lit(0.0)).cast(nw.Int64).cast(nw.String)
-    said = nw.when(whole).then(safe).otherwise(number.cast(nw.String))
-    return nw.when(number.is_nan()).then(nw.lit(None, nw.String)).otherwise(said)
-
-
-class _Stream:
-    """Columns of a file or frame as trimmed texts with row numbers: an Arrow stream that can be opened many times."""
-
-    def __init__(self, table: Held, columns: Sequence[str]) -> None:
-        import pyarrow as pa
-
-        self._table, self._columns = table, list(dict.fromkeys(columns))
-        self.schema = pa.schema([*((name, pa.string()) for name in self._columns), (ROW, pa.int64())])
-        self.problem: Exception | None = None
-        """What was refused, whatever DuckDB makes of it."""
-        self._begun: Iterator[Any] | None = None
-
-    def __arrow_c_schema__(self) -> Any:
-        return self.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        begun, self._begun = self._begun or self._batches(), None
-        return pa.RecordBatchReader.from_batches(self.schema, begun).__arrow_c_stream__(requested_schema)
-
-    def few(self) -> Any:
-        """All rows as an Arrow table if there are at most ``FEW_ROWS``, else None: the stream goes on from there."""
-        import pyarrow as pa
-
-        if (self._table.rows or 0) > FEW_ROWS:
-            return None
-        held, rows, batches = list[Any](), 0, self._batches()
-        with in_a_sentence(self._table.what):
-            for batch in batches:
-                held.append(batch)
-                rows += batch.num_rows
-                if rows > FEW_ROWS:
-                    self._begun = chain(held, batches)
-                    return None
-        return pa.Table.from_batches(held, self.schema)
-
-    def _batches(self) -> Generator[Any, None, None]:
-        try:
-            for file, start, batch in self._table.batches(self._columns):
-                yield self._texts(batch, file * _FILE + start)
-        except Exception as error:
-            self.problem = error
-            raise
-
-    def _texts(self, batch: Any, first: int) -> Any:
-        import narwhals as nw
-        import numpy as np
-        import pyarrow as pa
-
-        kinds = self._table.kinds
-        plain = pa.table({name: _plain(batch.column(name)) for name in self._columns})
-        texts = [cell_text(name, kinds[name], whole=True).alias(name) for name in self._columns]
-        cells = nw.from_native(plain, eager_only=True).select(*texts).to_native() if texts else plain
-        columns = [cells.column(name).combine_chunks().cast(pa.string()) for name in self._columns]
-        rows = pa.array(np.arange(first, first + batch.num_rows))
-        return pa.RecordBatch.from_arrays([*columns, rows], schema=self.schema)
-
-
-def _plain(column: Any) -> Any:
-    """A column of a type that Narwhals knows: dictionaries of texts may stay, columns of nothing are texts."""
-    import pyarrow as pa
-
-    if pa.types.is_null(column.type):
-        return column.cast(pa.string())
-    if not pa.types.is_dictionary(column.type):
-        return decoded(column)
-    return column if column.type.value_type == pa.string() else decoded(column.dictionary).take(column.indices)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Columns of a table as trimmed texts, to be asked by expressions of Narwhals.
-
-    Parameters
-    ----------
-    what
-        The table, for messages.
-    frame
-        The columns, lazily or of few rows at once; in files and frames with a column ``ROW``.
-    has_rows
-        Whether there is that column.
-    beside
-        Puts a small Arrow table beside them, to be joined with.
-    problem
-        What the reader refused while an expression ran.
-    """
-
-    what: str
-    frame: Any
-    has_rows: bool
-    beside: Callable[[Any], Any]
-    problem: Callable[[], Exception | None] = lambda: None
-
-    def run(self, expression: Any) -> Any:
-        """The result as an Arrow table; whatever an engine raises becomes one sentence."""
-        try:
-            with in_a_sentence(self.what, *_LIBRARIES):
-                return (expression.collect("pyarrow") if hasattr(expression, "collect") else expression).to_native()
-        except Exception:
-            if problem := self.problem():
-                with in_a_sentence(self.what):
-                    raise problem from None
-            raise
-
-    def distinct(self, column: str) -> set[str | None]:
-        """Every text that occurs in a column."""
-        return set(self.run(self.frame.select(column).unique())[column].to_pylist())
-
-
-@contextmanager
-def asked(table: Table, columns: Sequence[str]) -> Iterator[Asked]:
-    """Open columns of a table for expressions.
-
-    Parameters
-    ----------
-    table
-        The table.
-    columns
-        The columns; they must hold texts or numbers.
-    """
-    import narwhals as nw
-
-    if isinstance(table, EngineTable):
-        texts = [cell_text(name, table.kinds[name], whole=False).alias(name) for name in dict.fromkeys(columns)]
-        yield Asked(table.what, table.frame.select(*texts), False, lambda small: _beside(table.frame, small))
-        return
-    stream = _Stream(table, columns)
-    if (few := stream.few()) is not None:
-        eager = partial(nw.from_native, eager_only=True)
-        yield Asked(table.what, eager(few), True, eager)
-        return
-    with _duckdb(os.getpid()).cursor() as connection:
-
-        def beside(small: Any) -> Any:
-            return nw.from_native(connection.from_arrow(small))
-
-        yield Asked(table.what, beside(stream), True, beside, lambda: stream.problem)
-
-
-def _beside(frame: Any, small: Any) -> Any:
-    """A small Arrow table where a lazy frame is."""
-    import narwhals as nw
-
-    native = frame.to_native()
-    if frame.implementation.is_duckdb():  # a relation of the same connection
-        columns = zip(small.column_names, small.columns, strict=True)
-        lists = [f"unnest([{', '.join(map(_literal, column.to_pylist()))}]) AS {name}" for name, column in columns]
-        return nw.from_native(native.query("rd_asked", f"SELECT {', '.join(lists)}"))
-    session = native.sparkSession if frame.implementation.is_spark_like() else None
-    return nw.from_native(small, eager_only=True).lazy(frame.implementation, session=session)
-
-
-def _literal(value: str | int) -> str:
-    """A value in SQL."""
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else f"{value}::BIGINT"
-
-
-@cache
-def _duckdb(_process: int) -> Any:
-    """DuckDB in this process; what does not fit into memory goes to a directory that nobody else can read."""
-    try:
-        import duckdb
-    except ImportError:
-        raise Unsupported("counting needs DuckDB, which is not installed: pip install duckdb") from None
-    spilled = tempfile.mkdtemp(prefix="rankdp-")
-    atexit.register(rmtree, spilled, ignore_errors=True)
-    connection = duckdb.connect(config={"temp_directory": spilled, "autoload_known_extensions": False})
-    # DuckDB does not know how long a stream is, and would hold it in memory to join the few items to it
-    connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-    atexit.register(connection.close)
-    return connection

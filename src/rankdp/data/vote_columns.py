@@ -2,8 +2,8 @@
 
 Five ways to write a comparison are recognised by their columns (`rankdp.data.columns.VOTES`):
 
-    left, right, winner          winner is left, right or tie, or the winner's name
-    winner, loser                no ties
+    left, right, winner          winner is left, right or tie, or the winner's name; also label; item_x, item_y, label
+    winner, loser                no ties; also chosen, rejected
     item_1, item_2, outcome      1: item_1 won, 0: item_2 won, 0.5: a tie, blank: missing; also player1, player2, score
     model_a, model_b, winner     winner is model_a, model_b, tie or both_bad, or the winner's name
     model_a, model_b, winner_model_a, winner_model_b, winner_tie     one of the three is 1, the others are 0

@@ -1,7 +1,7 @@
 """Counting votes: what each row says, what each voter weighs, how often each pair met; as expressions of Narwhals.
 
 The expressions are written once. DuckDB runs them on files and frames in this process, and DuckDB or Spark on tables
-that live there (``tables.asked``). All numbers are integers, so every engine finds the same ones.
+that live there (``queries.asked``). All numbers are integers, so every engine finds the same ones.
 
 **Weighing.** With a bound c, a voter with k comparisons has the weight w = min(1, c/k) on each of them, in whole steps
 of 1/``STEPS``, rounded down: w STEPS = min(STEPS, floor(c STEPS / k)). So
@@ -33,7 +33,8 @@ import pyarrow.compute as pc
 from rankdp.data.cells import MISSING
 from rankdp.data.counts import LOADS, STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows, read_covariates
-from rankdp.data.tables import ROW, Asked, Table, asked, check_rows
+from rankdp.data.queries import FILE, ROW, Asked, asked
+from rankdp.data.tables import Table, check_rows
 from rankdp.data.vote_columns import (
     ELSEWHERE,
     FIRST,
@@ -54,7 +55,6 @@ from rankdp.errors import InputError
 from rankdp.types import Longs
 
 MOST_COMPARISONS = 1 << 52
-_FILE = 1 << 40
 
 
 def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple[list[PairCounts], Diagnostics]:
@@ -289,7 +289,7 @@ def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) 
         bad = found.filter(pc.is_in(found["rd_problem"], pa.array(refused, pa.int64())))
         row = int(pc.min(bad["rd_first"]).as_py())
         (cells,) = votes.run(rows.filter(nw.col(ROW) == row).select("rd_problem", *rules.used)).to_pylist()
-        raise rules.refusal(cells["rd_problem"], cells, table.where(row // _FILE, row % _FILE))  # type: ignore[union-attr]
+        raise rules.refusal(cells["rd_problem"], cells, table.where(row // FILE, row % FILE))  # type: ignore[union-attr]
     if refused:
         some = votes.run(rows.filter(nw.col("rd_problem") == refused[0]).select(*rules.used).head(1)).to_pylist()
         raise rules.refusal(refused[0], some[0], table.what)

@@ -110,8 +110,13 @@ def mechanism(
     check_choice(name, purpose, top, protect)
     exact = positive(epsilon)
     if name == "auto":
-        return _best(items, exact, purpose, top, protect)
-    return _protecting(name, items, exact, purpose, protect)
+        chosen = _best(items, exact, purpose, top, protect)
+    else:
+        chosen = _protecting(name, items, exact, purpose, protect)
+    stated = chosen.local_epsilon() if protect == "ranking" else chosen.epsilon
+    if stated > exact:  # whatever chose it: no promise leaves here that the mechanism does not keep
+        raise Unsupported(f"{chosen.name} keeps an epsilon of {float(stated):g} for one {protect}, not {exact}")
+    return chosen
 
 
 def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, protect: str = "position") -> None:
@@ -227,7 +232,8 @@ def candidates(
         k = min(cast(int, top), items - 1)
         names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # whose cuts are elsewhere
         built = [
-            _build(named(name, [k, items - k] if _tiered(name) else None), items, exact, purpose) for name in names
+            _protecting(named(name, [k, items - k] if _tiered(name) else None), items, exact, purpose, protect)
+            for name in names
         ]
         kept = {candidate: share for candidate in built if (share := _top_kept(candidate, k)) is not None}
         return sorted(kept, key=lambda candidate: -kept[candidate])

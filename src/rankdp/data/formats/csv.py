@@ -47,8 +47,6 @@ def read_header(path: str) -> CsvFile:
     """The columns of a CSV file, from its first line; from its first three where that one is Qualtrics'."""
     with opened(path) as file:
         first = file.readline(LONGEST_LINE)
-        if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise InputError(f"{path}, line 1: the text is UTF-16, not UTF-8; save the file as UTF-8")
         try:
             line = first.decode("utf-8-sig")
         except UnicodeDecodeError:

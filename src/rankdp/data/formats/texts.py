@@ -5,6 +5,7 @@ Input is untrusted: memory is taken by blocks, and a line that is longer than an
 
 from __future__ import annotations
 
+import codecs
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
@@ -17,6 +18,7 @@ from rankdp.errors import InputError
 
 COMPRESSED = (".gz", ".zst", ".bz2")
 LONGEST_LINE = 1 << 26
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ARROW_NAMES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
@@ -54,12 +56,53 @@ def codec(path: str) -> str | None:
 
 
 def opened(path: str, ending: str = "") -> IO[bytes]:
-    """A file's bytes, decompressed; another ``ending`` than its own may say how it is compressed."""
+    """A file's bytes, decompressed and, where its first two say UTF-16, as UTF-8; another ``ending`` than its own may
+    say how it is compressed.
+    """
+    file: io.BufferedReader
     if (packed := codec(path + ending)) is None:
-        return Path(path).open("rb")
-    import pyarrow as pa
+        file = Path(path).open("rb")  # noqa: SIM115
+    else:
+        import pyarrow as pa
 
-    return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), packed))
+        file = io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), packed))
+    try:
+        wide = file.peek(2)[:2] in _UTF_16
+    except OSError:  # told when the file is read
+        wide = False
+    return io.BufferedReader(_Recoded(path, file)) if wide else file
+
+
+class _Recoded(io.RawIOBase):
+    """UTF-16 as UTF-8."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        super().__init__()
+        self._path, self._file, self._ready = path, file, b""
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """The next bytes; none at the end."""
+        while not self._ready:
+            raw = self._file.read(1 << 16)
+            try:
+                self._ready = self._decoder.decode(raw, final=not raw).encode()
+            except UnicodeError:
+                raise InputError(f"{self._path}: the text begins as UTF-16 and is not valid UTF-16") from None
+            if not raw:
+                break
+        size = min(len(into), len(self._ready))
+        into[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
 
 def whole(path: str) -> bytes:
