@@ -1,4 +1,4 @@
-"""What 5,000 privatized sushi rankings say together, by mechanism and epsilon: win rates counted, unbiased, chosen.
+"""What 5,000 privatized sushi rankings say together, by mechanism and epsilon: win rates counted and debiased.
 
 Reads sushi3a_rankings.csv from RANKDP_DATA/sushi (docs/formats.md says where to get it); without it the built-in town
 poll stands in. Draws with a seed: a rehearsal, since the truth is needed to measure an error.
