@@ -419,3 +419,11 @@ def test_required_voters_refuse(arguments, sentence):
     with pytest.raises(InputError) as refusal:
         required_voters(*arguments)
     assert sentence in str(refusal.value)
+
+
+def test_equal_answers_keep_their_order_and_are_not_certain():
+    """The empirical covariance of a few answers that are all the same is 0, which says nothing about the truth."""
+    poll = rankdp.Rankings.from_orders(np.tile([0, 1, 2, 3, 4], (32, 1)), ITEMS)
+    board = aggregate(poll, "reinsertion", epsilon=2).board().leaderboard
+    assert list(board.items) == list(ITEMS)
+    assert (board.low < board.high).all()

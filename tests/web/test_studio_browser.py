@@ -228,7 +228,8 @@ def test_the_slider_follows_without_the_server(chromium, studio):
     for epsilon, value, sure in seen[100:1000:180]:
         made = plan("comparisons", items=len(ITEMS), comparisons=300, protect="outcome", epsilon=epsilon, top=1)
         (chosen,) = (one for one in made.choices if one.name == "bradley-terry")
-        assert float(value.rstrip("%")) / 100 == pytest.approx(chosen.accuracy["overlap"], abs=0.005)
+        # The curve goes through shares that are counted in 2,000 draws each: 1.1 points of standard deviation.
+        assert float(value.rstrip("%")) / 100 == pytest.approx(chosen.accuracy["overlap"], abs=0.025)
         assert sure in meaning(epsilon)
 
 

@@ -164,8 +164,9 @@ class Aggregate(Shown):
     def covariance(self, estimate: Estimate) -> Floats:
         """The covariance of the errors of mean ranks or win shares, of a table that every voter lists completely.
 
-        The empirical one: sum over voters of the products of what their rows say of two items, less the means. Where
-        voters list different items, the errors of items count as independent.
+        The empirical one: sum over voters of the products of what their rows say of two items, less the means, as if
+        one more voter had ranked at random: a few answers that happen to be equal are not certain. Where voters list
+        different items, the errors of items count as independent.
 
         Parameters
         ----------
@@ -191,6 +192,8 @@ class Aggregate(Shown):
             both = cell[:, :, 1] + cell[:, :, 1].T + np.diag(tally.landed @ said**2)
             off = np.outer(sums, mean)
             products += weight**2 * (both - off - off.T + tally.voters * np.outer(mean, mean))
+        at_random = max(weight**2 * float(said.var()) for said, weight in zip(scores, weights, strict=True))
+        products += at_random * (items * np.eye(items) - 1) / (items - 1)
         return np.asarray(products / total**2)
 
     def wins(self) -> tuple[Floats, Floats, Floats, Floats]:
