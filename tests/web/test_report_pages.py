@@ -15,7 +15,7 @@ ITEMS = [f"item {letter}" for letter in "abcdefghijklm"] + [
 ]
 
 
-FITS = """() => [document.documentElement, ...document.querySelectorAll("main *:not(svg *)")]
+FITS = """() => [document.documentElement, ...document.querySelectorAll("main *:not(svg *, .unseen, thead *, thead)")]
   .every((part) => part.scrollWidth <= innerWidth && part.getBoundingClientRect().right <= innerWidth + 1)"""
 """Nothing is wider than the window, so that nothing scrolls sideways."""
 

@@ -18,17 +18,17 @@ _DUELS = "The order goes by duels won less duels lost, then by points, the sum o
 _COUNTED = {
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
     "borda": "Borda points: on every ballot, one for each candidate ranked lower less one for each ranked higher.",
-    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
-    "candidate's votes are those of the last round in which it stood.",
+    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. "
+    "The table shows the tally of a candidate's last round.",
     "stv": "Every round counts each ballot for the highest candidate on it who still stands. Whoever reaches the quota "
     "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
     "of their worth which is above the quota (Gregory's method, weighted inclusive). If nobody reaches it, the last "
-    "one goes out. A candidate's votes are those of the last round in which it stood.",
+    "one goes out. The table shows the tally of a candidate's last round.",
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
     f"{_POINTS}",
     "copeland": f"{_MARGINS} {_DUELS}",
-    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips those that contradict "
-    f"the ones before. {_POINTS}",
+    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips majorities that "
+    f"contradict earlier ones. {_POINTS}",
     "schulze": f"{_MARGINS} Schulze's order compares chains of majorities, each as strong as its weakest margin. "
     f"{_POINTS}",
     "condorcet": f"{_MARGINS} A Condorcet winner beats every other candidate. {_DUELS}",
@@ -46,7 +46,7 @@ def election_report(release: Release[Election], title: str = "Election result") 
         The heading of the page or picture.
     """
     result = release.value
-    noisy = "Numbers are those of the ballots plus noise: they can be fractions, or below 0."
+    noisy = "All numbers are counts plus noise: they can be fractions, or below 0."
     return Report(
         title=title,
         records=result.rows(),
@@ -77,7 +77,7 @@ def write_election(release: Release[Election], path: str | PathLike[str], title:
 
 
 def _more(result: Election) -> list[str]:
-    """What the margins or the rounds say beside the winners."""
+    """What the margins or the rounds say in addition to the winners."""
     said, nobody = [], "no candidate beats every other in the released margins"
     if result.margins is not None and result.rule != "condorcet":
         found = result.condorcet_winner

@@ -68,9 +68,9 @@ class Report:
     results
         One row per item, with ranks, estimates and intervals.
     tables
-        Other tables for the page and the terminal; the page folds those that have a title.
+        Other tables for the page and the terminal; the page folds tables with a title.
     words
-        Paragraphs below the headline, and below a picture of its own.
+        Paragraphs below the headline of a page, and below a picture.
     warnings
         Sentences that must not be missed.
     sure, computed
@@ -80,7 +80,7 @@ class Report:
     failed
         Whether a command that reports this ends with exit code 1.
     release
-        What stands behind the numbers: its guarantee and provenance are stated in every format.
+        The release that was reported: every format states its guarantee and provenance.
     parts
         Reports that are sections of this one: their headlines, warnings and tables, on the page and the terminal.
     """
@@ -107,13 +107,13 @@ class Report:
         Parameters
         ----------
         path
-            A file that ends with .csv, .json, .html, .png, .svg or .pdf. A CSV gets PATH.release.json beside it where a
-            release stands behind the report.
+            A file that ends with .csv, .json, .html, .png, .svg or .pdf. A CSV of a release also gets
+            PATH.release.json.
         """
         self.write_all([path])
 
     def write_all(self, paths: Iterable[str | PathLike[str]], leaves: Callable[[], None] = lambda: None) -> None:
-        """Write several files, none of which is in place before all of them are on disk.
+        """Write several files: the first one is put in place when all of them are on disk.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Report:
         return text.getvalue()
 
     def html(self) -> str:
-        """A page of its own that loads nothing."""
+        """A complete page that loads nothing."""
         return page(self.title, *self._sections(), self._saved())
 
     def fragment(self, downloads: Mapping[str, str] | None = None) -> str:
@@ -164,7 +164,7 @@ class Report:
         Parameters
         ----------
         downloads
-            Addresses by what a link is called; by default the files stand inside the page.
+            Addresses by what a link is called; by default the page contains the files.
         """
         saved = self._saved() if downloads is None else _links(downloads)
         return f"<div class=report>{''.join([*self._sections(), saved])}</div>"
@@ -266,7 +266,7 @@ def _rehearsed(release: Release[Any] | None) -> str:
 
 
 def _links(addresses: Mapping[str, str], file: str = "") -> str:
-    """Links to save a report by; ``file`` names what stands inside the page."""
+    """Links to save a report by; ``file`` names what the page contains."""
     if not addresses:
         return ""
     saved = {name: f' download="{file}.{name.lower()}"' if file else "" for name in addresses}

@@ -51,7 +51,7 @@ class Displayable:
         Parameters
         ----------
         title
-            What stands above the plot.
+            The heading of the plot.
         """
         return intervals_figure([(title, self.results())])
 

@@ -1,6 +1,6 @@
 """Figures. One colour for one mechanism everywhere, chosen to stay apart for colour-blind readers (Okabe and Ito).
 
-Pictures are drawn by matplotlib; the bars on a page are those of `rankdp.report.results` and need none.
+Matplotlib draws the pictures. The bars on a page come from `rankdp.report.results` and need no library.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def intervals_figure(several: Sequence[tuple[str, ResultTable]]) -> Figure:
 
 
 def _draw_intervals(table: ResultTable, axes: Axes, title: str, shown: int) -> None:
-    """The first so many rows on axes of a figure; an interval without an end reaches to the edge."""
+    """The first rows on axes of a figure; an interval without an end reaches to the edge."""
     rows, places = table.rows[:shown], range(shown)
     label = f"{table.measure}, with its {table.level:.0%} interval" if table.known and not table.span else table.measure
     label += f" (the first {shown} of {len(table.rows)})" if len(table.rows) > shown else ""

@@ -184,9 +184,8 @@ class ResultTable:
 
     def _axis(self) -> _Axis:
         values = [value for row in self.rows for value in (row.estimate, row.low, row.high)]
-        finite = [
-            value for value in (*values, *([] if self.line is None else [0.0, self.line])) if math.isfinite(value)
-        ]
+        values += [] if self.line is None else [0.0, self.line]
+        finite = [value for value in values if math.isfinite(value)]
         return _Axis(min(finite, default=0.0), max(finite, default=1.0), self.line)
 
 
