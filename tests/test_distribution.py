@@ -47,7 +47,7 @@ def test_installed_command_works(built, tmp_path):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         assert not [name for name in files.namelist() if name.startswith(("tests/", "docs/", "benchmarks/"))]
-        pages = {"static/sampler.js", "templates/survey.html", "texts.json"}
+        pages = {"static/sampler.js", "templates/survey.html", "texts/en.json"}
         assert {f"rankdp_web/{name}" for name in pages} <= set(files.namelist())
     home = tmp_path / "environment"
     venv.create(home, with_pip=False)
