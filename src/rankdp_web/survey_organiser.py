@@ -146,7 +146,7 @@ class Organiser:
     async def _form(self, request: Request, form: Mapping[str, str] | None = None, problem: str = "") -> Response:
         draft = self._drafts.get(request.query_params.get("draft", ""))
         given = form or (draft.form if draft else _EXAMPLE)
-        values = {"form": given, "problem": problem, "today": today(), "limit": self._limit.per_minute}
+        values: dict[str, Any] = {"form": given, "problem": problem, "today": today(), "limit": self._limit.per_minute}
         return show(request, "organiser_new.html", 422 if problem else 200, **values)
 
     async def _drafted(self, request: Request) -> Response:
@@ -226,15 +226,13 @@ class Organiser:
 
     async def _survey(self, request: Request, problem: str = "") -> Response:
         survey = await self._found(request)
-        counts = [
-            await run_in_threadpool(lambda shown=shown: self._database.count(survey.id, shown=shown))
-            for shown in (False, True)
-        ]
+        count = await run_in_threadpool(self._database.count, survey.id)
+        shown = await run_in_threadpool(self._database.count, survey.id, shown=True)
         link = self._link(request, survey)
-        values = {
+        values: dict[str, Any] = {
             "survey": survey,
-            "count": counts[0],
-            "exportable": counts[1] if survey.open else counts[0],
+            "count": count,
+            "exportable": shown if survey.open else count,
             "link": link,
             "encrypted": link.startswith("https://"),
             "results_key": request.query_params.get("results", ""),
