@@ -85,7 +85,7 @@ def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple
     left, right, outcome = _integers(good, "rd_left", "rd_right", "rd_outcome")
     ahead = np.array([2, 0, 1])[outcome]  # FIRST, SECOND, TIE
     counts = [
-        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items)
+        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items, steps=steps)
         for sums in _integers(good, *sums)
     ]
     return counts, facts
