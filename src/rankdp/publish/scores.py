@@ -103,6 +103,8 @@ def privatize_scores_file(
     clamp_output: bool = False,
     item_column: str | None = None,
     score_column: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
 ) -> Release[Path]:
@@ -126,7 +128,7 @@ def privatize_scores_file(
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
     one_of("outside", outside, ("refuse", "clip"))
-    table = read_scores(source, item_column, score_column)
+    table = read_scores(source, item_column, score_column, sheet=sheet, encoding=encoding)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
     inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
     facts = {
