@@ -125,6 +125,8 @@ def privatize_scores_file(
         The column with the names, where it is not called item, name or id.
     score_column
         The column with the scores, where it is not called score or value.
+    sheet, encoding
+        The sheet of an Excel workbook with several, and the encoding of a text file that is not UTF-8.
     """
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
