@@ -1,5 +1,7 @@
 """Results show themselves in notebooks, as frames and as plots."""
 
+import html
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -30,6 +32,8 @@ def test_frames_tables_and_plots(number):
     shown = result._repr_html_()
     assert shown.count("<tr>") == 4
     assert "<b>" not in shown
+    assert html.escape(result.headline()) in shown
+    assert "<script" not in shown
     assert result.plot("A title").axes[0].get_title() == "A title"
     with pytest.raises(InputError, match="kind must be one of pandas, polars, arrow"):
         result.to_frame("excel")

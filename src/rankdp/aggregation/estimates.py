@@ -39,8 +39,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals
+from rankdp.report.notebook import Displayable
+from rankdp.report.results import ResultTable
 from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family
 from rankdp.theory.pair_laws import pairs
 from rankdp.types import Floats, Longs
@@ -53,7 +53,7 @@ _COVARIANCE_UP_TO, _FEW = 200, 30  # items; and voters, of which fewer may agree
 _Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
 
 
-class Aggregate(Shown):
+class Aggregate(Displayable):
     """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for.
 
     Parameters
@@ -86,9 +86,13 @@ class Aggregate(Shown):
         """One plain record an item, best first by Borda; ``board`` has the other methods."""
         return self.board().leaderboard.rows()
 
-    def intervals(self) -> Intervals:
-        """Scores by Borda with their intervals, to be drawn."""
-        return self.board().leaderboard.intervals()
+    def results(self) -> ResultTable:
+        """The items for readers, best first by Borda."""
+        return self.board().leaderboard.results()
+
+    def headline(self) -> str:
+        """Who leads by Borda, and which items cannot be told apart from the leader."""
+        return self.board().leaderboard.headline()
 
     @property
     def voters(self) -> int:

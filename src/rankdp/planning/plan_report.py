@@ -10,8 +10,9 @@ import numpy as np
 
 from rankdp.planning.plan import Plan, short
 from rankdp.planning.situation import Measure
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import COLOURS, drawing
+from rankdp.report.results import Table
 from rankdp.types import Floats
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def plan_report(plan: Plan) -> Report:
         What ``rankdp.plan`` returned.
     """
     heads, rows, told = plan.situation.promises(plan.epsilon)
-    advice = [plan.explain(), plan.situation.advice(plan.recommended.name, plan.epsilon), told]
+    advice = [plan.situation.advice(plan.recommended.name, plan.epsilon), told]
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
@@ -42,8 +43,9 @@ def plan_report(plan: Plan) -> Report:
         ],
         facts=plan.to_dict,
         tables=[_table(plan), *([Table(heads, rows, texts=3, title="Which promise?")] if rows else [])],
-        words=[" ".join(filter(None, advice))],
-        footer=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
+        headline=plan.explain(),
+        words=[" ".join(filter(None, advice))] if any(advice) else [],
+        computed=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
         figure=drawing(lambda axes: draw(plan, axes), width=8, height=4.6),
     )
 

@@ -42,8 +42,9 @@ from rankdp.privacy.release import Release, released
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.publish.rank import BoardRequest, CountedVotes
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals, stacked
+from rankdp.report.notebook import Displayable
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +55,7 @@ Categories = Iterable[Any] | Mapping[Any, Real] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Boards(Shown):
+class Boards(Displayable):
     """A leaderboard for each category.
 
     Parameters
@@ -75,14 +76,15 @@ class Boards(Shown):
         """One plain record an item and category."""
         return [{"category": name, **record} for name, board in self.boards.items() for record in board.rows()]
 
-    def intervals(self) -> Intervals:
-        """The scores of all categories, one after the other."""
-        plots = [(name, board.intervals()) for name, board in self.boards.items()]
-        names = [f"{item} ({name})" for name, plot in plots for item in plot.names]
-        values, low, high = (
-            [x for _, plot in plots for x in getattr(plot, part)] for part in ("values", "low", "high")
-        )
-        return Intervals(names, values, low, high, plots[0][1].label)
+    def results(self) -> ResultTable:
+        """The items of all categories, one category after the other."""
+        tables = {name: board.results() for name, board in self.boards.items()}
+        rows = [replace(row, name=f"{row.name} ({name})") for name, table in tables.items() for row in table.rows]
+        return replace(next(iter(tables.values())), rows=rows)
+
+    def headline(self) -> str:
+        """Who leads in each category."""
+        return " ".join(f"{name}: {board.headline()}" for name, board in self.boards.items())
 
     def plot(self, title: str = "") -> Figure:
         """The boards one above the other, drawn by matplotlib.
@@ -92,7 +94,7 @@ class Boards(Shown):
         title
             What stands above them.
         """
-        figure = stacked([(name, board.intervals()) for name, board in self.boards.items()])
+        figure = intervals_figure([(name, board.results()) for name, board in self.boards.items()])
         figure.suptitle(title)
         return figure
 
