@@ -30,7 +30,7 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
-from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
 from rankdp.privacy.bits import Bits, SeededBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
@@ -43,7 +43,7 @@ from rankdp.rankers.runoff import Piles, run
 
 ANNOUNCED = ("everything", "winners")
 
-Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
+Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | TopSet
 
 
 def elect(
@@ -86,8 +86,8 @@ def elect(
     first
         With "plurality": how many candidates a ballot votes for, the first ones on it.
     announce
-        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or jointly
-        (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
+        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or as a
+        set (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
     level
         The confidence of the intervals, between 0 and 1.
     ledger
@@ -193,7 +193,7 @@ class CountedBallots:
             spread = asked.protection.moved * (SHARES if rule == "plurality" else 2 * (m - 1))
             if asked.seats == 1:
                 return PermuteAndFlip(asked.protection, spread, asked.epsilon)
-            return JointTopK(asked.protection, spread, asked.epsilon, asked.seats)
+            return TopSet(asked.protection, spread, asked.epsilon, asked.seats)
         if rule == "borda":
             return borda_noise(*public)
         if rule in PAIR_RULES:
@@ -225,7 +225,7 @@ class CountedBallots:
         """The result by this rule, from what the mechanism releases."""
         asked, ballots = self.request, self.ballots
         items, seats, level = ballots.items, asked.seats, asked.level
-        if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+        if isinstance(mechanism, (PermuteAndFlip, TopSet)):
             counted = ballots.first_k(asked.first) if rule == "plurality" else ballots.centred_borda()
             chosen = tuple(items[item] for item in np.ravel(mechanism.sample(counted, bits)).tolist())
             return Election(rule, chosen, chosen, level=level)
