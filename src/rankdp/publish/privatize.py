@@ -43,7 +43,7 @@ from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.registry import Protect, Purpose, named
 from rankdp.privacy.answers import AnswerStore, Question
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
@@ -73,6 +73,7 @@ def privatize(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
+    seed: int | None = None,
     target: str | os.PathLike[str] | None = None,
 ) -> Release[Any]:
     """A synthetic copy of a table: the same voters and items, every order drawn around the true one.
@@ -115,6 +116,8 @@ def privatize(
         are drawn and charged again.
     bits
         Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     target
         With a Spark DataFrame, a new directory for Parquet files, which the result reads: a DataFrame is computed again
         by every action, and synthetic rankings must be drawn once.
@@ -124,6 +127,7 @@ def privatize(
     Release
         The synthetic table (``Rankings``, or a Spark DataFrame) with its guarantee.
     """
+    bits = seeded(bits, seed)
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
             raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
@@ -182,6 +186,7 @@ def privatize_file(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
+    seed: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     told: Callable[..., None] = lambda *parts: None,
     **opening: Any,
@@ -201,6 +206,8 @@ def privatize_file(
         The privacy of every ranking, smaller is more private.
     protect, mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     voter_column
@@ -233,6 +240,7 @@ def privatize_file(
     Release[Path]
         The target with its guarantee.
     """
+    bits = seeded(bits, seed)
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
