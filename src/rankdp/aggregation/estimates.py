@@ -78,10 +78,6 @@ class Aggregate(Displayable):
         self.items, self.combine, self.release = tallies.items, combine, release
         self._tallies = tallies
 
-    def __repr__(self) -> str:
-        made_by = ", ".join(sorted({mechanism.name for mechanism in self.mechanisms}))
-        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, from {made_by})"
-
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item, best first by Borda; ``board`` has the other methods."""
         return self.board().leaderboard.rows()

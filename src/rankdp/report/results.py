@@ -41,6 +41,26 @@ class Table:
     texts: int = 1
     title: str = ""
 
+    def text(self, most: int = 10) -> str:
+        """The first rows as lines of text, for a prompt.
+
+        Parameters
+        ----------
+        most
+            How many rows.
+        """
+        lines = [list(self.heads), *(list(row) for row in self.rows[:most])]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(self.heads))]
+        aligned = (
+            "  ".join(
+                cell.ljust(width) if place < self.texts else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+        more = [f"… and {len(self.rows) - most:,} more"] if len(self.rows) > most else []
+        return "\n".join([*aligned, *more])
+
     def html(self) -> str:
         """The table as an element of a page."""
         body = "\n".join(
