@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from rankdp.data.atomic import write_whole
-from rankdp.report.document import Table, page, paragraph
+from rankdp.report.document import page, paragraph
+from rankdp.report.results import Table
 from rankdp.version import __version__
 from rankdp_papers import coverage
 from rankdp_papers.results import Earlier, Reproduced
@@ -213,7 +214,7 @@ def _summary(done: Sequence[Reproduced]) -> list[Block]:
 
 def _counts(done: Sequence[Reproduced]) -> str:
     """How many claims hold."""
-    found = Counter((v.claim.kind, v.answer) for one in done for v in one.verdicts if v.claim.by == "paper")
+    found = Counter((v.claim.kind, str(v.answer)) for one in done for v in one.verdicts if v.claim.by == "paper")
     sentences = []
     for kind, what in (("claim", "Claims of the paper"), ("yardstick", "Qualitative words, by our yardsticks")):
         holds, fails, open_ = (found[kind, answer] for answer in _MARKS)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.aggregation.origin import Origin, check_groups, groups_of, with_offsets
+from rankdp.aggregation.origin import Origin, check_groups, groups_of, with_offsets, with_unlisted
 from rankdp.data.rankings import Rankings
 from rankdp.jit import kernel
 from rankdp.mechanisms.rankings.contract import RankingMechanism
@@ -67,7 +67,7 @@ class Tallies:
         seen: set[tuple[int, Fraction, int]] = set()
         names: tuple[str, ...] = ()
         for batch, codes in batches():
-            names = batch.items
+            names = batch.items if origins[0].lists is None else origins[0].lists
             for kind, orders in self._split(batch, codes):
                 if kind not in groups:
                     seen.add(kind[:3])
@@ -96,7 +96,7 @@ class Tallies:
         return tuple(self._groups.values())
 
     def _split(self, batch: Rankings, codes: Longs | None) -> Iterator[tuple[Kind, Ints]]:
-        batch = with_offsets(batch, self._origins, codes)
+        batch = with_offsets(with_unlisted(batch, self._origins[0]), self._origins, codes)
         kinds, rows = groups_of(batch, self._origins[0].epsilon, codes)
         for number, kind in enumerate(kinds):
             mine = rows == number
@@ -108,7 +108,8 @@ class Tallies:
     def _again(self) -> Iterator[tuple[Kind, Ints]]:
         single = self.single
         for batch, codes in self._batches():
-            places = np.array([self._places[name] for name in batch.items], dtype=np.int32)
+            names = batch.items if self._origins[0].lists is None else self._origins[0].lists
+            places = np.array([self._places[name] for name in names], dtype=np.int32)
             for kind, orders in self._split(batch, codes):
                 yield kind, places[orders]
         self.single = single
@@ -159,7 +160,7 @@ def _turned(mechanism: RankingMechanism) -> Longs:
     return np.lexsort((-np.arange(len(tier)), tier))
 
 
-@kernel
+@kernel(effort=0.7)
 def _tally_positions(orders: Ints, landed: Longs) -> None:
     """landed[i, b] grows by the rankings that have item i at position b."""
     rows, length = orders.shape
@@ -168,7 +169,7 @@ def _tally_positions(orders: Ints, landed: Longs) -> None:
             landed[orders[u, b], b] += 1
 
 
-@kernel
+@kernel(effort=lambda orders, *_: 1.6 * orders.size * orders.shape[1] / 2)
 def _tally_pairs(orders: Ints, scores: Floats, levels: Ints, cells: Floats) -> None:
     """cells[i, j] grows, for rankings with i at b1 before j at b2, by 1, scores[level, b1, b2] and its square."""
     rows, length = orders.shape

@@ -90,7 +90,7 @@ def _kept_by_the_best() -> float:
     majority = [sum(one[i] < one[j] for one in rotations) >= 2 for i, j in pairs]
     ranks = itertools.permutations(range(3))
     agree = (sum((one[i] < one[j]) == wins for (i, j), wins in zip(pairs, majority, strict=True)) for one in ranks)
-    return max(agree) / 3
+    return float(max(agree)) / 3
 
 
 def _lemma_7(items: int, epsilon: float, psi: float) -> float:
