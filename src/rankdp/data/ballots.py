@@ -24,7 +24,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.orders import ReadTies
 from rankdp.data.queries import asked
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, open_table
+from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, is_paths, open_table
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported
@@ -102,7 +102,7 @@ class Ballots:
         **options
             The options of the method that is called: `read` if not `from_orders`.
         """
-        if isinstance(source, (list, tuple)):
+        if isinstance(source, (list, tuple)) and not is_paths(source):
             return cls.from_orders(source, **options)
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
@@ -154,8 +154,9 @@ class Ballots:
         voter_column: str | None = None,
         weight_column: str | None = None,
         columns: Mapping[str, str] | None = None,
-        table: str | None = None,
+        layout: Literal["auto", "ranks"] = "auto",
         contest: str | None = None,
+        **opening: Any,
     ) -> Self:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
@@ -166,8 +167,8 @@ class Ballots:
         Parameters
         ----------
         source
-            A file, for CSV and Parquet also a pattern like ``ballots-*.csv``, or a table as for `of`; the columns are
-            those of rankings.
+            A file, for tables also a pattern like ``ballots-*.csv`` or a list of files, or a table as for `of`; the
+            columns are those of rankings.
         items
             The public list of candidates, or a file with one name per line; then any other name is refused.
         voter_column, weight_column
@@ -175,20 +176,26 @@ class Ballots:
             stands for, where their names are not the usual ones.
         columns
             Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
-        table
-            The table of a ``.duckdb`` file or of a connection.
+        layout
+            "ranks" if every column but those of voter and weight is a candidate and holds their rank.
         contest
             The contest of Dominion's records, where they hold several with ranks.
+        **opening
+            ``table``, ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
         """
+        asked = items, voter_column, weight_column, columns, layout
         if not isinstance(source, (str, os.PathLike)):
-            return cls._on(open_table(source, table), items, voter_column, weight_column, columns)
+            return cls._on(open_table(source, **opening), *asked)
         name = os.fspath(source)
         kind = bare_suffix(name).removeprefix(".")
-        marked = table is None and is_dominion(name)
+        opening = {option: value for option, value in opening.items() if value is not None}
+        marked = not opening and layout == "auto" and is_dominion(name)
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
         if kind not in COUNTED and not marked:
-            return cls._on(open_table(name, table), items, voter_column, weight_column, columns)
+            return cls._on(open_table(name, **opening), *asked)
+        if opening:
+            raise InputError(f"{name}: ", Setting(next(iter(opening))), " is for tables, not for this format")
         if voter_column or weight_column or columns:
             raise InputError(
                 f"{name}: ",
@@ -215,13 +222,16 @@ class Ballots:
         voter_column: str | None = None,
         weight_column: str | None = None,
         columns: Mapping[str, str] | None = None,
+        layout: str = "auto",
     ) -> Self:
         names = list(held.kinds)
         check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
         asked = dict(columns or {})
         usual = first_known(names, WEIGHT_NAMES, {voter_column, *asked.values()})
         weight = weight_column or asked.pop("weight", None) or usual
-        meant = recognise([name for name in names if name != weight], held.what, voter_column, columns=asked)
+        meant = recognise(
+            [name for name in names if name != weight], held.what, voter_column, columns=asked, layout=layout
+        )
         refuse_nested(held.what, held.kinds, meant.used, "other")
         if meant.layout == "long" and weight is not None:
             raise Unsupported(
@@ -429,6 +439,10 @@ def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _:
 
 def _engine_parts(held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
+    if columns.ratings:
+        raise Unsupported(
+            f"{held.what}: ratings are read from files and frames, not on an engine; use a column of ranks"
+        )
     if columns.layout != "long":
         alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
     else:

@@ -318,8 +318,8 @@ class BoardRequest:
             return board_estimators.by_majorities(votes, public, NoisyLeads(self.protection, epsilon, self.delta), bits)
         noisy = NoisyWins(self.protection, epsilon, self.delta)
         if self.method == "wins":
-            return board_estimators.by_own_wins(votes.half_wins, public, noisy, bits)
-        return board_estimators.from_wins(public, noisy, votes.half_wins, self._prior, bits)
+            return board_estimators.by_own_wins(noisy.counted(votes), public, noisy, bits)
+        return board_estimators.from_wins(public, noisy, noisy.counted(votes), self._prior, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,7 @@ class CountedVotes:
         protection = asked.protection
         public = Public(
             votes.items,
-            int(votes.halves.sum()) / (2 * protection.steps) if protection.count_public else None,
+            int(votes.halves.sum()) / (2 * votes.steps) if protection.count_public else None,
             votes if protection.design_public else None,
         )
         drawn = asked.scores(votes, public, epsilon, bits)

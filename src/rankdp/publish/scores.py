@@ -108,6 +108,8 @@ def privatize_scores_file(
     clamp_output: bool = False,
     item_column: str | None = None,
     score_column: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
     seed: int | None = None,
@@ -130,12 +132,14 @@ def privatize_scores_file(
         The column with the names, where it is not called item, name or id.
     score_column
         The column with the scores, where it is not called score or value.
+    sheet, encoding
+        The sheet of an Excel workbook with several, and the encoding of a text file that is not UTF-8.
     """
     bits = seeded(bits, seed)
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
     one_of("outside", outside, ("refuse", "clip"))
-    table = read_scores(source, item_column, score_column)
+    table = read_scores(source, item_column, score_column, sheet=sheet, encoding=encoding)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
     inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
     facts = {

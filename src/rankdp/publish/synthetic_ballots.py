@@ -19,6 +19,7 @@ from rankdp.data.atomic import NewFile
 from rankdp.data.ballots import Ballots
 from rankdp.data.files import format_of, open_writer
 from rankdp.data.rankings import Rankings
+from rankdp.data.tables import is_paths
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.ballots.prefixes import NoisyPrefixes
 from rankdp.mechanisms.ballots.protection import BallotProtection
@@ -106,7 +107,8 @@ def synthetic_ballots_file(
     bits = seeded(bits, seed)
     if format_of(path) not in ("csv", "parquet", "soi"):
         raise InputError(f"{os.fspath(path)}: synthetic ballots are written to .csv, .parquet or .soi")
-    read = ballots if isinstance(ballots, (str, os.PathLike)) and Path(ballots).is_file() else None
+    several = ballots if is_paths(ballots) and isinstance(ballots, (list, tuple)) else [ballots]
+    read = [one for one in several if isinstance(one, (str, os.PathLike)) and Path(one).is_file()]
     counted = _CountedTable.of(Ballots.of(ballots, **reading), epsilon, protect, delta)
     NewFile(path, source=read).drop()
     bits = bits or SecureBits()
