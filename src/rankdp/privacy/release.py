@@ -102,10 +102,7 @@ class Release(Generic[T]):
         if self.guarantee is None:
             return f"REHEARSAL, NOT PRIVATE: {made_by} with seed {self.provenance.seed}; no guarantee is given"
         delta = f", delta {shown(self.guarantee.delta)}" if self.guarantee.delta else ""
-        return (
-            f"Release by {made_by}: epsilon {shown(self.guarantee.epsilon)}{delta} "
-            f"for {self.guarantee.protects}"
-        )
+        return f"Release by {made_by}: epsilon {shown(self.guarantee.epsilon)}{delta} for {self.guarantee.protects}"
 
 
 def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:
