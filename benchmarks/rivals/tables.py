@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from rankdp.theory.estimators import rank_estimator
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 _DELTA = 1e-6
-_RUNS, _LOCAL_RUNS, _SEATS = 100, 24, 3
+_RUNS, _LOCAL_RUNS, _SEATS = 400, 80, 3
 _BALLOT = BallotProtection("ballot")
 
 
@@ -195,7 +196,7 @@ def _random(*key: object) -> Random:
 
 
 def measured() -> list[Result]:
-    """Everything, in about four minutes of one core."""
+    """Everything, in about five minutes of one core."""
     found: list[Result] = []
     for votes in [*real(), *populations()]:
         for epsilon in EPSILONS:
@@ -213,39 +214,75 @@ PROMISES = {
     "position": "local, epsilon for the position of one item",
 }
 MEASURES = {
-    "order": "excess Kendall distance, thousandths of all pairs",
-    "winner": "Kemeny's winner is not first",
-    "ranks": "mean error of a mean rank",
-    "condorcet": "the Condorcet winner is not announced",
-    "top": "the first three by Borda are not announced",
+    "order": "order",
+    "winner": "winner",
+    "ranks": "mean ranks",
+    "condorcet": "Condorcet winner",
+    "top": "top three",
 }
+CODES = {
+    "noise on pairs + Kemeny": "P",
+    "noise on pairs, summed": "P",
+    "KwikSort (Hay 2017, Alabi 2022)": "Q",
+    "Laplace Borda (Hay 2017)": "L",
+    "K-norm Borda (Joseph and Yu 2023)": "J",
+    "exponential Kemeny (Hay 2017)": "E",
+    "footrule (Hillebrand 2025)": "F",
+    "Condorcet by laplace (Li 2023)": "C",
+    "Condorcet by exponential (Li 2023)": "C",
+    "Condorcet by response (Li 2023)": "C",
+    "canonical sets, permute-and-flip (Shekelyan 2022)": "S",
+    "joint top k (Gillenwater 2022)": "G",
+    "one-shot exponential noise": "O",
+    "KwikSort by randomised response (Yan 2020)": "Y",
+    "debiased pairs, Bradley-Terry (Xu 2024)": "X",
+    "weighted sampling (Wang 2019)": "W",
+    "additive mechanism (Wang 2019)": "A",
+    "Kendall mechanism (Xu 2023), debiased": "M",
+}
+"""The letter of a rival where it is best."""
 
 
-def table() -> Table:
+@dataclass(frozen=True)
+class Comparison:
+    """A table for each promise."""
+
+    tables: dict[str, Table]
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"**{PROMISES[promise]}**\n\n{held}" for promise, held in self.tables.items())
+
+    def count(self, _: str) -> int:
+        """No row has a target."""
+        return 0
+
+
+def table() -> Comparison:
+    """Everything, measured now."""
+    return compared(measured())
+
+
+def compared(found: list[Result]) -> Comparison:
     """For each promise, measure and set of votes: the least error of each side at each epsilon, and who is best."""
-    return _table(measured())
-
-
-def _table(found: list[Result]) -> Table:
-    rows = []
-    keys = list(dict.fromkeys((one.promise, one.measure, one.votes) for one in found))
-    for promise, measure, votes in sorted(
-        keys, key=lambda key: (list(PROMISES).index(key[0]), list(MEASURES).index(key[1]))
-    ):
-        cells = []
-        for epsilon in EPSILONS:
-            held = [one for one in found if one[:4] == (promise, measure, votes, epsilon)]
-            cells.append(_cell(held))
-        rows.append((f"{promise}: {measure}", votes, *cells))
-    return Table(("promise: measure", "votes", *(f"eps {epsilon:g}" for epsilon in EPSILONS)), rows)
+    tables = {}
+    for promise in PROMISES:
+        rows = []
+        for measure, words in MEASURES.items():
+            for votes in dict.fromkeys(one.votes for one in found):
+                held = [one for one in found if one[:3] == (promise, measure, votes)]
+                if any(one.mean.value > 0 for one in held):
+                    cells = (_cell([one for one in held if one.epsilon == epsilon]) for epsilon in EPSILONS)
+                    rows.append((words, votes, *cells))
+        tables[promise] = Table(("error", "votes", *(f"{epsilon:g}" for epsilon in EPSILONS)), rows)
+    return Comparison(tables)
 
 
 def _cell(held: list[Result]) -> str:
-    """Ours / best rival, and which rival where it wins."""
-    ours = min((one for one in held if one.ours), key=lambda one: one.mean.value)
-    rival = min((one for one in held if not one.ours), key=lambda one: one.mean.value)
-    far = 2 * math.hypot(ours.mean.error, rival.mean.error)
-    said = f"{ours.mean.value:.3g} / {rival.mean.value:.3g}"
-    if abs(ours.mean.value - rival.mean.value) <= far:
-        return f"{said} even"
-    return f"**{ours.mean.value:.3g}** / {rival.mean.value:.3g}" if ours.mean < rival.mean else f"{said} {rival.method}"
+    """The error of ours / of the best rival, the lower one bold where two standard errors tell them apart."""
+    ours, rival = (
+        min((one for one in held if one.ours is side), key=lambda one: one.mean.value) for side in (True, False)
+    )
+    one, other = f"{ours.mean.value:.2g}", f"{rival.mean.value:.2g}"
+    if abs(ours.mean.value - rival.mean.value) > 2 * math.hypot(ours.mean.error, rival.mean.error):
+        one, other = (f"**{one}**", other) if ours.mean < rival.mean else (one, f"**{other}** {CODES[rival.method]}")
+    return f"{one} / {other}"
