@@ -48,7 +48,11 @@ class Mean(NamedTuple):
     def of(cls, values: Iterable[float]) -> Mean:
         """From one value for each run."""
         held = np.asarray(list(values), float)
-        return cls(float(held.mean()), float(held.std(ddof=1) / math.sqrt(len(held))))
+        mean, runs = float(held.mean()), len(held)
+        if np.isin(held, (0, 1)).all():  # a share: never having erred is not to be without doubt
+            some = (mean * runs + 1) / (runs + 2)
+            return cls(mean, math.sqrt(some * (1 - some) / runs))
+        return cls(mean, float(held.std(ddof=1) / math.sqrt(runs)))
 
 
 class Result(NamedTuple):
@@ -110,7 +114,7 @@ def announced(votes: Votes, epsilon: float) -> Iterable[Result]:
         yield _result("ballot", "condorcet", votes, epsilon, "ours: elect by borda", best != first)
         chance = float(PermuteAndFlip(_BALLOT, spread, text).probabilities(points)[first])
         name = "ours: elect by borda, winners alone"
-        yield Result("ballot", "condorcet", votes.name, epsilon, name, True, Mean(1 - chance, 0.0))
+        yield Result("ballot", "condorcet", votes.name, epsilon, name, True, Mean(max(0.0, 1 - chance), 0.0))
         for kind in KINDS:
             drawn = condorcet_method(votes.margins, epsilon, kind, _RUNS, random)
             yield _result("ballot", "condorcet", votes, epsilon, f"Condorcet by {kind} (Li 2023)", drawn != first)
@@ -131,7 +135,7 @@ def announced(votes: Votes, epsilon: float) -> Iterable[Result]:
             ),
             ("joint top k (Gillenwater 2022)", joint_probabilities(points, _SEATS, spread, epsilon)),
         ):
-            missed = Mean(1 - float(law[right]), 0.0)
+            missed = Mean(max(0.0, 1 - float(law[right])), 0.0)
             yield Result("ballot", "top", votes.name, epsilon, name, name.startswith("ours"), missed)
         drawn = one_shot(points, _SEATS, spread, epsilon, _RUNS, random)
         yield _result("ballot", "top", votes, epsilon, "one-shot exponential noise", _wrong(drawn, true))
@@ -191,7 +195,7 @@ def _result(promise: str, measure: str, votes: Votes, epsilon: float, name: str,
 
 
 def _random(*key: object) -> Random:
-    """A generator of its own for each cell, the same in every run."""
+    """The generator of one cell, the same in every run."""
     return np.random.default_rng(zlib.crc32(repr(key).encode()))
 
 

@@ -102,5 +102,5 @@ def test_the_noise_of_nodes_has_its_variance(protection, request):
 
 
 def test_refusals():
-    with pytest.raises(InputError, match="boards must be an integer from 1 to 1,?000, got 0"):
+    with pytest.raises(InputError, match="boards must be an integer from 1 to"):
         RunningCounts.of(COMPARISON, 1, NONE, 0)

@@ -1,7 +1,6 @@
 """Live boards: one charge, raw rows against what is charged, voters over all boards, kills, restores, refusals."""
 
 import itertools
-import os
 import shutil
 import signal
 import stat
@@ -209,8 +208,10 @@ def test_refusals(tmp_path):
     with pytest.raises(InputError, match="ledger must be given"):
         LiveBoard.create(tmp_path / "live.db", ITEMS, 1, ledger=None, **made)
     with pytest.raises(InputError, match="boards must be an integer from 1 to"):
-        LiveBoard.create(tmp_path / "live.db", ITEMS, 1, protect="comparison", boards=0, ledger=None, bits=SeededBits(1))
-    assert os.listdir(tmp_path) == []
+        LiveBoard.create(
+            tmp_path / "live.db", ITEMS, 1, protect="comparison", boards=0, ledger=None, bits=SeededBits(1)
+        )
+    assert not list(tmp_path.iterdir())
     live = LiveBoard.create(tmp_path / "live.db", ITEMS, 1, ledger=None, bits=SeededBits(1), **made)
     with pytest.raises(InputError, match="no votes have been counted yet"):
         live.board()

@@ -58,7 +58,7 @@ MOST_COMPARISONS = 1 << 52
 
 
 def count(
-    table: Table, rules: VoteRules, bounds: Sequence[int | None], left: Mapping[str, int] | None = None
+    table: Table, rules: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, int] | None = None
 ) -> tuple[list[PairCounts], Diagnostics]:
     """Half-wins of every pair, in steps where voters are weighed, for each of several bounds.
 
@@ -70,17 +70,20 @@ def count(
         What their rows mean.
     bounds
         The most comparisons that count of a voter; None for all, unweighed.
-    left
+    allowance
         What each voter may still count for, in steps, in the place of one bound: the weight of k comparisons is
-        min(1, left/k) on each. Voters that it does not name count for nothing.
+        min(1, allowance/k) on each. Voters that it does not name count for nothing.
     """
     with asked(table, rules.used) as votes:
         rows = _judged(votes, rules)
-        if left is not None:
-            allowed = {"rd_named": pa.array(list(left), pa.string()), "rd_left_over": pa.array(left.values(), pa.int64())}
-            beside = votes.beside(pa.table(allowed))
+        if allowance is not None:
+            table_of = {
+                "rd_named": pa.array(list(allowance), pa.string()),
+                "rd_left_over": pa.array(allowance.values(), pa.int64()),
+            }
+            beside = votes.beside(pa.table(table_of))
             rows = rows.join(beside, left_on="rd_voter", right_on="rd_named", how="left")
-        sums = {f"rd_sum{at}": _weighed(bound) if left is None else _within() for at, bound in enumerate(bounds)}
+        sums = {f"rd_sum{at}": _weighed(bound) if allowance is None else _within() for at, bound in enumerate(bounds)}
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
         totals = [nw.col(name).sum() for name in ("rd_size", *sums)]
         grouped = weighed.group_by("rd_problem", "rd_left", "rd_right", "rd_outcome")

@@ -6,12 +6,12 @@
 
 - *Each vote counts once.* Every batch of votes has a name, and a name that was counted is refused.
 - *A voter's bound is for all boards together.* The state keeps how many steps of 1/``STEPS`` comparison each voter has
-  left of c. A voter with k comparisons in a batch and s steps left has the weight min(1, s/k) on each, rounded down: the
-  weights of all batches add up to at most c, and they depend on the voter's own rows alone.
+  left of c. A voter with k comparisons in a batch and s steps left has the weight min(1, s/k) on each, rounded down:
+  the weights of all batches add up to at most c, and they depend on the voter's own rows alone.
 
-**The state** is a private file (SQLite, mode 0600, hash-chained as a ledger is). It holds the public terms, the released
-nodes, and what is *secret*: the sums of the steps since each level's last node, and what voters have left, under
-HMAC-SHA256 with a key in a file beside it.
+**The state** is a private file (SQLite, mode 0600, hash-chained as a ledger is). It holds the public terms, the
+released nodes, and what is *secret*: the sums of the steps since each level's last node, and what voters have left,
+under HMAC-SHA256 with a key in a file beside it.
 
 **Kills.** A batch is one transaction: its votes, its voters' steps and its node are all there or none is, and a node is
 shown only after it is on disk. ``board`` is computed from nodes, so it can be had again at no cost.
@@ -180,8 +180,8 @@ class LiveBoard:
         Parameters
         ----------
         votes
-            ``Comparisons`` of the same items, or a path or table that is opened with the options in ``reading``. No vote
-            may be in two batches.
+            ``Comparisons`` of the same items, or a path or table that is opened with the options in ``reading``. No
+            vote may be in two batches.
         batch
             A public name, such as "2026-W47"; one that was counted already is refused.
         **reading
@@ -204,9 +204,13 @@ class LiveBoard:
                 if body["batch"] == batch.strip():
                     raise InputError(f"batch {batch.strip()!r} was counted already, for board {place}")
             if number > counts.steps:
-                raise InputError(f"{self._store.path}: all {counts.steps} boards of this live board have been published")
+                raise InputError(
+                    f"{self._store.path}: all {counts.steps} boards of this live board have been published"
+                )
             added, design = self._counted(writing, opened, counts.protection)
-            node, sums = counts.step(number, added, _open_sums(writing, counts.levels, len(added)), _bits(terms, number))
+            node, sums = counts.step(
+                number, added, _open_sums(writing, counts.levels, len(added)), _bits(terms, number)
+            )
             writing.run("INSERT OR REPLACE INTO open_sums VALUES (1, ?)", sums.astype("<i8").tobytes())
             public = {} if design is None else {"design": design}
             writing.append({"kind": "board", "batch": batch.strip(), "node": node.tolist(), **public})
@@ -299,7 +303,9 @@ class LiveBoard:
 
 def _counts(terms: Mapping[str, Any]) -> RunningCounts:
     protection = Protection.of(terms["protect"], terms["max_per_voter"])
-    return RunningCounts(protection, Fraction(terms["epsilon"]), Fraction(terms["delta"]), terms["boards"], terms["base"])
+    return RunningCounts(
+        protection, Fraction(terms["epsilon"]), Fraction(terms["delta"]), terms["boards"], terms["base"]
+    )
 
 
 def _bits(terms: Mapping[str, Any], step: int) -> Bits:

@@ -6,22 +6,24 @@ x_1 + ... + x_t is wanted. One *node* is released at each step: with a base r an
     w_t = x_s + ... + x_t + noise,        s = t - r^v + 1,
 
 and the total is the sum of w_t, w_(t - r^v), ... down to 0: as many nodes as the digits of t in base r add up to. The
-base 2 is the binary mechanism (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011), a base above the number
-of steps adds up the steps' own noise.
+base 2 is the binary mechanism (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011), a base above the
+number of steps adds up the steps' own noise.
 
-Law: every node has the noise of ``noisy_counts`` at the share 1/h of the budget, h the number of digits of the last step.
+Law: every node has the noise of ``noisy_counts`` at the share 1/h of the budget, h the number of digits of the last
+step.
 
-Proof. A node has a level v, from 0 to h - 1, and nodes of one level hold disjoint steps. Two streams are neighbours when
-k comparisons leave and k come, wherever they stand in the stream. At one level the l1 norms of what leaves and of what
-comes add up to at most the sensitivity S for one table, since S is a sum over single comparisons (half-wins: 2 for each of
-2k); and node by node, a_i leaving and b_i coming move the squared l2 norm by at most 4 a_i^2 + 4 b_i^2, which adds up to
-at most 8 k^2, that of one table. So the nodes of one level together cost what one release of the counts costs, eps/h or
-rho/h, and h levels cost eps or rho. The votes may be chosen after seeing earlier nodes: given those, the noise of a node
-is fresh, so the log-ratios of the conditional laws add up along every path, to no more than the same sum.
+Proof. A node has a level v, from 0 to h - 1, and nodes of one level hold disjoint steps. Two streams are neighbours
+when k comparisons leave and k come, wherever they stand in the stream. At one level the l1 norms of what leaves and of
+what comes add up to at most the sensitivity S for one table, since S is a sum over single comparisons (half-wins: 2 for
+each of 2k); and node by node, a_i leaving and b_i coming move the squared l2 norm by at most 4 a_i^2 + 4 b_i^2, which
+adds up to at most 8 k^2, that of one table. So the nodes of one level together cost what one release of the counts
+costs, eps/h or rho/h, and h levels cost eps or rho. The votes may be chosen after seeing earlier nodes: given those,
+the noise of a node is fresh, so the log-ratios of the conditional laws add up along every path, to no more than the
+same sum.
 
 The base is the one of least mean variance of a total over all steps, h^2 (Laplace) or h (Gaussian) times the digit sum:
-public numbers. For 52 steps that is base 8 (two levels) for Laplace noise and base 4 (three) for Gaussian noise; the binary
-mechanism has 3.9 and 1.3 times their variance.
+public numbers. For 52 steps that is base 8 (two levels) for Laplace noise and base 4 (three) for Gaussian noise; the
+binary mechanism has 3.9 and 1.3 times their variance.
 """
 
 from __future__ import annotations
