@@ -34,7 +34,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.vote_columns import is_blank
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
@@ -54,7 +54,7 @@ _ASKED = ("method", "max_per_voter", "top", "scale", "delta", "prior", "link", "
 Categories = Iterable[Any] | Mapping[Any, Real] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Boards(Displayable):
     """A leaderboard for each category.
 
@@ -109,6 +109,7 @@ def rank_by(
     categories_from_data: bool = False,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     **options: Any,
 ) -> Release[Boards]:
     """A private leaderboard for each category of the votes, all of them under one guarantee.
@@ -119,6 +120,8 @@ def rank_by(
         As in ``rank``; epsilon is for all boards together, and the ledger is charged once. With ``protect="voter"``
         ``max_per_voter`` comparisons of a voter count fully in each category. With ``protect="outcome"`` the
         categories of comparisons are public.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     by
         The column that says each row's category.
     categories
@@ -134,6 +137,7 @@ def rank_by(
     Release[Boards]
         The leaderboards with their guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     asked = {name: options.pop(name) for name in _ASKED if name in options}
     covariates = options.pop("covariates", None)
     request = BoardRequest.of(epsilon, protect, **asked)

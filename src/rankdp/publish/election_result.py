@@ -80,7 +80,7 @@ class CountedRound:
     """Of the interval of every tally of this round."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Election(Displayable):
     """A published result; candidates stand in the order of the result, the first one first.
 

@@ -31,7 +31,7 @@ from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
-from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.privacy.bits import Bits, SeededBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
@@ -59,6 +59,7 @@ def elect(
     level: float = 0.95,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     deliver: Callable[[Release[Election], Callable[[], None]], None] | None = None,
     **reading: Any,
 ) -> Release[Election]:
@@ -93,6 +94,8 @@ def elect(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     deliver
         Called with the release, and with a function to call before its first byte leaves the process, while the charge
         is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
@@ -105,6 +108,7 @@ def elect(
     Release[Election]
         The result with its guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, announce, level)
     counted = request.count(Ballots.of(ballots, **reading))
     return paid(counted, ledger, bits, deliver)

@@ -30,7 +30,7 @@ class Effect:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard(Displayable):
     """Items with their scores, best first."""
 

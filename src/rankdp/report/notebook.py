@@ -55,12 +55,18 @@ class Displayable:
         """
         return intervals_figure([(title, self.results())])
 
-    def report(self) -> Report:
-        """What a notebook shows: the headline and the rows."""
-        results = None
+    def _results(self) -> ResultTable | None:
+        """The rows, None where there are only names."""
         with suppress(Unsupported):
-            results = self.results()
-        return Report(title=type(self).__name__, records=[], facts=dict, headline=self.headline(), results=results)
+            return self.results()
+        return None
+
+    def __repr__(self) -> str:
+        results = self._results()
+        return "\n".join([self.headline(), *([results.table().text()] if results else [])])
 
     def _repr_html_(self) -> str:
-        return self.report().notebook()
+        report = Report(
+            title=type(self).__name__, records=[], facts=dict, headline=self.headline(), results=self._results()
+        )
+        return report.notebook()
