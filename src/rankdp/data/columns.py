@@ -111,8 +111,6 @@ class Columns:
     offset: str | None = None
     items: tuple[str, ...] = ()
     """Ranked: the items, in the order of their columns."""
-    loose: bool = False
-    """Wide: whether these are cast vote records, whose voters may leave places out."""
 
     @property
     def used(self) -> list[str]:
@@ -225,7 +223,7 @@ def _wide_columns(names: Sequence[str], what: str) -> Columns | None:
                 Setting("columns"),
             )
         for found in contests.values():
-            return Columns("wide", None, _in_order(found, what), None, (), loose="after" in pattern)
+            return Columns("wide", None, _in_order(found, what), None, ())
     return None
 
 

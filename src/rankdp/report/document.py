@@ -198,7 +198,7 @@ class Report:
     def _sections(self) -> list[str]:
         """All but the heading, the parts and what can be saved; that nothing is promised comes first."""
         promised, warned = self._promised(), "".join(map(paragraph, self.warnings))
-        rehearsed = self.release is not None and self.release.rehearsal
+        rehearsed = self.release is not None and self.release.guarantee is None
         return [
             promised if rehearsed else "",
             *(paragraph(words) for words in self.words),
@@ -209,12 +209,12 @@ class Report:
         ]
 
     def _promised(self) -> str:
-        """What is promised, in a box; that of a rehearsal is a warning."""
+        """What is promised, in a box; that nothing is, is a warning."""
         if self.release is None:
             return ""
         origin, words = self.release.provenance, paragraph(self.release.explain())
         made = paragraph(f"rankdp {origin.version}, {origin.mechanism}, {origin.when}", "small")
-        if self.release.rehearsal:
+        if self.release.guarantee is None:
             return f"<div class=warning>{words}{made}</div>"
         return f"<section class=promise><h2>What is promised</h2>{words}{made}</section>"
 
