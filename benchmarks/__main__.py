@@ -27,6 +27,7 @@ from benchmarks import (
     surveys,
     whole,
 )
+from benchmarks.rivals import tables as rivals
 
 
 def main() -> None:
@@ -47,6 +48,7 @@ def main() -> None:
         "coverage": coverage.table,
         "surveys": surveys.table,
         "whole": whole.table,
+        "rivals": rivals.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")

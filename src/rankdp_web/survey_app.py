@@ -1,7 +1,9 @@
 """The server of surveys: a page to answer on, a place to send answers to, and the results.
 
     GET  /s/ID             the page; an invitation's token stands behind the # of its link and is not sent with it
+    POST /s/ID/invitation  {"token": …}; whether an answer with it would count: fresh, before, unknown or closed
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
+    GET  /                 the surveys that their organisers list
     GET  /s/ID/results     in whole batches; also .csv, .json and .html; with ?key= where a key is needed
 
 Nothing about a request is written down: no log, no address, no time.
@@ -9,6 +11,7 @@ Nothing about a request is written down: no log, no address, no time.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hmac
 import json
@@ -29,12 +32,15 @@ from rankdp.errors import InputError, SystemProblem
 from rankdp_web.answer_writer import AnswerWriter, Busy
 from rankdp_web.pages import Guarded, body, serving, show, static_files
 from rankdp_web.survey_database import Survey, SurveyDatabase, token_hash
+from rankdp_web.survey_limits import TICKETS_PER_MINUTE, Pulse, TicketLimit
+from rankdp_web.survey_organiser import Organiser
 from rankdp_web.survey_page import respondent_values
 from rankdp_web.survey_results import LiveResults
-from rankdp_web.surveys import good_ticket, new_ticket, read_answer
+from rankdp_web.surveys import good_ticket, new_ticket, read_answer, read_token
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""
+_DUE_SECONDS = 60  # between two looks at the last days of surveys
 
 _OUTCOMES = {
     "stored": (201, "stored", "Your answer is stored."),
@@ -66,53 +72,90 @@ class _Surveys:
         return self._known.get(request.path_params["survey"]) or await self.find(request)
 
 
-def survey_app(database: SurveyDatabase) -> Starlette:
+def survey_app(
+    database: SurveyDatabase,
+    *,
+    organiser_key: str = "",
+    address: str = "",
+    tickets_per_minute: int = TICKETS_PER_MINUTE,
+) -> Starlette:
     """The application for a database of surveys.
 
     Parameters
     ----------
     database
         Where they are kept; it is closed when the application ends.
+    organiser_key
+        What opens the organiser's pages; without one there are none.
+    address
+        Where respondents reach the server, for links; empty for the address that the organiser uses.
+    tickets_per_minute
+        How many pages of open surveys a network address gets a minute.
     """
     surveys = _Surveys(database)
+    limit, pulse = TicketLimit(tickets_per_minute), Pulse()
+    organiser = Organiser(database, organiser_key, address, limit, pulse) if organiser_key else None
+
+    async def close_due() -> None:
+        while True:
+            for survey in await run_in_threadpool(database.surveys):
+                if survey.open and survey.due:
+                    await run_in_threadpool(database.finish, survey.id)
+            await asyncio.sleep(_DUE_SECONDS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         surveys.writer = AnswerWriter(database)
+        closing = asyncio.create_task(close_due())
         try:
             yield
         finally:
+            closing.cancel()
             await run_in_threadpool(surveys.writer.stop)
             database.close()
 
     async def page(request: Request) -> Response:
         survey, secret = await surveys.find(request)
-        if not survey.open:
+        if not survey.open or survey.due:
             return show(request, "message.html", 410, words="closed", survey=survey)
+        if not survey.invited and not limit.take(request.client.host if request.client else ""):
+            pulse.beat(survey.id, "refusal")
+            refused = show(request, "message.html", 429, words="limited_page", survey=survey)
+            refused.headers["Retry-After"] = "60"
+            return refused
         ticket = None if survey.invited else new_ticket(secret)
         return show(request, "survey.html", **await run_in_threadpool(respondent_values, survey, ticket))
 
+    async def invitation(request: Request) -> Response:
+        survey, _ = await surveys.find_quickly(request)
+        token = read_token(await _json(request))
+        outcome = await run_in_threadpool(database.invitation, survey, token)
+        return _said(*({"fresh": (200, "fresh", "This invitation is good for one answer.")} | _OUTCOMES)[outcome])
+
+    async def picture(request: Request) -> Response:
+        name = request.path_params["name"]
+        content = await run_in_threadpool(database.picture, request.path_params["survey"], name)
+        if content is None:
+            raise HTTPException(404)
+        kept = {"Cache-Control": "public, max-age=86400, immutable"}  # its name is its hash
+        return Response(content, media_type=f"image/{name.rpartition('.')[2]}", headers=kept)
+
     async def answers(request: Request) -> Response:
         survey, secret = await surveys.find_quickly(request)
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _said(415, "malformed", "An answer must be application/json.")
-        content = await body(request, MOST_BYTES)
-        if content is None:
-            return _said(413, "malformed", f"An answer must have at most {MOST_BYTES} bytes.")
-        try:
-            token, ranking = read_answer(survey, json.loads(content))
-        except (InputError, ValueError, RecursionError) as refusal:
-            words = str(refusal) if isinstance(refusal, InputError) else "an answer must be JSON"
-            return _said(422, "malformed", f"{words[0].upper()}{words[1:]}.")
+        token, ranking = read_answer(survey, await _json(request))
         if not survey.invited and not good_ticket(secret, token):
             return _said(*_OUTCOMES["unknown"])
         assert surveys.writer is not None
-        return _said(*_OUTCOMES[await surveys.writer.store(survey, token, ranking)])
+        outcome = await surveys.writer.store(survey, token, ranking)
+        if outcome == "stored":
+            pulse.beat(survey.id, "answer")
+        return _said(*_OUTCOMES[outcome])
 
     async def results(request: Request) -> Response:
         survey, _ = await surveys.find(request)
         key = request.query_params.get("key", "")
-        if survey.results_key and not hmac.compare_digest(token_hash(key).hex(), survey.results_key):
+        secret = survey.results_key and not (organiser and organiser.knows(request))
+        if secret and not hmac.compare_digest(token_hash(key).hex(), survey.results_key):
             return show(request, "message.html", 403, words="needs_key", survey=survey)
         count, report = await run_in_threadpool(surveys.results.of, survey)
         ending = request.path_params.get("ending", "")
@@ -132,22 +175,31 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         headers = {"Content-Disposition": name, "Cache-Control": "no-store"}
         return Response(texts[ending](), media_type=kinds[ending], headers=headers)
 
-    async def start(request: Request, _: Exception | None = None) -> Response:
+    async def start(request: Request) -> Response:
+        listed = [each for each in await run_in_threadpool(database.surveys) if each.open and each.listed]
+        return show(request, "start.html", listed=sorted(listed, key=lambda each: each.title))
+
+    async def missing(request: Request, _: Exception) -> Response:
         return show(request, "message.html", 404, words="no_survey", survey=None)
 
     app = Starlette(
         routes=[
             Route("/", start),
             Route("/s/{survey}", page),
+            Route("/s/{survey}/invitation", invitation, methods=["POST"]),
             Route("/s/{survey}/answers", answers, methods=["POST"]),
+            Route("/s/{survey}/pictures/{name}", picture),
             Route("/s/{survey}/results", results),
             *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in ("csv", "json", "html")),
             Route("/s/{survey}/results/part", _ending(results, "part")),
+            *(organiser.routes() if organiser else []),
             static_files(),
         ],
         middleware=[Middleware(Guarded), Middleware(GZipMiddleware, minimum_size=2000, compresslevel=5)],
         exception_handlers={
-            404: start,
+            404: missing,
+            _Malformed: _malformed,
+            InputError: _malformed,
             Busy: _busy,
             SystemProblem: _busy,
             ClientDisconnect: _gone,
@@ -167,6 +219,28 @@ def _ending(view: Any, ending: str) -> Any:
     return with_ending
 
 
+class _Malformed(Exception):
+    """What was sent is no JSON for us: a status and a sentence."""
+
+
+async def _json(request: Request) -> Any:
+    """What a request brings along."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise _Malformed(415, "an answer must be application/json")
+    content = await body(request, MOST_BYTES)
+    if content is None:
+        raise _Malformed(413, f"an answer must have at most {MOST_BYTES} bytes")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise _Malformed(422, "an answer must be JSON") from None
+
+
+async def _malformed(_: Request, refusal: Exception) -> Response:
+    status, words = refusal.args if isinstance(refusal, _Malformed) else (422, str(refusal))
+    return _said(status, "malformed", f"{words[0].upper()}{words[1:]}.")
+
+
 def _said(status: int, outcome: str, words: str) -> Response:
     return JSONResponse({"outcome": outcome, "words": words}, status, {"Cache-Control": "no-store"})
 
@@ -182,7 +256,14 @@ async def _gone(_: Request, __: Exception) -> Response:
 
 
 def server_config(
-    database: SurveyDatabase, host: str = "127.0.0.1", port: int = 0, *, access_log: bool = False
+    database: SurveyDatabase,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    access_log: bool = False,
+    certificate: tuple[str, str] | None = None,
+    trusted_proxy: str = "",
+    **pages: Any,
 ) -> uvicorn.Config:
     """How surveys are served.
 
@@ -194,5 +275,16 @@ def server_config(
         Where to listen.
     access_log
         Whether every request is logged with its address and time, which links answers to people.
+    certificate
+        The files of a certificate and its key, for https.
+    trusted_proxy
+        The addresses of proxies whose word about visitors' addresses and https counts, separated by commas.
+    **pages
+        As in ``survey_app``.
     """
-    return serving(survey_app(database), host, port, access_log)
+    config = serving(survey_app(database, **pages), host, port, access_log)
+    if certificate:
+        config.ssl_certfile, config.ssl_keyfile = certificate
+    if trusted_proxy:
+        config.proxy_headers, config.forwarded_allow_ips = True, trusted_proxy
+    return config

@@ -14,7 +14,7 @@ from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
 from rankdp.privacy.release import Release
-from rankdp.report.document import Report, Table, rank_span
+from rankdp.report.document import Report
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase
 from rankdp_web.surveys import collected
 
@@ -30,31 +30,15 @@ _PATIENCE = 10  # results are made again after so many times as long as they too
 def results_report(survey: Survey, release: Release[Rankings]) -> Report:
     """The report of an aggregate, with the range of ranks that an item may have."""
     count = len(release.value)
-    words = [f"{3 * count:,} more answers would make the intervals half as long."]
     report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
     records = [{**record, "answers": count} for record in report.records]
-    rows = [
-        [
-            rank_span(record["rank_low"], record["rank_high"]),
-            record["item"],
-            f"{record['mean_rank']:.2f}",
-            f"{record['low']:.2f} … {record['high']:.2f}",
-            f"{record['naive']:.2f}",
-        ]
-        for record in records
-    ]
-    heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "naive mean place"]
-    footer = ["A rank is the range in which the true rank lies with a probability of 95%.", *report.footer]
-    if survey.open:
-        footer.insert(0, OPEN)
     facts = report.facts
     return dataclasses.replace(
         report,
         records=records,
         facts=lambda: {**facts(), "survey": survey.id, "answers": count, "items": records},
-        tables=[Table(heads, rows, texts=2)],
-        words=words,
-        footer=footer,
+        words=[OPEN] if survey.open else [],
+        sure=[*report.sure, f"{3 * count:,} more answers would make the intervals half as long."],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from rankdp.aggregation.estimates import Aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
-from rankdp.report.document import Report, Table, rank_span
-from rankdp.report.plots import Intervals
+from rankdp.report.document import Report
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultTable, digits_for, shown
 
-_DIGITS = {"kemeny place": 0, "majorities": 1}  # of the scores
 _FAR = 1000  # times as many answers: nobody will have them
 _NAIVE = "The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
+_RANGES = "With a probability of {level:.0%} an interval holds the true value, and the range shown the true rank."
+_MEANING = {"mean rank": f"A mean rank is an item's average place on the true rankings; 1 is the best. {_RANGES}"}
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
     "them."
@@ -39,22 +41,14 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
     """
     board = result.board(method, level)
     name, warnings = board.leaderboard.score_name, _warnings(result, board)
-    records = _records(board)
-    column = {key: [record[key] for record in records] for key in records[0]}
-    plot = Intervals(
-        column["item"],
-        column[_key(name)],
-        column["low"],
-        column["high"],
-        name + (" (1 = best)" if name == "mean rank" else ""),
-        others=column["naive"],
-        legend=(f"estimate, with its {level:.0%} interval", "naive"),
-    )
+    records, headline = _records(board), board.leaderboard.headline()
+    results = _results(board)
     promised = {} if result.release else {"guarantee": None, "rehearsal": None, "explanation": _UNKNOWN}
     return Report(
         title=title,
         records=records,
         facts=lambda: {
+            "headline": headline,
             "voters": result.voters,
             "left_out": result.left_out,
             "mechanisms": [
@@ -72,11 +66,12 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
             "win_rates": _win_rates(result),
             **promised,
         },
-        tables=[_table(records, name, level)],
+        headline=headline,
+        results=results,
         warnings=warnings,
-        footer=[_origin(result, method), how(board.estimate), _NAIVE],
-        figure=lambda: plot.figure(title),
-        drawing=plot.svg(),
+        sure=[_MEANING.get(name, _RANGES).format(level=level), how(board.estimate)],
+        computed=[_origin(result, method), _NAIVE],
+        figure=lambda: intervals_figure([(title, results)]),
         release=result.release,
     )
 
@@ -144,21 +139,9 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
     return {"items": result.items, "unbiased": rates.unbiased, **known}
 
 
-def _table(records: list[dict[str, Any]], name: str, level: float) -> Table:
-    heads = ["rank", "item", name, f"{level:.0%} interval", f"naive {name}", "naive place"]
-    rows = [
-        [
-            rank_span(record["rank_low"], record["rank_high"]),
-            record["item"],
-            _number(record[_key(name)], name),
-            f"{_number(record['low'], name)} … {_number(record['high'], name)}",
-            _number(record["naive"], name),
-            str(record["naive_place"]),
-        ]
-        for record in records
-    ]
-    return Table(heads, rows, texts=2)
-
-
-def _number(value: float, name: str) -> str:
-    return f"{value:.{_DIGITS.get(name, 2)}f}" if math.isfinite(value) else "–"
+def _results(board: Board) -> ResultTable:
+    """The leaderboard with what counting would say beside it."""
+    table, digits = board.leaderboard.results(), digits_for(board.naive.tolist())
+    beside = zip(table.rows, board.naive.tolist(), board.naive_places.tolist(), strict=True)
+    rows = [replace(row, cells=[shown(naive, digits), str(place)]) for row, naive, place in beside]
+    return replace(table, rows=rows, heads=["naive", "naive place"])

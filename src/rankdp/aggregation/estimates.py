@@ -39,8 +39,8 @@ from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals
+from rankdp.report.notebook import Displayable
+from rankdp.report.results import ResultTable
 from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family
 from rankdp.theory.pair_laws import pairs
 from rankdp.types import Floats, Longs
@@ -53,7 +53,7 @@ _COVARIANCE_UP_TO, _FEW = 200, 30  # items; and voters, of which fewer may agree
 _Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
 
 
-class Aggregate(Shown):
+class Aggregate(Displayable):
     """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for.
 
     Parameters
@@ -78,17 +78,17 @@ class Aggregate(Shown):
         self.items, self.combine, self.release = tallies.items, combine, release
         self._tallies = tallies
 
-    def __repr__(self) -> str:
-        made_by = ", ".join(sorted({mechanism.name for mechanism in self.mechanisms}))
-        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, from {made_by})"
-
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item, best first by Borda; ``board`` has the other methods."""
         return self.board().leaderboard.rows()
 
-    def intervals(self) -> Intervals:
-        """Scores by Borda with their intervals, to be drawn."""
-        return self.board().leaderboard.intervals()
+    def results(self) -> ResultTable:
+        """The items for readers, best first by Borda."""
+        return self.board().leaderboard.results()
+
+    def headline(self) -> str:
+        """Who leads by Borda, and which items cannot be told apart from the leader."""
+        return self.board().leaderboard.headline()
 
     @property
     def voters(self) -> int:

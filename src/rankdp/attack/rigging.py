@@ -4,7 +4,7 @@ Privacy does not stop invented votes, but it bounds what each protected unit can
 place r is a win over the item in place r - 1: it raises the one and lowers the other. The number of such votes after
 which the fitted strengths change places is found by bisection, because the gap shrinks with every one of them.
 
-- Under *outcome* and *comparison* every vote counts, whoever casts it: so many votes, by one account if it may.
+- Under *outcome* and *comparison* every vote counts, whoever casts it: this many votes, even from one account.
 - Under *voter* an account counts for at most c comparisons, however many it casts: ceil(votes/c) accounts. (Weights do
   not help it: k votes for one pair weigh c/k each, also where votes are weighed by their spread.)
 
@@ -42,7 +42,7 @@ class Rigging:
     comparisons: int
 
     def accounts(self, max_per_voter: int) -> Longs:
-        """How many accounts it takes where each counts for at most so many comparisons.
+        """How many accounts it takes when each counts for at most this many comparisons.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ def rigging(counts: PairCounts, ridge: float = 1.0) -> Rigging:
     strengths = fit(counts, ridge=pull).theta
     order = np.argsort(-strengths, kind="stable")
     votes = [_votes(counts, below, above, pull) for above, below in pairwise(order.tolist())]
-    return Rigging(tuple(counts.items[i] for i in order), np.array(votes, np.int64), int(counts.halves.sum()) // 2)
+    return Rigging(tuple(counts.items[i] for i in order), np.array(votes, np.int64), int(counts.comparisons.sum()))
 
 
 def _votes(counts: PairCounts, item: int, above: int, ridge: float) -> int:
@@ -111,9 +111,10 @@ def _votes(counts: PairCounts, item: int, above: int, ridge: float) -> int:
         more = PairCounts.from_pairs(
             np.append(counts.first, item),
             np.append(counts.second, above),
-            np.append(counts.half_wins_first, 2 * votes),
+            np.append(counts.half_wins_first, 2 * votes * counts.steps),
             np.append(counts.half_wins_second, 0),
             items=counts.items,
+            steps=counts.steps,
         )
         theta = fit(more, ridge=ridge).theta
         return bool(theta[item] > theta[above])

@@ -18,9 +18,12 @@ from rankdp.cli.options import (
     choice,
     columns_option,
     force_option,
+    in_a_line,
     items_option,
+    layout_option,
     need,
     noted,
+    opening_options,
     option,
     rehearse,
     sections,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
         Output="as_tiers drop_voters shuffle",
     ),
 )
-@click.argument("source", metavar="IN", type=PATH, callback=standard_input)
+@click.argument("source", metavar="IN...", type=PATH, nargs=-1, required=True, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER")
 @choice(
@@ -95,6 +98,8 @@ if TYPE_CHECKING:
 @option("--shuffle", "Write the rows of OUT in random order, not in that of IN.", is_flag=True)
 @voter_column_option
 @columns_option
+@layout_option
+@opening_options
 @items_option
 @option(
     "--answers answers_file",
@@ -114,7 +119,7 @@ if TYPE_CHECKING:
 @option("--json as_json", "Print a summary as JSON.", is_flag=True)
 @force_option
 def privatize(
-    source: Path,
+    source: Path | list[Path],
     target: Path,
     answers_file: Path | None,
     as_json: bool,
@@ -122,8 +127,9 @@ def privatize(
 ) -> None:
     """Replace every ranking by a private synthetic one.
 
-    Reads the rankings in IN (CSV, JSON, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
-    PrefLib); the ending of the name decides, and - is standard input or output. OUT.release.json states the guarantee.
+    Reads the rankings in IN (CSV, JSON, Excel, Parquet, PrefLib or BLT, also compressed; several files with the same
+    columns are read as one) and writes OUT (CSV, Parquet or PrefLib); the ending of the name decides, and - is standard
+    input or output. OUT.release.json states the guarantee.
 
     \b
     Examples:
@@ -136,7 +142,7 @@ def privatize(
 
     given = [options["epsilon"], options["epsilon_column"]]
     need(
-        f"rankdp privatize {source} {target} --epsilon 2",
+        f"rankdp privatize {in_a_line(source)} {target} --epsilon 2",
         epsilon=("--epsilon NUMBER or --epsilon-column NAME", any(given)),
     )
     if all(given):

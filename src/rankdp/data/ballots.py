@@ -25,7 +25,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.queries import asked
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, open_table
+from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, is_paths, open_table
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported
@@ -100,7 +100,7 @@ class Ballots:
         **options
             The options of the method that is called: `read` if not `from_orders`.
         """
-        if isinstance(source, (list, tuple)):
+        if isinstance(source, (list, tuple)) and not is_paths(source):
             return cls.from_orders(source, **options)
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
@@ -167,9 +167,10 @@ class Ballots:
         voter_column: str | None = None,
         weight_column: str | None = None,
         columns: Mapping[str, str] | None = None,
-        table: str | None = None,
+        layout: Literal["auto", "ranks"] = "auto",
         contest: str | None = None,
         cleaning: Cleaning | None = None,
+        **opening: Any,
     ) -> Self:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
@@ -179,8 +180,8 @@ class Ballots:
         Parameters
         ----------
         source
-            A file, for CSV and Parquet also a pattern like ``ballots-*.csv``, or a table as for `of`; the columns are
-            those of rankings.
+            A file, for tables also a pattern like ``ballots-*.csv`` or a list of files, or a table as for `of`; the
+            columns are those of rankings.
         items
             The public list of candidates, or a file with one name per line; then any other name is refused.
         voter_column, weight_column
@@ -188,26 +189,32 @@ class Ballots:
             stands for, where their names are not the usual ones.
         columns
             Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
-        table
-            The table of a ``.duckdb`` file or of a connection.
+        layout
+            "ranks" if every column but those of voter and weight is a candidate and holds their rank.
         contest
             The contest of cast vote records, where they hold several with ranks.
         cleaning
             The rule by which ballots are cleaned; the usual one if not given.
+        **opening
+            ``table``, ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
         """
         listed = None if items is None else check_items(listed_items(items))
         cleaner = Cleaner(cleaning or USUAL, listed or ())
         if listed is not None:
             cleaner.rule.check_list(listed)
+        asked = listed, voter_column, weight_column, columns, layout, cleaner
         if not isinstance(source, (str, os.PathLike)):
-            return cls._on(open_table(source, table), listed, voter_column, weight_column, columns, cleaner)
+            return cls._on(open_table(source, **opening), *asked)
         name = os.fspath(source)
         kind = bare_suffix(name).removeprefix(".")
-        marked = table is None and is_dominion(name)
+        opening = {option: value for option, value in opening.items() if value is not None}
+        marked = not opening and layout == "auto" and is_dominion(name)
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
         if kind not in COUNTED and not marked:
-            return cls._on(open_table(name, table), listed, voter_column, weight_column, columns, cleaner)
+            return cls._on(open_table(name, **opening), *asked)
+        if opening:
+            raise InputError(f"{name}: ", Setting(next(iter(opening))), " is for tables, not for this format")
         if voter_column or weight_column or columns:
             raise InputError(
                 f"{name}: ",
@@ -235,6 +242,7 @@ class Ballots:
         voter_column: str | None,
         weight_column: str | None,
         columns: Mapping[str, str] | None,
+        layout: str,
         cleaner: Cleaner,
     ) -> Self:
         names = list(held.kinds)
@@ -242,7 +250,9 @@ class Ballots:
         asked = dict(columns or {})
         usual = first_known(names, WEIGHT_NAMES, {voter_column, *asked.values()})
         weight = weight_column or asked.pop("weight", None) or usual
-        meant = recognise([name for name in names if name != weight], held.what, voter_column, columns=asked)
+        meant = recognise(
+            [name for name in names if name != weight], held.what, voter_column, columns=asked, layout=layout
+        )
         refuse_nested(held.what, held.kinds, meant.used, "other")
         if meant.layout == "long" and weight is not None:
             raise Unsupported(
@@ -540,6 +550,10 @@ def _engine_parts(
     held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
 ) -> tuple[list[Part], Known]:
     """The distinct ballots of a table on an engine."""
+    if columns.ratings:
+        raise Unsupported(
+            f"{held.what}: ratings are read from files and frames, not on an engine; use a column of ranks"
+        )
     if columns.layout != "long":
         alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
     else:

@@ -23,6 +23,7 @@ So half-wins in steps add up to at most 2^53, which ``PairCounts`` and the divis
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import narwhals as nw
@@ -48,6 +49,7 @@ from rankdp.data.vote_columns import (
     TIE,
     UNMARKED,
     WHOLE,
+    BadRows,
     Diagnostics,
     VoteRules,
 )
@@ -85,7 +87,7 @@ def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple
     left, right, outcome = _integers(good, "rd_left", "rd_right", "rd_outcome")
     ahead = np.array([2, 0, 1])[outcome]  # FIRST, SECOND, TIE
     counts = [
-        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items)
+        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items, steps=steps)
         for sums in _integers(good, *sums)
     ]
     return counts, facts
@@ -281,18 +283,21 @@ def _first(votes: Asked) -> dict[str, Any]:
 
 
 def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) -> Diagnostics:
-    """Refuse the first row that is to be refused, and a table that lacks rows; else what was seen."""
+    """Refuse rows that are to be refused, all kinds at once, and a table that lacks rows; else what was seen."""
     problems = np.zeros(len(PROBLEMS), np.int64)
     np.add.at(problems, *_integers(found, "rd_problem", "rd_rows"))
     refused = [problem for problem in rules.refused if problems[problem]]
-    if refused and votes.has_rows:
-        bad = found.filter(pc.is_in(found["rd_problem"], pa.array(refused, pa.int64())))
-        row = int(pc.min(bad["rd_first"]).as_py())
-        (cells,) = votes.run(rows.filter(nw.col(ROW) == row).select("rd_problem", *rules.used)).to_pylist()
-        raise rules.refusal(cells["rd_problem"], cells, table.where(row // FILE, row % FILE))  # type: ignore[union-attr]
     if refused:
-        some = votes.run(rows.filter(nw.col("rd_problem") == refused[0]).select(*rules.used).head(1)).to_pylist()
-        raise rules.refusal(refused[0], some[0], table.what)
+        bad = []
+        for problem in refused:
+            these, where = rows.filter(nw.col("rd_problem") == problem), table.what
+            if votes.has_rows:
+                first = int(pc.min(found.filter(pc.equal(found["rd_problem"], problem))["rd_first"]).as_py())
+                these = these.filter(nw.col(ROW) == first)
+                where = table.where(first // FILE, first % FILE)  # type: ignore[union-attr]
+            (cells,) = votes.run(these.select(*rules.used).head(1)).to_pylist()
+            bad.append((first if votes.has_rows else 0, BadRows(problem, int(problems[problem]), cells, where)))
+        raise rules.refusal([rows for _, rows in sorted(bad, key=itemgetter(0))])
     seen = int(problems.sum())
     check_rows(table.what, table.rows, seen)
     return Diagnostics.of(problems.tolist(), seen)

@@ -1,25 +1,27 @@
 """A release: a value, the guarantee it carries, and where it came from. Nothing else, above all nothing secret.
 
-A *rehearsal* is the same draw from a seed. Anyone who knows the seed can undo the noise, so it has no guarantee,
+A *rehearsal* is the same draw from a seed. Anyone who knows the seed can remove the noise, so it has no guarantee,
 and says so wherever it is shown or saved. So does an *exact* value, which has no noise at all.
 """
 
 from __future__ import annotations
 
 import datetime
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
+from rankdp.privacy.exact import shown
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.version import __version__
 
 T = TypeVar("T")
 
 REHEARSAL = (
-    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; anyone who knows the seed can undo the noise. "
+    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; anyone who knows the seed can remove the noise. "
     "No guarantee is given."
 )
 
@@ -93,7 +95,24 @@ class Release(Generic[T]):
         }
 
     def __repr__(self) -> str:
-        return f"Release({self.value!r}, {self.provenance.mechanism}: {self.explain()})"
+        return f"{self.value!r}\n{self._line()}"
+
+    def _repr_html_(self) -> str:
+        show = getattr(self.value, "_repr_html_", lambda: f"<pre>{html.escape(repr(self.value))}</pre>")
+        words = f"<p>{html.escape(self.explain())}</p>"
+        return f"{words}{show()}" if self.guarantee is None else f"{show()}{words}"
+
+    def _line(self) -> str:
+        """What is promised, in a line."""
+        if self.guarantee is None:
+            what = "NOT PRIVATE" if self.provenance.exact else "REHEARSAL, NOT PRIVATE"
+            how = "without noise" if self.provenance.exact else f"with seed {self.provenance.seed}"
+            return f"{what}: {self.provenance.mechanism} {how}; no guarantee is given"
+        delta = f", delta {shown(self.guarantee.delta)}" if self.guarantee.delta else ""
+        return (
+            f"Release by {self.provenance.mechanism}: epsilon {shown(self.guarantee.epsilon)}{delta} "
+            f"for {self.guarantee.protects}"
+        )
 
 
 def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:

@@ -6,19 +6,11 @@ from os import PathLike
 from typing import Any
 
 from rankdp.privacy.release import Release
-from rankdp.publish.election_result import TOLD, Election
-from rankdp.report.document import Report, Table, rank_span, shown_ranks
+from rankdp.publish.election_result import Election
+from rankdp.report.document import Report
+from rankdp.report.results import Table
 
-RULE_NAMES = {
-    "plurality": "first places",
-    "borda": "Borda's count",
-    "irv": "an instant runoff",
-    "stv": "the single transferable vote",
-    "kemeny": "Kemeny's rule",
-    "copeland": "Copeland's rule",
-    "ranked-pairs": "ranked pairs",
-    "schulze": "Schulze's rule",
-}
+_SURE = "With a probability of {level:.0%} an interval holds the exact count, and the range shown the exact rank."
 _MOST_PAIRS = 20  # candidates whose margins a page shows as a table
 _MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
 _POINTS = "Borda points (one for every candidate ranked lower) do not decide."
@@ -38,11 +30,20 @@ _COUNTED = {
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
     f"{_POINTS}",
     "copeland": f"{_MARGINS} {_DUELS}",
-    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips those that contradict "
-    f"the ones before. {_POINTS}",
+    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips majorities that "
+    f"contradict earlier ones. {_POINTS}",
     "schulze": f"{_MARGINS} Schulze's order compares chains of majorities, each as strong as its weakest margin. "
     f"{_POINTS}",
     "condorcet": f"{_MARGINS} A Condorcet winner beats every other candidate. {_DUELS}",
+}
+
+
+_METHODS = {
+    "scottish": "Surpluses were transferred one at a time, the largest first, and to five decimal places, as in "
+    "Scottish councils.",
+    "gregory": "All surpluses of a round were transferred together.",
+    "majority": "The count ended as soon as one candidate had more than half of the votes.",
+    "two": "The count went on until two candidates were left.",
 }
 
 
@@ -59,20 +60,22 @@ def election_report(release: Release[Election], title: str = "Election result") 
     result, records = release.value, release.value.rows()
     if release.provenance.exact:
         title, records = f"{title} (NOT PRIVATE)", [{**record, "NOT PRIVATE": "exact count"} for record in records]
-    noisy = "" if release.provenance.exact else " Numbers are those of the ballots plus noise: they can be below 0."
+    noisy = "" if release.provenance.exact else " All numbers are counts plus noise: they can be fractions, or below 0."
     return Report(
         title=title,
         records=records,
         facts=lambda: _facts(result),
-        tables=[_table(result), *_details(result)],
-        words=[summary(result)],
+        headline=result.headline(),
+        results=result.results() if result.scores else None,
+        tables=_details(result) if result.scores else [_names(result)],
+        words=_more(result),
         warnings=result.warnings,
-        footer=[
+        sure=[_SURE.format(level=result.level)] if result.scores and not release.provenance.exact else [],
+        computed=[
             *([f"{_COUNTED[result.rule]}{noisy} {_METHODS.get(result.method, '')}".strip()] if result.scores else []),
             *([result.cleaning] * bool(result.cleaning)),
         ],
         figure=(lambda: result.plot(title)) if result.scores else None,
-        drawing=result.intervals().svg() if result.scores else "",
         release=release,
     )
 
@@ -90,33 +93,9 @@ def write_election(release: Release[Election], path: str | PathLike[str], title:
     election_report(release, title).write(path)
 
 
-def summary(result: Election) -> str:
-    """Who won, by which rule, and how sure that is.
-
-    Parameters
-    ----------
-    result
-        The value of what ``rankdp.elect`` returned.
-    """
-    names, of = ", ".join(result.winners), ""
-    if result.ballots is not None and result.ballots_low is not None and result.ballots_high is not None:
-        of = f", of about {result.ballots:,.0f} ± {(result.ballots_high - result.ballots_low) / 2:,.0f} ballots"
-    elif result.ballots is not None:
-        of = f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}"
-    nobody = "no candidate beats every other in the released margins"
-    if result.rule != "condorcet":
-        said = [f"Elected by {RULE_NAMES[result.rule]}: {names}{of}".removesuffix(".") + "."]
-    elif result.winners:
-        said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
-    else:
-        said = [f"There is no Condorcet winner{of}: {nobody}."]
-    if _told(result):
-        least = "at least " if result.at_least and (result.winners_probability or 0) <= _HIGHEST else ""
-        same = f"elects the same candidate{'s' * (len(result.winners) > 1)}"
-        said.append(
-            f"The probability that the exact count {'says the same' if result.rule == 'condorcet' else same} is "
-            f"{least}{_chance(result.winners_probability or 0)}."
-        )
+def _more(result: Election) -> list[str]:
+    """What the margins or the rounds say in addition to the winners."""
+    said, nobody = [], "no candidate beats every other in the released margins"
     if result.margins is not None and result.rule != "condorcet":
         found = result.condorcet_winner
         beaten = nobody if found is None else f"{found} beats every other candidate in the released margins"
@@ -128,37 +107,13 @@ def summary(result: Election) -> str:
     if values := {name: value for one in result.rounds for name, value in one.transfers.items()}:
         told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
         said.append(f"Of their ballots' worth, this share went on from those elected: {told}.")
-    if not result.scores:
-        said.append("Only the names were released; how many votes each got was not.")
-    return " ".join(said)
-
-
-_HIGHEST = 0.999
-_METHODS = {
-    "scottish": "Surpluses were transferred one at a time, the largest first, and to five decimal places, as in "
-    "Scottish councils.",
-    "gregory": "All surpluses of a round were transferred together.",
-    "majority": "The count ended as soon as one candidate had more than half of the votes.",
-    "two": "The count went on until two candidates were left.",
-}
-
-
-def _told(result: Election) -> bool:
-    """Whether the noise leaves something to say about the winner, and enough is known to say it."""
-    probability = result.winners_probability
-    exact = not result.scores or result.low == result.scores == result.high
-    return probability is not None and not exact and not (result.at_least and probability < TOLD)
-
-
-def _chance(value: float) -> str:
-    if value > _HIGHEST:
-        return "above 99.9%"
-    return "below 0.1%" if value < 1 - _HIGHEST else f"{value:.1%}"
+    return [" ".join(said)] if said else []
 
 
 def _facts(result: Election) -> dict[str, Any]:
     pairs = {"candidates": result.items, "margins": result.margins, "half_width": result.margin_half_width}
     return {
+        "headline": result.headline(),
         "rule": result.rule,
         "winners": result.winners,
         "winners_probability": result.winners_probability,
@@ -194,24 +149,8 @@ def _facts(result: Election) -> dict[str, Any]:
     }
 
 
-def _table(result: Election) -> Table:
-    if not result.scores:
-        return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
-    heads = ["rank", "candidate", "", result.score_name, f"{result.level:.0%} interval", "rank interval"]
-    rows = []
-    mark = "Condorcet winner" if result.rule == "condorcet" else "elected"
-    for rank, record in zip(shown_ranks(result.ranks), result.rows(), strict=True):
-        rows.append(
-            [
-                rank,
-                record["candidate"],
-                mark if record["winner"] else "",
-                _count(record[result.score_name]),
-                f"{_count(record['low'])} … {_count(record['high'])}",
-                rank_span(record["rank_low"], record["rank_high"]),
-            ]
-        )
-    return Table(heads, rows, texts=3)
+def _names(result: Election) -> Table:
+    return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
 
 
 def _details(result: Election) -> list[Table]:

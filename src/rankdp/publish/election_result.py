@@ -33,20 +33,29 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyNumber, NoisyVotes
 from rankdp.privacy.bits import SeededBits
-from rankdp.publish.leaderboard import indistinct
 from rankdp.rankers.condorcet import condorcet_winner, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals
+from rankdp.report.notebook import Displayable
+from rankdp.report.results import ResultRow, ResultTable
 from rankdp.types import Flags, Floats, Longs
 
 _SEED = 1
 _DRAWS, _MOST_NUMBERS, _FEWEST = 2000, 10_000_000, 100
 _TABLES = 400  # draws of all margins, to some of which a rule is applied
 _MOST_ORDERED = 10  # candidates: Kemeny's rule takes milliseconds up to here
-_SURE = 0.9  # below this probability a result says that its winners are not certain
+_HIGHEST = 0.999  # a probability above it is not told
 TOLD = 0.05  # a floor below this tells nothing
+RULE_NAMES = {
+    "plurality": "first places",
+    "borda": "Borda's count",
+    "irv": "an instant runoff",
+    "stv": "the single transferable vote",
+    "kemeny": "Kemeny's rule",
+    "copeland": "Copeland's rule",
+    "ranked-pairs": "ranked pairs",
+    "schulze": "Schulze's rule",
+}
 
 ORDERS: dict[str, Callable[[Floats], Any]] = {
     "kemeny": lambda margins: kemeny(np.maximum(margins, 0)).order,
@@ -92,8 +101,8 @@ class CountedRound:
     """Of the interval of every gain."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Election(Shown):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Election(Displayable):
     """A published result; candidates stand in the order of the result, the first one first.
 
     Parameters
@@ -156,12 +165,50 @@ class Election(Shown):
     cleaning: str = ""
     warnings: tuple[str, ...] = ()
 
-    def intervals(self) -> Intervals:
-        """Scores with their intervals, to be drawn; refused where only names were released."""
+    def headline(self) -> str:
+        """Who won, by which rule, and how sure that is."""
+        names, of = ", ".join(self.winners), ""
+        if self.ballots is not None and self.ballots_low is not None and self.ballots_high is not None:
+            of = f", of about {self.ballots:,.0f} ± {(self.ballots_high - self.ballots_low) / 2:,.0f} ballots"
+        elif self.ballots is not None:
+            of = f", of {self.ballots:,} ballot{'s' * (self.ballots != 1)}"
+        nobody = "no candidate beats every other in the released margins"
+        if self.rule != "condorcet":
+            said = [f"Elected by {RULE_NAMES[self.rule]}: {names}{of}".removesuffix(".") + "."]
+        elif self.winners:
+            said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
+        else:
+            said = [f"There is no Condorcet winner{of}: {nobody}."]
+        if self.at_least and (self.winners_probability or 0) < TOLD:
+            said.append("The noise is too large to say how likely the exact count gives the same.")
+        elif self.winners_probability is not None and self.low != self.high:
+            least = "at least " if self.at_least and self.winners_probability <= _HIGHEST else ""
+            same = f"elects the same candidate{'s' * (len(self.winners) > 1)}"
+            said.append(
+                f"The probability that the exact count {'says the same' if self.rule == 'condorcet' else same} is "
+                f"{least}{_chance(self.winners_probability)}."
+            )
+        if not self.scores:
+            said.append("Only the names were released; how many votes each got was not.")
+        return " ".join(said)
+
+    def results(self) -> ResultTable:
+        """The candidates for readers; refused where only names were released."""
         if not self.scores:
             raise Unsupported("only the winners' names were released: there is nothing to draw")
-        axis = f"{self.score_name}, with the {self.level:.0%} interval"
-        return Intervals(self.items, self.scores, self.low, self.high, axis)
+        mark = "Condorcet winner" if self.rule == "condorcet" else "elected"
+        rows = [
+            ResultRow(
+                name=name,
+                estimate=self.scores[row],
+                low=self.low[row],
+                high=self.high[row],
+                ranks=(self.rank_low[row], self.rank_high[row]),
+                mark=mark if name in self.winners else "",
+            )
+            for row, name in enumerate(self.items)
+        ]
+        return ResultTable(rows=rows, measure=self.score_name, level=self.level, subject="candidate")
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record a candidate."""
@@ -443,13 +490,12 @@ def _with_number(result: Election, sizes: Floats, number: Number | None) -> Elec
 
 
 def _finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> Election:
-    """With intervals, ranks and warnings; candidates stand in the order of the result."""
+    """With intervals and ranks; candidates stand in the order of the result."""
     (low, high), (first, last) = draws.interval(result.level), ahead.rank_range(result.level)
     first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
-    exact = bool((draws.values == draws.values[0]).all())
-    if exact:
+    if (draws.values == draws.values[0]).all():  # an exact count
         first = last = np.arange(1, len(scores) + 1)
-    result = replace(
+    return replace(
         result,
         scores=tuple(scores.tolist()),
         low=tuple(np.minimum(low, scores).tolist()),
@@ -458,19 +504,12 @@ def _finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> E
         rank_low=tuple(first.tolist()),
         rank_high=tuple(last.tolist()),
     )
-    return result if exact else replace(result, warnings=tuple(_doubts(result, np.triu(last[:, None] < first))))
 
 
-def _doubts(result: Election, surely: Flags) -> list[str]:
-    """That winners are not certain, and which places cannot be told apart."""
-    found = []
-    if result.winners_probability is not None and result.winners_probability < _SURE:
-        least = "at least " if result.at_least else ""
-        told = f"the exact count gives the same with a probability of {least}{result.winners_probability:.0%}."
-        if result.at_least and result.winners_probability < TOLD:
-            told = "how likely the exact count gives the same cannot be told from what was released."
-        found.append(f"The noise leaves doubt about the winner{'s' * (len(result.winners) > 1)}: {told}")
-    return [*found, *indistinct(surely)]
+def _chance(value: float) -> str:
+    if value > _HIGHEST:
+        return "above 99.9%"
+    return "below 0.1%" if value < 1 - _HIGHEST else f"{value:.1%}"
 
 
 def _draws(numbers: int) -> int:

@@ -33,8 +33,8 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyNumber, NoisyVotes
-from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
-from rankdp.privacy.bits import Bits, SecureBits, SeededBits
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
+from rankdp.privacy.bits import Bits, SecureBits, SeededBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
@@ -54,7 +54,7 @@ from rankdp.rankers.runoff import METHODS, UNTIL, Piles, run
 
 ANNOUNCED = ("everything", "winners")
 
-Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
+Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | TopSet
 
 
 def elect(
@@ -73,6 +73,7 @@ def elect(
     level: float = 0.95,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     deliver: Callable[[Release[Election], Callable[[], None]], None] | None = None,
     **reading: Any,
 ) -> Release[Election]:
@@ -105,8 +106,8 @@ def elect(
         With "irv": "two" counts on until two candidates are left, "majority" ends as soon as one has more than half of
         the votes.
     announce
-        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or jointly
-        (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
+        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or as a
+        set (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
     turnout
         A published number of ballots, with ``protect="voter"``: the result says if it contradicts the noisy one.
     level
@@ -115,6 +116,8 @@ def elect(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     deliver
         Called with the release, and with a function to call before its first byte leaves the process, while the charge
         is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
@@ -127,9 +130,10 @@ def elect(
     Release[Election]
         The result with its guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, announce, level, stv, until, turnout)
     if request.epsilon is None and (ledger is not None or bits is not None):
-        raise InputError(Setting("ledger" if ledger else "bits"), " does not go with a count without noise")
+        raise InputError(Setting("ledger" if ledger else "seed"), " does not go with a count without noise")
     counted = request.count(Ballots.of(ballots, **reading))
     return counted.exact() if request.epsilon is None else paid(counted, ledger, bits, deliver)
 
@@ -229,7 +233,7 @@ class CountedBallots:
             spread = asked.protection.moved * (SHARES if rule == "plurality" else 2 * (m - 1))
             if asked.seats == 1:
                 return PermuteAndFlip(asked.protection, spread, asked.epsilon)
-            return JointTopK(asked.protection, spread, asked.epsilon, asked.seats)
+            return TopSet(asked.protection, spread, asked.epsilon, asked.seats)
         if rule == "borda":
             return borda_noise(*public)
         if rule in PAIR_RULES:
@@ -284,7 +288,7 @@ class CountedBallots:
         asked, ballots, rule = self.request, self.ballots, self.request.rule
         items, seats, level = ballots.items, asked.seats, asked.level
         public = asked.protection.count_public or mechanism is None
-        if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+        if isinstance(mechanism, (PermuteAndFlip, TopSet)):
             counted = ballots.first_k(asked.first) if rule == "plurality" else ballots.centred_borda()
             chosen = tuple(items[item] for item in np.ravel(mechanism.sample(counted, bits or SecureBits())).tolist())
             return Election(rule, chosen, chosen, ballots=ballots.count if public else None, level=level)

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.registry import Protect, Purpose, named
 from rankdp.privacy.answers import AnswerStore, Question
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
@@ -73,6 +73,7 @@ def privatize(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
+    seed: int | None = None,
     target: str | os.PathLike[str] | None = None,
 ) -> Release[Any]:
     """A synthetic copy of a table: the same voters and items, every order drawn around the true one.
@@ -115,6 +116,8 @@ def privatize(
         are drawn and charged again.
     bits
         Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     target
         With a Spark DataFrame, a new directory for Parquet files, which the result reads: a DataFrame is computed again
         by every action, and synthetic rankings must be drawn once.
@@ -124,6 +127,7 @@ def privatize(
     Release
         The synthetic table (``Rankings``, or a Spark DataFrame) with its guarantee.
     """
+    bits = seeded(bits, seed)
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
             raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
@@ -158,7 +162,7 @@ def privatize(
 
 
 def privatize_file(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
     epsilon: Real | None = None,
     *,
@@ -171,6 +175,7 @@ def privatize_file(
     epsilon_column: str | None = None,
     voter_column: str | None = None,
     columns: Mapping[str, str] | None = None,
+    layout: Literal["auto", "ranks"] = "auto",
     listed_items_public: bool = False,
     repeated_voters: bool = False,
     drop_voters: bool = False,
@@ -181,8 +186,10 @@ def privatize_file(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
+    seed: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     told: Callable[..., None] = lambda *parts: None,
+    **opening: Any,
 ) -> Release[Path]:
     """Privatize a file of rankings into another; rows keep their order, and a failure leaves nothing behind.
 
@@ -192,19 +199,23 @@ def privatize_file(
     Parameters
     ----------
     source
-        The file of true rankings: CSV, Parquet or PrefLib, by its ending.
+        The file of true rankings: CSV, JSON, Excel, Parquet, PrefLib or BLT, by its ending; or several tables.
     target
         The file to write, in the format that its ending says.
     epsilon
         The privacy of every ranking, smaller is more private.
     protect, mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     voter_column
         The column of the voters' ids, where it does not have one of the usual names.
     columns
         Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
+    layout
+        "ranks" if every column but the voter's is an item and holds its rank.
     drop_voters
         Leave the voters' ids out of the target. They are public otherwise, as they are; only their rankings are not.
     shuffle
@@ -221,12 +232,15 @@ def privatize_file(
     told
         Called with sentences for whoever holds the file, in the parts of a refusal: what was skipped, or that the ids
         look like addresses.
+    **opening
+        ``table``, ``sheet`` and ``encoding``, as in ``rankdp.data.tables.open_table``.
 
     Returns
     -------
     Release[Path]
         The target with its guarantee.
     """
+    bits = seeded(bits, seed)
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
@@ -237,7 +251,8 @@ def privatize_file(
     )
     job = PrivatizeJob(request, bits)
     listed = None if items is None else tuple(items)
-    file = _RankingsFile(source, listed, ties, epsilon_column, voter_column, columns)
+    named_columns = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
+    file = _RankingsFile(source, {"items": listed, "ties": ties, "layout": layout, **named_columns, **opening})
     with file.open() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
         for note in reader.notes:
             told(note)
@@ -280,7 +295,7 @@ def privatize_file(
                 writer.write(_in_random_order(Rankings.concatenate(held), job.bits))
             job.check_voters(file.voter_of)
             if ledger is not None and job.guarantee() != promise:
-                raise InputError(f"{os.fspath(source)}: the file changed while it was read")
+                raise InputError(f"{reader.path}: the file changed while it was read")
             release = job.release(Path(target), reader.width, **facts)
             writer.promise(release.to_dict())
             writer.keep()
@@ -292,27 +307,14 @@ def privatize_file(
 class _RankingsFile:
     """A file of rankings and how it is read, as often as needed."""
 
-    source: str | os.PathLike[str]
-    items: tuple[str, ...] | None
-    ties: Ties
-    epsilon_column: str | None
-    voter_column: str | None
-    columns: Mapping[str, str] | None
+    source: Any
+    reading: Mapping[str, Any]
 
     def open(self) -> RankingsReader:
-        return open_rankings(
-            self.source,
-            items=self.items,
-            ties=self.ties,
-            epsilon_column=self.epsilon_column,
-            voter_column=self.voter_column,
-            columns=self.columns,
-        )
+        return open_rankings(self.source, **self.reading)
 
     def load(self) -> Rankings:
-        return Rankings.read(
-            self.source, items=self.items, ties=self.ties, voter_column=self.voter_column, columns=self.columns
-        )
+        return Rankings.read(self.source, **self.reading)
 
     def voter_of(self, row: int) -> Any:
         """The id in a row."""
