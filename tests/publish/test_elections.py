@@ -156,21 +156,18 @@ def test_gaussian_noise_only_where_it_is_smaller():
 
 @pytest.mark.parametrize("rule", ["borda", "plurality", "kemeny", "copeland"])
 def test_intervals_hold_their_level(rule):
-    """Of every score, and of the ranks of all candidates; the winners' probability is no boast."""
+    """Of every score, and of the ranks of all candidates."""
     true = elect(BALLOTS, HUGE, rule=rule, bits=SeededBits(0)).value
     asked = words(rule=rule, epsilon="0.03", level=0.9).count(BALLOTS)
-    held, ranked, said, right = [], [], [], []
+    held, ranked = [], []
     for seed in range(40):
         result = asked.draw(SeededBits(seed)).value
         for row, name in enumerate(result.items):
             place = true.items.index(name)
             held.append(result.low[row] <= true.scores[place] <= result.high[row])
             ranked.append(result.rank_low[row] <= place + 1 <= result.rank_high[row])
-        said.append(result.winners_probability)
-        right.append(result.winners == true.winners)
     assert np.mean(held) == pytest.approx(0.9, abs=0.07)  # 240 of them, in correlated sixes
     assert np.mean(ranked) >= 0.9
-    assert np.mean(said) == pytest.approx(np.mean(right), abs=0.15)
 
 
 @pytest.mark.parametrize("rule", ["borda", "kemeny", "plurality", "irv"])

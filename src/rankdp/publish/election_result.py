@@ -303,7 +303,7 @@ def by_pairs(
     if rule == "condorcet":
         seats, same = int(first is not None), _condorcet_winners(truths) == (-1 if first is None else first)
     else:
-        same = (truths[:, :seats, seats:] > 0).all(axis=(1, 2))
+        same = np.asarray((truths[:, :seats, seats:] > 0).all(axis=(1, 2)))
         for draw in np.flatnonzero(~same) if m <= _MOST_ORDERED else ():
             same[draw] = set(np.asarray(ORDERS[rule](truths[draw]))[:seats].tolist()) == set(range(seats))
     names = [items[item] for item in order]
@@ -456,8 +456,8 @@ def _decided_alike(held: Round, truths: Floats, quotas: Floats | None, surpluses
         alike &= truths[:, held.eliminated] < truths[:, others].min(axis=1)
     if len(held.transfers) == 1 and len(surpluses) > 1:  # the largest of several surpluses
         (item,) = held.transfers
-        others = [over for other, over in surpluses.items() if other != item]
-        alike &= surpluses[item] >= np.max(others, axis=0)
+        rest = [over for other, over in surpluses.items() if other != item]
+        alike &= surpluses[item] >= np.max(rest, axis=0)
     return alike
 
 

@@ -255,7 +255,11 @@ class CountedBallots:
     @property
     def _parameters(self) -> dict[str, Any]:
         asked = self.request
-        runoff = {"stv": {"stv": asked.stv}, "irv": {"until": asked.until}, "plurality": {"first": asked.first}}
+        more: dict[str, dict[str, Any]] = {
+            "stv": {"stv": asked.stv},
+            "irv": {"until": asked.until},
+            "plurality": {"first": asked.first},
+        }
         return {
             "rule": asked.rule,
             "protect": asked.protection.unit,
@@ -263,7 +267,7 @@ class CountedBallots:
             "delta": str(asked.delta),
             "candidates": len(self.ballots.items),
             "seats": asked.seats,
-            **runoff.get(asked.rule, {}),
+            **more.get(asked.rule, {}),
         }
 
     def _result(self, mechanism: Mechanism | None, bits: Bits | None) -> Election:
@@ -310,8 +314,8 @@ class CountedBallots:
             return by_pairs(items, seen, noise, rule, seats, level, number)
         scores = ballots.centred_borda() if rule == "borda" else ballots.first_k(asked.first)
         own = mechanism if isinstance(mechanism, (NoisyBorda, NoisyVotes)) else None
-        stated = scores.astype(np.float64) if own is None or bits is None else np.asarray(own.sample(scores, bits))
-        stated = stated if rule == "borda" else stated / SHARES
+        counts = scores if own is None or bits is None else own.sample(scores, bits)
+        stated = np.asarray(counts if rule == "borda" else counts / SHARES, np.float64)
         result = by_scores(items, stated, own, rule, seats, level, number)
         if number is None and asked.first > 1:  # several votes a ballot do not tell how many ballots there are
             return replace(result, ballots=None, ballots_low=None, ballots_high=None)
