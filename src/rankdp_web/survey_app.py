@@ -4,7 +4,8 @@
     POST /s/ID/invitation  {"token": …}; whether an answer with it would count: fresh, before, unknown or closed
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
     GET  /                 the surveys that their organisers list
-    GET  /s/ID/results     in whole batches; also .csv, .json and .html; with ?key= where a key is needed
+    GET  /s/ID/results     in whole batches; also .csv, .json, .html and .png; with ?key= where a key is needed
+    GET  /s/ID/embed       the results for frames of the sites that the organiser names
 
 Nothing about a request is written down: no log, no address, no time.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import importlib.util
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -28,9 +30,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from rankdp.errors import InputError, SystemProblem
+from rankdp.errors import InputError, SystemProblem, Unsupported
 from rankdp_web.answer_writer import AnswerWriter, Busy
-from rankdp_web.pages import Guarded, body, serving, show, static_files
+from rankdp_web.pages import HEADERS, Guarded, body, language_of, serving, show, static_files
 from rankdp_web.survey_database import Survey, SurveyDatabase, token_hash
 from rankdp_web.survey_limits import TICKETS_PER_MINUTE, Pulse, TicketLimit
 from rankdp_web.survey_organiser import Organiser
@@ -40,6 +42,9 @@ from rankdp_web.surveys import good_ticket, new_ticket, read_answer, read_token
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""
+SAVED = ("CSV", "JSON", *(("PNG",) if importlib.util.find_spec("matplotlib") else ()), "HTML")
+"""The files that results can be saved as; pictures need the extra plots."""
+_KINDS = {"csv": "text/csv", "json": "application/json", "html": "text/html", "png": "image/png"}
 _DUE_SECONDS = 60  # between two looks at the last days of surveys
 
 _OUTCOMES = {
@@ -157,23 +162,58 @@ def survey_app(
         secret = survey.results_key and not (organiser and organiser.knows(request))
         if secret and not hmac.compare_digest(token_hash(key).hex(), survey.results_key):
             return show(request, "message.html", 403, words="needs_key", survey=survey)
-        count, report = await run_in_threadpool(surveys.results.of, survey)
         ending = request.path_params.get("ending", "")
         if ending in ("", "part"):
-            tag = f'"{count}{"" if survey.open else "-closed"}"'
-            if ending and request.headers.get("if-none-match") == tag:
-                return Response(status_code=304)
-            template = "results_part.html" if ending else "results.html"
-            shown = show(request, template, survey=survey, count=count, report=report, key=key)
-            shown.headers["ETag"] = tag
-            return shown
-        if report is None:
+            return await results_page(request, survey, key=key, part=bool(ending))
+        try:
+            content = await run_in_threadpool(results_file, survey, ending)
+        except Unsupported:
+            raise HTTPException(404) from None
+        if content is None:
             return PlainTextResponse("There are too few answers yet.\n", 404)
-        texts = {"csv": report.csv, "json": report.json, "html": report.html}
-        kinds = {"csv": "text/csv", "json": "application/json", "html": "text/html"}
         name = f'attachment; filename="survey-{survey.id}.{ending}"'
         headers = {"Content-Disposition": name, "Cache-Control": "no-store"}
-        return Response(texts[ending](), media_type=kinds[ending], headers=headers)
+        return Response(content, media_type=_KINDS[ending], headers=headers)
+
+    async def results_page(
+        request: Request, survey: Survey, *, key: str = "", part: bool = False, embedded: bool = False
+    ) -> Response:
+        count, made = await run_in_threadpool(surveys.results.of, survey)
+        language = language_of(request)
+        tag = f'"{count}{"" if survey.open else "-closed"}-{language}"'
+        if part and request.headers.get("if-none-match") == tag:
+            return Response(status_code=304)
+        values: dict[str, Any] = {
+            "survey": survey,
+            "count": count,
+            "shown": await run_in_threadpool(made.page, language) if made else None,
+            "key": key,
+            "saved": () if embedded else SAVED,
+            "embedded": embedded,
+        }
+        shown = show(request, "results_part.html" if part else "results.html", **values)
+        shown.headers["ETag"] = tag
+        return shown
+
+    def results_file(survey: Survey, ending: str) -> str | bytes | None:
+        if ending == "png":
+            return surveys.results.picture(survey)
+        _, made = surveys.results.of(survey)
+        if made is None:
+            return None
+        return {"csv": made.report.csv, "json": made.report.json, "html": made.report.html}[ending]()
+
+    async def embed(request: Request) -> Response:
+        """The results for the frames of other sites, where the organiser allows it."""
+        survey, _ = await surveys.find(request)
+        if not survey.frames or survey.results_key:
+            raise HTTPException(404)
+        part = request.path_params.get("ending") == "part"
+        page = await results_page(request, survey, part=part, embedded=True)
+        sites = " ".join(survey.frames)
+        policy = HEADERS["Content-Security-Policy"].replace("frame-ancestors 'none'", f"frame-ancestors {sites}")
+        page.headers["Content-Security-Policy"] = policy
+        return page
 
     async def start(request: Request) -> Response:
         listed = [each for each in await run_in_threadpool(database.surveys) if each.open and each.listed]
@@ -190,8 +230,10 @@ def survey_app(
             Route("/s/{survey}/answers", answers, methods=["POST"]),
             Route("/s/{survey}/pictures/{name}", picture),
             Route("/s/{survey}/results", results),
-            *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in ("csv", "json", "html")),
+            *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in _KINDS),
             Route("/s/{survey}/results/part", _ending(results, "part")),
+            Route("/s/{survey}/embed", embed),
+            Route("/s/{survey}/embed/part", _ending(embed, "part")),
             *(organiser.routes() if organiser else []),
             static_files(),
         ],

@@ -274,10 +274,10 @@ def results(database: str, survey_id: str | None) -> Report:
     While the survey is open, results change by 32 answers or more at once and leave out 32 to 63 answers.
     """
     with _chosen(database, survey_id) as (opened, made):
-        from rankdp_web.survey_results import results_report
+        from rankdp_web.survey_results import survey_results
         from rankdp_web.surveys import collected
 
-        return results_report(made, collected(opened, made))
+        return survey_results(made, collected(opened, made)).report
 
 
 @survey.command()

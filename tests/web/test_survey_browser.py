@@ -15,6 +15,7 @@ from rankdp.mechanisms import mechanism
 from rankdp.theory.permutations import places
 from rankdp_web import pages, survey_results
 from rankdp_web.browser_tables import browser_tables
+from rankdp_web.survey_page import LOADED
 from rankdp_web.surveys import create_survey, invite, mechanism_of, tables_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("chromium")]
@@ -401,16 +402,13 @@ def test_nothing_but_the_copy_crosses(chromium, database):
             asked,  # the page was reloaded
             ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))],
         ]
-        static = {f"{server}/static/{name}" for name in ("page/style.css", "survey.css", "icon.svg", *MODULES)}
+        static = {f"{server}/static/{name}" for name in LOADED}
         assert {request[1] for request in crossed if request[0] == "GET"} <= static | {address}
         for _, url, headers, _ in crossed:
             assert token not in url
             assert token not in json.dumps(headers)
             named = {name.lower() for name, value in headers.items() if value}
             assert not {"cookie", "referer", "authorization"} & named
-
-
-MODULES = ("survey.js", "sampler.js", "sortable.js")
 
 
 def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
@@ -438,11 +436,11 @@ def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
 def test_results_follow_without_reloading(visit, server, survey, database, monkeypatch):
     monkeypatch.setattr(survey_results, "_SECONDS", 0.1)
     with visit(f"{server}/s/{survey.id}/results") as page:
-        assert "Answers shown: 0" in page.locator("#results").text_content()
+        assert "Collecting answers" in page.locator("#results").text_content()
         database.store(survey, [(str(number), bytes([0, 1, 2, 3])) for number in range(80)])
         page.wait_for_selector("#results .count:has-text('Answers shown: 32')")
-        assert page.locator("#results td").nth(1).text_content() == "Tea"
-        assert page.locator("#results svg").is_visible()
+        assert page.locator("#results tbody .name").first.text_content() == "Tea"
+        assert page.locator("#results tbody svg").first.is_visible()
 
 
 LOOKS = [(390, "dark"), (820, "light"), (1280, "light")]

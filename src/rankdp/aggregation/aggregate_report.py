@@ -25,7 +25,13 @@ _UNKNOWN = (
 )
 
 
-def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.95, title: str = "Aggregate") -> Report:
+def aggregate_report(
+    result: Aggregate,
+    method: str = "borda",
+    level: float = 0.95,
+    title: str = "Aggregate",
+    board: Board | None = None,
+) -> Report:
     """The report of an aggregate, with what is promised about the rankings that it was made from.
 
     Parameters
@@ -38,8 +44,10 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
         The confidence of the intervals.
     title
         The heading of the page or picture.
+    board
+        ``result.board(method, level)``, where the caller has it already.
     """
-    board = result.board(method, level)
+    board = board or result.board(method, level)
     name, warnings = board.leaderboard.score_name, _warnings(result, board)
     records, headline = _records(board), board.leaderboard.headline()
     results = _results(board)
@@ -96,9 +104,17 @@ def _warnings(result: Aggregate, board: Board) -> list[str]:
         lists = "1 list of one item is" if result.left_out == 1 else f"{result.left_out:,} lists of one item are"
         words.append(f"{lists} left out: one item has no order.")
     if board.times is not None and board.times > 1:
-        needed = f"about {round(board.times * result.voters, -2):,.0f}" if board.times < _FAR else "far more"
+        known = answers_needed(result, board)
+        needed = f"about {known:,}" if known else "far more"
         words.append(f"The first two items would need {needed} answers to be told apart.")
     return [*words, *board.leaderboard.warnings]
+
+
+def answers_needed(result: Aggregate, board: Board) -> int | None:
+    """How many answers would tell the first two items apart, where more are needed and somebody could have them."""
+    if board.times is None or not 1 < board.times < _FAR:
+        return None
+    return int(round(board.times * result.voters, -2))
 
 
 def _origin(result: Aggregate, method: str) -> str:

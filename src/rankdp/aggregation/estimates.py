@@ -29,7 +29,7 @@ from rankdp.aggregation.methods import Board, board_of, score
 from rankdp.aggregation.origin import Origin, known_origin
 from rankdp.aggregation.spark_tallies import SparkTallies
 from rankdp.aggregation.tallies import Tallies, Tally
-from rankdp.checks import one_of
+from rankdp.checks import one_of, whole
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.cells import natural
 from rankdp.data.files import open_rankings
@@ -41,7 +41,7 @@ from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
 from rankdp.report.notebook import Displayable
 from rankdp.report.results import ResultTable
-from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family
+from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family, top_family
 from rankdp.theory.pair_laws import pairs
 from rankdp.types import Floats, Longs
 
@@ -160,6 +160,18 @@ class Aggregate(Displayable):
         """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
         length = self._one_length("shares of positions")
         return self._by_position(share_family, lambda _: 1.0, 1 / length, (0.0, 1.0))
+
+    def in_top(self, top: int) -> Estimate:
+        """The share of voters who have each item among their first ``top``; of lists, who list it.
+
+        Parameters
+        ----------
+        top
+            How many items of a ranking count.
+        """
+        length = self._one_length("shares of a top list")
+        whole("top", top, 1, length - 1)
+        return self._by_position(top_family(top), lambda _: 1.0, top / length, (0.0, 1.0))
 
     def covariance(self, estimate: Estimate) -> Floats:
         """The covariance of the errors of mean ranks or win shares, of a table that every voter lists completely.
@@ -402,7 +414,8 @@ def aggregate_file(
 
 def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | None) -> Tallies:
     """The tallies of a file, which is read again for every statistic of pairs."""
-    listed = None if items is None else list(items)
+    public = origin.lists if items is None else items
+    listed = None if public is None else list(public)
     declared = listed is not None
 
     def batches() -> Iterator[tuple[Rankings, None]]:

@@ -67,7 +67,13 @@ if TYPE_CHECKING:
     help="What auto chooses for: the fewest respondents for `rankdp aggregate`, the most pairs of each ranking in "
     "order, or the most of the first --top items among the first.",
 )
-@option("--top", "With --purpose top: the length of the top list.", "K", int)
+@option(
+    "--top",
+    "With --purpose top: the length of the top list. With --protect ranking: write lists of the first K items alone; "
+    "which items they are is protected as well. Give --items then.",
+    "K",
+    int,
+)
 @option(
     "--tiers",
     "Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
@@ -135,6 +141,7 @@ def privatize(
     Examples:
       rankdp privatize poll.csv private.csv --epsilon 2
       rankdp privatize poll.csv private.csv --epsilon 4 --protect ranking
+      rankdp privatize films.csv private.csv --epsilon 4 --protect ranking --top 5 --items films.txt
       rankdp privatize poll.parquet private.parquet --epsilon-column own_epsilon --drop-voters
     """
     from rankdp.privacy.answers import AnswerStore
@@ -183,6 +190,5 @@ def _described(release: Release[Any]) -> str:
     if len(facts["choices"]) > 1:
         return f"{release.provenance.mechanism} ({len(facts['choices'])} different lengths or epsilons)"
     (choice,) = facts["choices"]
-    return describe(
-        mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"), facts["protect"]
-    )
+    chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
+    return describe(chosen, facts.get("top"), facts["protect"])

@@ -30,7 +30,19 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankdp.checks import whole
-from rankdp.data.cells import SPACES, Coded, Known, Where, arrow_ids, check_items, encode, in_a_sentence, understand
+from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
+from rankdp.data.cells import (
+    SPACES,
+    Coded,
+    Known,
+    Where,
+    arrow_ids,
+    as_frame,
+    check_items,
+    encode,
+    in_a_sentence,
+    understand,
+)
 from rankdp.data.cleaning import DROPPED, SKIPPED, USUAL, Cleaner, Cleaning
 from rankdp.data.columns import Columns, check_names, first_known, listed_items, recognise
 from rankdp.data.files import COUNTED
@@ -96,12 +108,19 @@ class Ballots:
         source
             Ballots (returned as they are), Rankings, lists of names (`from_orders`), a path, a frame (pandas, Polars,
             PyArrow or anything with an Arrow stream), or what stays on its engine: a DuckDB relation or connection, a
-            Spark DataFrame, a lazy frame that Narwhals knows.
+            Spark DataFrame, a lazy frame that Narwhals knows. Or a profile of another library: VoteKit, pref_voting,
+            PrefLib-Tools.
         **options
             The options of the method that is called: `read` if not `from_orders`.
         """
         if isinstance(source, (list, tuple)) and not is_paths(source):
             return cls.from_orders(source, **options)
+        if (found := counted_profile(source, options.get("items"))) is not None:
+            if others := options.keys() - {"items", "cleaning"}:
+                raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
+            rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
+            cleaner = Cleaner(options.pop("cleaning", None) or USUAL)
+            return cls._counted([_cleaned(rankings, found.counts, cleaner)], cleaner, "profile")
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
         cleaning = options.pop("cleaning", None) if isinstance(source, Rankings) else None
@@ -304,6 +323,34 @@ class Ballots:
         cast.flags.writeable = False
         assert kept.tied is not None
         return cls(items, kept.orders, kept.tied, cast, found, tuple(cleaner.notes(what, items)), cleaner.rule)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The distinct ballots as a frame: rank_1, rank_2, … and count; tied candidates of a ballot have one rank.
+
+        Parameters
+        ----------
+        kind
+            "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
+        """
+        import pyarrow as pa
+
+        if self.tied.any():
+            ranks = Rankings._of(self.orders, self.items, None, None, None, self.tied).ranks()
+            columns = {
+                f"rank of {item}": pa.array(ranks[:, at], mask=ranks[:, at] == 0) for at, item in enumerate(self.items)
+            }
+        else:
+            names = np.array([*self.items, None], dtype=object)
+            columns = {f"rank_{place + 1}": pa.array(names[self.orders[:, place]]) for place in range(len(self.items))}
+        return as_frame(pa.table({**columns, "count": self.weights}), kind)
+
+    def to_votekit(self) -> Any:
+        """A VoteKit ``RankProfile``; VoteKit must be installed."""
+        return to_votekit(self.items, self.orders, self.tied, self.weights)
+
+    def to_pref_voting(self) -> Any:
+        """A pref_voting ``Profile``, or ``ProfileWithTies`` if there are ties or partial ballots."""
+        return to_pref_voting(self.items, self.orders, self.tied, self.weights)
 
     @property
     def count(self) -> int:

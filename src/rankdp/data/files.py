@@ -33,12 +33,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from rankdp.checks import one_of, whole
+from rankdp.data.adapters import counted_profile
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.cells import Batch, Known, WhereIn, in_a_sentence, row_number
 from rankdp.data.formats.csv import CsvSink
 from rankdp.data.formats.parquet import ParquetSink
-from rankdp.data.formats.preflib import PreflibSink, open_preflib
+from rankdp.data.formats.preflib import PreflibSink, open_preflib, repeated
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import (
     BATCH_ROWS,
@@ -50,6 +53,7 @@ from rankdp.data.frames import (
     row_batches,
     to_arrow,
 )
+from rankdp.data.orders import refuse_tie
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.data.tables import (
     LIBRARIES,
@@ -177,6 +181,13 @@ def _some(stream: Iterable[Batch], what: str) -> Generator[Batch, None, None]:
 
 def read_rankings(source: Any, **reading: Any) -> Rankings:
     """A whole file as one table (see `Rankings.read`); what would not fit into the memory is refused before."""
+    if (counted := counted_profile(source, reading.get("items"))) is not None:
+        asked = Reading(**reading)
+        if asked.ties == "refuse" and counted.tied.any():
+            row, place = np.argwhere(counted.tied)[0].tolist()
+            pair = [counted.known.items[item] for item in counted.orders[row, place - 1 : place + 1]]
+            raise refuse_tie(f"ballot {row + 1}", pair, place)
+        return Rankings.concatenate(repeated(counted, asked.ties, BATCH_ROWS))
     with open_rankings(source, **reading) as reader:
         needed = (reader.rows or 0) * reader.width * 4
         if needed > _memory():

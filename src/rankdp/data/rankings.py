@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from rankdp.data.adapters import to_pref_voting, to_votekit
 from rankdp.data.cells import as_frame, check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.data.orders import ReadTies, Ties, check_orders, index_array, orders_array, orders_from_ranks
 from rankdp.errors import InputError
@@ -85,8 +86,9 @@ class Rankings:
         ----------
         source
             Rankings (returned as they are), or whatever `rankdp.data.tables.open_table` opens: a path or several, a
-            frame (PyArrow, pandas, Polars, DuckDB or anything with an Arrow stream); a Spark DataFrame is brought into
-            memory (``privatize`` and ``aggregate`` leave it where it is).
+            frame (PyArrow, pandas, Polars, DuckDB or anything with an Arrow stream), also with a column of lists called
+            ranking, order or ballot; a Spark DataFrame is brought into memory (``privatize`` and ``aggregate`` leave it
+            where it is). Or a profile of another library: VoteKit, pref_voting, PrefLib-Tools.
         **options
             The options of `read`.
         """
@@ -94,7 +96,7 @@ class Rankings:
             if options:
                 raise InputError(f"these rankings are open already: {', '.join(options)} cannot be given again")
             return source
-        known = ("__arrow_c_stream__", "toArrow", "kinds", "collect_schema")
+        known = ("__arrow_c_stream__", "toArrow", "kinds", "collect_schema", "candidates", "alternatives_name")
         if not isinstance(source, (str, PathLike, list, tuple)) and not any(hasattr(source, name) for name in known):
             raise InputError(
                 "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Spark), "
@@ -359,6 +361,14 @@ class Rankings:
             "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
         """
         return as_frame(self.to_arrow(), kind)
+
+    def to_votekit(self) -> Any:
+        """A VoteKit ``RankProfile``, a ballot for each ranking; VoteKit must be installed."""
+        return to_votekit(self.items, self.orders, self.tied, np.ones(len(self), np.int64))
+
+    def to_pref_voting(self) -> Any:
+        """A pref_voting ``Profile``, or ``ProfileWithTies`` if there are ties or partial rankings."""
+        return to_pref_voting(self.items, self.orders, self.tied, np.ones(len(self), np.int64))
 
     def _repr_html_(self) -> str:
         """The first rankings, for a notebook."""

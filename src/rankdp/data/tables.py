@@ -23,6 +23,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from rankdp.data.adapters import wide_lists
 from rankdp.data.cells import (
     FOUND_KEY,
     Batch,
@@ -269,7 +270,7 @@ class Frame:
                 with self._relation(1) as reader:
                     schema, self.rows = reader.schema, None
             else:
-                self._table = arrow_table(frame)
+                self._table = wide_lists(arrow_table(frame))
                 schema, self.rows = self._table.schema, len(self._table)
         check_names(schema.names, self.what)
         self.declared_items = declared_items(schema)

@@ -194,7 +194,8 @@ def _transcript(result: Election) -> Table:
     title = "Round by round, in votes"
     if any(one.half_width for one in result.rounds):
         title += f", ± {_span([one.half_width for one in result.rounds])} each"
-        title += f" (gains ± {_span([one.gain_half_width for one in result.rounds[1:]])})" * (len(result.rounds) > 1)
+        if len(result.rounds) > 1:
+            title += f" (gains ± {_span([one.gain_half_width for one in result.rounds[1:]])})"
     return Table(heads, rows, title=title)
 
 

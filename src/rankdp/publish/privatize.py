@@ -6,7 +6,7 @@
 
 Complete rankings of m items go through one mechanism for m items. A partial ranking of k items is a complete
 ranking of those k: its *order* is protected and *which* items it lists is not, so partial tables are refused
-unless the caller says that this is public.
+unless the caller says that this is public, or asks for lists of the first k, whose items are secret (``top-ball``).
 
 A voter who stands in k rows is drawn for k times, and k draws at epsilon cost k epsilon (basic composition). So
 repeated voters are refused unless the caller says that they may be; then k is the largest number of rows of any voter,
@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.registry import Protect, Purpose, named
+from rankdp.mechanisms.registry import Protect, Purpose, named, releases_lists
 from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real, one_each, positive
@@ -95,7 +95,9 @@ def privatize(
         What the rankings are for: "aggregate" needs the fewest respondents for ``aggregate``, "order" keeps most pairs
         of each ranking in order, and "top" keeps most of the first ``top`` items among the first.
     top
-        With ``purpose="top"``, the length of the top list.
+        With ``purpose="top"``, the length of the top list. With ``protect="ranking"`` and another purpose, lists of the
+        first ``top`` items are released instead of rankings, and which items they are is protected as well as their
+        order; rankings may then be partial, but ``items`` must be known and every one must list so many.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -131,6 +133,8 @@ def privatize(
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
             raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
+        if releases_lists(purpose, top, protect):
+            raise Unsupported("lists of the first items are not drawn on Spark: privatize a table in memory, or a file")
         if target is None:
             raise InputError(
                 Setting("target"), " must name a new directory for what is drawn, once, from a Spark table"
@@ -253,7 +257,10 @@ def privatize_file(
     listed = None if items is None else tuple(items)
     named_columns = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
     file = _RankingsFile(source, {"items": listed, "ties": ties, "layout": layout, **named_columns, **opening})
-    with file.open() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
+    with (
+        file.open() as reader,
+        open_writer(target, like=_as_wide_as(reader, request.lists), tiers=as_tiers) as writer,
+    ):
         for note in reader.notes:
             told(note)
         dropped = [reader.columns.voter] if drop_voters and reader.columns.voter else []
@@ -326,6 +333,11 @@ class _RankingsFile:
         raise InputError("the file changed while it was read")
 
 
+def _as_wide_as(reader: RankingsReader, lists: int | None) -> RankingsReader:
+    """What tells the writer the width of its rows: the reader's, or that of lists."""
+    return reader if lists is None else replace(reader, width=lists)
+
+
 def _published(batch: Rankings, drop_voters: bool, told: Callable[..., None]) -> Rankings:
     """A synthetic batch as it is published, with its voters' ids or without them."""
     if batch._voters is None or drop_voters:
@@ -366,6 +378,8 @@ def _permanent(
             Setting("answers"),
             ", which keep one answer for each voter: privatize a voter's rows in waves of their own",
         )
+    if job.request.lists is not None:
+        raise Unsupported(Setting("answers"), " keep whole rankings, not lists of the first items")
     if rankings.voters is None or job.epsilon is None or not rankings.complete or job.bits.seed is not None:
         raise InputError(
             "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "

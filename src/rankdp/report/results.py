@@ -124,6 +124,9 @@ class ResultTable:
         A value to draw across all bars, such as a claim that no dot may cross, on a scale from 0; None for none.
     span
         The name of the column of intervals; by default it states the level.
+    rank, to, decimal
+        The name of the column of ranks, the word between the ends of an interval, and the decimal sign, for pages in
+        other languages.
     """
 
     rows: Sequence[ResultRow]
@@ -133,6 +136,9 @@ class ResultTable:
     heads: Sequence[str] = ()
     line: float | None = None
     span: str = ""
+    rank: str = "rank"
+    to: str = "to"
+    decimal: str = "."
 
     @property
     def ranked(self) -> bool:
@@ -192,21 +198,25 @@ class ResultTable:
         return self.span or f"{self.level:.0%} interval"
 
     def _heads(self) -> list[str]:
-        rank = ["rank"] if self.ranked else []
+        rank = [self.rank] if self.ranked else []
         return [*rank, self.subject, self.measure, *([self._span] if self.known else []), *self.heads]
 
     def _numbers(self) -> tuple[list[str], list[str]]:
         """The texts of all estimates and of all intervals, each column with as many digits as it needs."""
         digits = digits_for([value for row in self.rows for value in (row.estimate, row.low, row.high)])
-        estimates = [shown(row.estimate, digits) for row in self.rows]
-        spans = [f"{shown(row.low, digits)} to {shown(row.high, digits)}" for row in self.rows]
+
+        def text(value: float) -> str:
+            return local(shown(value, digits), self.decimal)
+
+        estimates = [text(row.estimate) for row in self.rows]
+        spans = [f"{text(row.low)} {self.to} {text(row.high)}" for row in self.rows]
         return estimates, ["–" if math.isnan(row.low) else span for row, span in zip(self.rows, spans, strict=True)]
 
     def _axis(self) -> _Axis:
         values = [value for row in self.rows for value in (row.estimate, row.low, row.high)]
         values += [] if self.line is None else [0.0, self.line]
         finite = [value for value in values if math.isfinite(value)]
-        return _Axis(min(finite, default=0.0), max(finite, default=1.0), self.line)
+        return _Axis(min(finite, default=0.0), max(finite, default=1.0), self.line, self.decimal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +226,7 @@ class _Axis:
     least: float
     most: float
     line: float | None
+    decimal: str
 
     def _at(self, value: float) -> str:
         within = min(max(value, self.least), self.most)
@@ -242,7 +253,8 @@ class _Axis:
 
     def numbers(self) -> str:
         """The round numbers above the bars."""
-        words = (f"<text x='{self._at(tick)}' y='80%'>{tick:,.10g}</text>" for tick in self._ticks)
+        numbers = ((self._at(tick), local(f"{tick:,.10g}", self.decimal)) for tick in self._ticks)
+        words = (f"<text x='{at}' y='80%'>{number}</text>" for at, number in numbers)
         return f"<svg aria-hidden=true>{''.join(words)}</svg>"
 
 
@@ -297,6 +309,11 @@ def digits_for(values: Sequence[float]) -> int:
 def shown(value: float, digits: int) -> str:
     """A number as text, never as -0; "–" where it is not finite."""
     return f"{round(value, digits) + 0.0:,.{digits}f}" if math.isfinite(value) else "–"
+
+
+def local(number: str, decimal: str) -> str:
+    """A number with this decimal sign, a point or a comma; the other one separates thousands."""
+    return number.translate(str.maketrans(".,", ",.")) if decimal == "," else number
 
 
 def ticks(least: float, most: float, parts: int) -> list[float]:
