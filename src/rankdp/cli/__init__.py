@@ -23,6 +23,7 @@ from rankdp.cli.elect import elect
 from rankdp.cli.learn import learn, predict
 from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
+from rankdp.cli.preferences import preferences
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
@@ -79,6 +80,7 @@ for command in (
     rank,
     elect,
     scores,
+    preferences,
     aggregate,
     learn,
     predict,
