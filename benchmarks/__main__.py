@@ -21,6 +21,7 @@ from benchmarks import (
     kendall,
     leaderboards,
     learning,
+    live,
     report,
     solver,
     surveys,
@@ -47,6 +48,7 @@ def main() -> None:
         "surveys": surveys.table,
         "whole": whole.table,
         "rivals": rivals.table,
+        "live": live.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")
