@@ -98,13 +98,11 @@ class Release(Generic[T]):
 
     def _line(self) -> str:
         """What is promised, in a line."""
+        made_by = self.provenance.mechanism
         if self.guarantee is None:
-            return f"REHEARSAL, NOT PRIVATE: {self.provenance.mechanism} with seed {self.provenance.seed}; no guarantee is given"
+            return f"REHEARSAL, NOT PRIVATE: {made_by} with seed {self.provenance.seed}; no guarantee is given"
         delta = f", delta {shown(self.guarantee.delta)}" if self.guarantee.delta else ""
-        return (
-            f"Release by {self.provenance.mechanism}: epsilon {shown(self.guarantee.epsilon)}{delta} "
-            f"for {self.guarantee.protects}"
-        )
+        return f"Release by {made_by}: epsilon {shown(self.guarantee.epsilon)}{delta} for {self.guarantee.protects}"
 
 
 def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:
