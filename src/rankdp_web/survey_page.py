@@ -27,7 +27,7 @@ from rankdp_web.surveys import promised, tables_of
 
 LOADED: Mapping[str, Path] = {
     **{name: STATIC / name for name in ("survey.js", "sampler.js", "sortable.js", "survey.css", "icon.svg")},
-    "page/style.css": PAGE_FILES / "style.css",
+    **{f"page/{name}": PAGE_FILES / name for name in ("style.css", "report.css")},
 }
 """What the page loads, by its address below ``static/``."""
 _UP = "../"  # from /s/ID
@@ -61,6 +61,7 @@ def respondent_values(survey: Survey, ticket: str | None, *, preview: bool = Fal
         "legal": survey.legal,
         "closing": survey.closing,
         "kiosk": survey.kiosk,
+        "rank_top": survey.rank_top,
         "invited": survey.invited,
         "mechanism": survey.mechanism,
         "epsilon": survey.epsilon,
@@ -143,6 +144,7 @@ def _stated(known: Mapping[str, Any]) -> Survey:
         legal=known["legal"],
         closing=known["closing"],
         kiosk=known["kiosk"],
+        rank_top=known["rank_top"],
         results_key="private" if known["private_results"] else "",
         day="",
         protect=known["protect"],

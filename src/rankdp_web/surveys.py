@@ -42,12 +42,13 @@ from rankdp.privacy.release import Provenance, Release, released
 from rankdp.theory.estimators import rank_estimator
 from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
+from rankdp_web.survey_plan import kept, sure
 
 _LONGEST_TEXT = 500
 _LONGEST_NOTICE = 5000
 _LARGEST_PICTURE = 200 * 1024  # a hundred of them load in a minute on a slow phone
 PICTURES = (("png", b"\x89PNG\r\n\x1a\n", b""), ("jpeg", b"\xff\xd8\xff", b""), ("webp", b"RIFF", b"WEBP"))
-"""What a picture may be: its ending, how it begins, and what stands in its first bytes."""
+"""What a picture may be: its ending, how it begins, and what its first bytes contain."""
 _MOST_INVITATIONS = 1_000_000
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that looks like another
 
@@ -66,6 +67,7 @@ def create_survey(
     results_key: str = "",
     ledger: Ledger | None = None,
     weak_promise_accepted: bool = False,
+    rank_top: int = 0,
     pictures: Mapping[str, bytes] | None = None,
     **page: Any,
 ) -> Survey:
@@ -98,6 +100,9 @@ def create_survey(
         A budget to be charged.
     weak_promise_accepted
         Whether epsilon may be above 10. Respondents then read that the survey offers almost no protection.
+    rank_top
+        How many items respondents list, the best first; 0 for a ranking of all. Which items they list is protected too,
+        so this goes with ``protect="ranking"``.
     pictures
         PNG, JPEG or WebP files by the names of items.
     **page
@@ -115,6 +120,7 @@ def create_survey(
         invited=invited,
         results_key=results_key,
         weak_promise_accepted=weak_promise_accepted,
+        rank_top=rank_top,
         pictures=pictures,
         **page,
     )
@@ -138,6 +144,7 @@ def new_survey(
     invited: bool = False,
     results_key: str = "",
     weak_promise_accepted: bool = False,
+    rank_top: int = 0,
     pictures: Mapping[str, bytes] | None = None,
     **page: Any,
 ) -> tuple[Survey, dict[str, bytes]]:
@@ -154,8 +161,11 @@ def new_survey(
     for name in names:
         _text("an item", name)
     chosen = named(mechanism, tiers)
-    check_choice(chosen, protect=protect)
-    made = survey_mechanism(chosen, len(names), positive(epsilon), protect)
+    top = whole("rank_top", rank_top, 0, len(names) - 1) or None
+    if top and protect != "ranking":
+        raise InputError(f"rank_top goes with protect ranking, got {protect}: which items are listed is secret as well")
+    check_choice(chosen, protect=protect, top=top)
+    made = survey_mechanism(chosen, len(names), positive(epsilon), protect, top)
     survey = Survey(
         id="".join(secrets.choice(_ID_LETTERS) for _ in range(8)),
         title=title,
@@ -167,6 +177,7 @@ def new_survey(
         results_key=token_hash(results_key).hex() if results_key else "",
         day=today(),
         protect=protect,
+        rank_top=rank_top,
         **_page(names, **page),
     )
     shown = {item: _picture(item, content) for item, content in (pictures or {}).items()}
@@ -188,7 +199,7 @@ def _page(
     listed: bool = False,
     frames: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What a page shows beside the question, checked."""
+    """The checked settings of the page that come after the question."""
     about = {name: _text("a description", text, least=0) for name, text in (descriptions or {}).items()}
     _known_items("descriptions", about, names)
     if closing:
@@ -242,7 +253,7 @@ def the_survey(database: SurveyDatabase, survey_id: str | None) -> Survey:
 
 
 def invite(database: SurveyDatabase, survey: Survey, number: int) -> list[str]:
-    """So many new one-time tokens for a survey that needs them; only their hashes are stored."""
+    """New one-time tokens for a survey that needs them; only their hashes are stored."""
     if not survey.invited:
         raise InputError(f"survey {survey.id} needs no invitations: everybody may answer (create one with --invited)")
     tokens = [_encoded(secrets.token_bytes(16)) for _ in range(whole("number", number, 1, _MOST_INVITATIONS))]
@@ -309,7 +320,14 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
     token, ranking, items = _token(content["token"]), content["ranking"], len(survey.items)
     if not isinstance(ranking, list) or any(type(item) is not int for item in ranking):
         raise InputError("ranking must be a list of whole numbers")
-    if sorted(ranking) != list(range(items)):
+    if survey.rank_top:
+        if (
+            len(ranking) != survey.rank_top
+            or len(set(ranking)) != len(ranking)
+            or not set(ranking) <= set(range(items))
+        ):
+            raise InputError(f"ranking must have {survey.rank_top} different numbers from 0 to {items - 1}")
+    elif sorted(ranking) != list(range(items)):
         raise InputError(f"ranking must have each of the numbers 0 to {items - 1} once")
     if not made.has_offsets:
         return token, bytes(ranking)
@@ -356,6 +374,7 @@ def parameters(survey: Survey) -> dict[str, Any]:
         ],
         "survey": survey.id,
         "drawn_by": "the respondents' browsers",
+        **({"lists": {"length": survey.rank_top, "items": list(survey.items)}} if survey.rank_top else {}),
         **({"offset_column": OFFSET} if made.has_offsets else {}),
     }
 
@@ -372,7 +391,7 @@ def collected(database: SurveyDatabase, survey: Survey, *, shown: bool = True) -
     shown
         Whether only the answers are taken that results may show (``rankdp_web.survey_database.leaving``).
     """
-    made, items = mechanism_of(survey), len(survey.items)
+    made, items = mechanism_of(survey), survey.listed_items
     answers = np.frombuffer(b"".join(database.answers(survey.id, shown=shown)), dtype=np.uint8)
     rows = answers.reshape(-1, items + made.has_offsets).astype(np.int32)
     if not len(rows):
@@ -393,7 +412,7 @@ def _too_few(survey: Survey, count: int) -> str:
 
 
 def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike[str]) -> int:
-    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, their release file beside it; their number.
+    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, with its release file; the number of rankings.
 
     While the survey is open these are the rankings that its results show, since two exports can be subtracted as well.
 
@@ -419,7 +438,8 @@ def promised(survey: Survey) -> Mapping[str, Any]:
 
     ``factor`` bounds the change of anyone's odds about what is protected, ``whole`` about the whole ranking; ``sure``
     is how sure a reader who was 50:50 about it may become; ``weak`` says that this is almost no protection; ``reach``
-    is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
+    is half the length of the 95% interval of an item's mean place after 500 answers, at worst; ``kept`` is the share of
+    pairs that keep their order, or of a list's items that stay listed.
     """
     made = mechanism_of(survey)
     epsilon = positive(survey.epsilon)
@@ -432,9 +452,9 @@ def promised(survey: Survey) -> Mapping[str, Any]:
         "factor": odds_factor(epsilon),
         "whole": odds_factor(guarantee_of(survey).to_local_dp().epsilon),
         "weak": epsilon > HARDLY,
-        "sure": f"{math.ceil(1000 / (1 + math.exp(-min(float(epsilon), 700)))) / 10:g}",
+        "sure": sure(float(epsilon)),
         "epsilon": survey.epsilon,
-        "kept": f"{made.expected_concordance():.0%}",
+        "kept": kept(made),
         "reach": f"{reach:.1f}" if reach < made.items else "",
     }
 

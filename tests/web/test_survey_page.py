@@ -28,6 +28,7 @@ def test_an_honest_server_passes(server, survey):
         {"items": [f"item <{number}> & 'ä'" for number in range(20)]},
         {"mechanism": "tiers", "tiers": [1, 3]},
         {"protect": "position"},
+        {"items": [f"item {number}" for number in range(30)], "rank_top": 5},
         {"items": [f"item {number}" for number in range(61)], "epsilon": "4"},
         {"epsilon": "12.5", "weak_promise_accepted": True},
     ],
@@ -62,8 +63,8 @@ def test_the_tables_of_another_epsilon_are_found(database, monkeypatch):
     [
         (
             "?lang=de",
-            b"h\xc3\xb6chstens zu 88.1",
-            b"h\xc3\xb6chstens zu 73.2",
+            b"h\xc3\xb6chstens zu 88,1",
+            b"h\xc3\xb6chstens zu 73,2",
             ["the page in Deutsch is not that of rankdp"],
         ),
         ("?lang=en", b"</main>", b"<script src=x></script></main>", ["the page in English is not that of rankdp"]),

@@ -153,12 +153,17 @@ class _File:
             raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
 
-def counted_orders(path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False) -> CountedOrders:
-    """Read a PrefLib or BLT file."""
+def counted_orders(
+    path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False, ballots: bool = False
+) -> CountedOrders:
+    """Read a PrefLib or BLT file; as ``ballots`` with those that rank nobody and the places that were left out."""
     content = whole(path)
     if not content:
         raise InputError(f"{path}: the file is empty")
     file = (BltFile if kind == "blt" else _File)(path, content)
+    if not ballots and isinstance(file, BltFile):
+        listed = [(line, count, [group for group in groups if group != [-1]]) for line, count, groups in file.orders]
+        file.orders = [order for order in listed if order[2]]
     counted = [(count, groups) for _, count, groups in file.orders]
     found = CountedOrders.of(path, tuple(file.names.values()), counted, items, file.notes)
     for (line, _, groups), order, tied in zip(file.orders, found.orders, found.tied, strict=True):
@@ -184,11 +189,12 @@ def open_preflib(path: str, kind: str, asked: Reading, batch_rows: int) -> Ranki
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
     if asked.offset_column is None:
         counted = replace(counted, offsets=None)
-    batches = _batches(counted, asked.ties, batch_rows)
-    return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes)
+    batches = repeated(counted, asked.ties, batch_rows)
+    return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes, paths=(path,))
 
 
-def _batches(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterator[Rankings]:
+def repeated(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterator[Rankings]:
+    """Every order as often as it was cast, in batches; ties that are to be refused have been."""
     ends, items = np.cumsum(counted.counts), counted.known.items
     with_ties, kept = counted.tied.any(axis=1), ties == "keep" and counted.tied.any()
     for first in range(0, int(ends[-1]), batch_rows):
