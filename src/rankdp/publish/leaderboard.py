@@ -54,7 +54,7 @@ class Leaderboard(Shown):
     """The released wins of the row's item over the column's, in the order of the board, where those were released."""
 
     def as_elo(self) -> Leaderboard:
-        """Log-strengths on the chess players' scale: 1000 for the average item, 400/ln 10 points a unit."""
+        """Log-strengths on the chess players' scale: 1000 for the average opponent, 400/ln 10 points a unit."""
         scores, low, high = (1000 + ELO * values for values in (self.scores, self.low, self.high))
         return replace(self, scores=scores, low=low, high=high, score_name="elo")
 
@@ -174,49 +174,6 @@ def _undecided(items: Sequence[str], draws: Draws, level: float) -> list[str]:
     if len(found) > _NAMED:
         return [f"The best item is not clear: it is one of {len(found)} items (with {level:.0%} probability)."]
     return [f"The best item is not clear: it is one of {', '.join(found)} (with {level:.0%} probability)."]
-
-
-def arranged(
-    items: Sequence[str],
-    scores: Floats,
-    low: Floats,
-    high: Floats,
-    *,
-    level: float,
-    score_name: str,
-    warnings: Sequence[str] = (),
-    above: Flags | None = None,
-) -> Leaderboard:
-    """Items with their scores and intervals as a leaderboard, best first, saying which places cannot be told apart.
-
-    Parameters
-    ----------
-    items, scores, low, high
-        The items, their scores (NaN for an unknown one) and the ends of their intervals.
-    level
-        The confidence of the intervals.
-    score_name
-        What the scores are called.
-    warnings
-        Sentences about what makes the scores doubtful.
-    above
-        Row i, column j: whether i is surely above j; by default, whether its interval lies wholly above.
-    """
-    order = np.argsort(-scores, kind="stable")
-    above = low[:, None] > high[None, :] if above is None else above
-    best, worst = 1 + above.sum(axis=0), len(scores) - above.sum(axis=1)
-    board = Leaderboard(
-        tuple(items[i] for i in order),
-        scores[order],
-        low[order],
-        high[order],
-        best[order],
-        best[order],
-        worst[order],
-        level,
-        score_name,
-    )
-    return replace(board, warnings=(*warnings, *indistinct(above[np.ix_(order, order)])))
 
 
 def indistinct(above: Flags) -> list[str]:
