@@ -51,8 +51,10 @@ bench: $(DEV)  ## ours and the peers side by side, as ratios
 papers: $(DEV)  ## every figure of the papers, into reproduction/ and docs/papers
 	@$(VENV)/bin/rankdp reproduce --full --markdown docs/papers
 
-dist: $(DEV)  ## the wheel and the sdist, into dist/; the command is run from the wheel
-	@$(RUN) build --no-isolation --outdir dist . >/dev/null
+dist: $(DEV)  ## the wheel, the sdist and a bill of materials, into dist/; checked, and the command is run from the wheel
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RUN) build --no-isolation --outdir dist . >/dev/null
+	@$(RUN) twine check --strict dist/*.whl dist/*.tar.gz
+	@$(VENV)/bin/python locks/sbom.py locks/run.txt > dist/sbom.json
 	@$(RUN) pytest -q tests/test_distribution.py
 
 docs: $(DEV)  ## build docs/_build/html, warnings are errors

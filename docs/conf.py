@@ -15,7 +15,7 @@ _project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_tex
 
 project = _project["name"]
 version = release = _project["version"]
-copyright = "the rankdp authors, Apache-2.0"
+copyright = "rankdp developers, Apache-2.0"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
 exclude_patterns = ["_build"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -30,9 +32,13 @@ def built(tmp_path_factory) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_file():
             target.write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(home), str(source)]
-    subprocess.run(command, check=True, capture_output=True)
+    build(source, home)
     return home
+
+
+def build(source: Path, target: Path, *options: str) -> None:
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), *options, str(source)]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"})
 
 
 def test_sdist_can_be_built_from_again(built):
@@ -43,11 +49,39 @@ def test_sdist_can_be_built_from_again(built):
     assert any(name.endswith(".toml") and "rankdp_papers" in name for name in names)
 
 
+def test_a_wheel_is_built_the_same_twice(built, tmp_path):
+    (first,) = built.glob("*.whl")
+    build(built / "source", tmp_path, "--wheel")
+    (second,) = tmp_path.glob("*.whl")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_metadata_are_accepted_by_an_index(built):
+    files = [str(path) for path in built.iterdir() if path.is_file()]
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_bill_of_materials_lists_every_locked_package():
+    lock = ROOT / "locks" / "run.txt"
+    listed = json.loads(subprocess.check_output([sys.executable, ROOT / "locks" / "sbom.py", lock]))["components"]
+    pinned = re.findall(r"^([\w.-]+)==", lock.read_text("utf-8"), re.MULTILINE)
+    assert [component["name"] for component in listed] == pinned
+    assert all(component["hashes"] for component in listed)
+
+
+@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright"]], ids=lambda words: words[0])
+def test_types_are_complete_for_users(checker):
+    code = ROOT / "tests" / "typing" / "user_code.py"
+    done = subprocess.run([sys.executable, "-m", *checker, str(code)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 def test_installed_command_works(built, tmp_path):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         assert not [name for name in files.namelist() if name.startswith(("tests/", "docs/", "benchmarks/"))]
-        pages = {"static/sampler.js", "templates/survey.html", "texts.json"}
+        pages = {"static/sampler.js", "templates/survey.html", "texts/en.json"}
         assert {f"rankdp_web/{name}" for name in pages} <= set(files.namelist())
     home = tmp_path / "environment"
     venv.create(home, with_pip=False)

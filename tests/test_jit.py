@@ -1,7 +1,10 @@
 """A kernel that is interpreted for small work does what its compiled form does."""
 
 import math
+import subprocess
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +15,10 @@ from rankdp.data.counts import PairCounts
 from rankdp.privacy import noise
 from rankdp.rankers import bradley_terry
 
-for _name in ("mechanisms.rankings.sampling_kernels", "rankers.newton_kernels", "theory.rank_noise"):
-    import_module(f"rankdp.{_name}")
+SOURCES = sorted((Path(__file__).parents[1] / "src").rglob("*.py"))
+for _path in SOURCES:
+    if "@kernel" in _path.read_text("utf-8") and _path.name != "jit.py":
+        import_module(".".join(_path.relative_to(Path(__file__).parents[1] / "src").with_suffix("").parts))
 INTERPRETED = {
     kernel.__wrapped__.__name__: kernel for kernel in jit._Kernel.known.values() if kernel._effort != math.inf
 }
@@ -63,7 +68,51 @@ def gradients(rng):
     return starts, second, comparisons, diagonal, 1.0, right, 1e-10, 100
 
 
+def accepting(rng):
+    """Tables for two tiers of three and two items: cuts that are never hit, and an acceptance by the total kept."""
+    cuts = np.array([1 << 62, 1 << 63, (1 << 64) - 1, 1 << 63, (1 << 64) - 1], np.uint64)
+    kept = np.zeros((30, 3), np.int64)
+    words = rng.integers(1, 1 << 64, 200, dtype=np.uint64)
+    accepted = np.full((1, 2, 8), 1 << 63, np.uint64)
+    starts, ids, shapes = np.array([0, 3, 5]), np.array([[0, 1]]), np.array([[3, 2]])
+    return 0, words, kept, ids, starts, np.array([0, 0]), cuts, shapes, accepted
+
+
+def dealing(rng):
+    kept = np.column_stack([np.zeros(40, np.int64), rng.integers(0, 4, 40), rng.integers(0, 4, 40)])
+    return orders(rng, 40, 6), kept, halves(rng, 2000), np.empty((40, 6), np.int32), np.array([[3, 3]])
+
+
+def labelled(rng):
+    rows, length = 12, 6
+    groups = np.zeros(rows, np.int32), np.array([length]), np.ones(1)
+    return rng.normal(size=(rows, length)), orders(rng, rows, length), *groups
+
+
+def coded(rng):
+    meaning = np.tile(np.array([-1, 0, 1, 2, 3], np.int32), 4)
+    return orders(rng, 30, 4).T.copy(), meaning, 5 * np.arange(4) + 1, np.empty((30, 4), np.int32)
+
+
 CASES = {
+    "_tally_positions": lambda rng: (orders(rng, 40, 5), np.zeros((5, 5), np.int64)),
+    "_tally_pairs": lambda rng: (
+        orders(rng, 40, 5),
+        rng.random((1, 5, 5)),
+        np.zeros((5, 5), np.int32),
+        np.zeros((5, 5, 3)),
+    ),
+    "tally_rankings": lambda rng: (orders(rng, 40, 5), np.zeros(25, np.int64)),
+    "first_broken_compiled": lambda rng: (orders(rng, 40, 5), 4),
+    "gather": coded,
+    "tile_points": lambda rng: (np.full(50, 3), rng.integers(0, 6, (50, 4)), rng.integers(0, 6, (50, 5))),
+    "draw_kept": accepting,
+    "deal": dealing,
+    "log_kept_sum": lambda rng: (rng.integers(0, 3, (40, 9)).astype(np.int32), 3, 0.4),
+    "count_inversions": lambda rng: (orders(rng, 40, 9),),
+    "longest_rising_lengths": lambda rng: (orders(rng, 40, 9),),
+    "_labelled_pass": lambda rng: (1, *labelled(rng), rng.random((1, 6, 6)), np.zeros((12, 6))),
+    "_logistic_pass": lambda rng: (*labelled(rng), rng.random((1, 6)), np.zeros((12, 6))),
     "insert_short": insertion,
     "insert_long": insertion,
     "permute": lambda rng: (orders(rng, 9, 4), orders(rng, 5, 4), rng.integers(0, 5, 9), np.empty((9, 4), np.int32)),
@@ -77,8 +126,10 @@ CASES = {
 }
 
 
-def test_every_interpreted_kernel_has_a_case():
-    assert set(CASES) == set(INTERPRETED)
+def test_every_kernel_that_python_calls_states_its_effort_and_has_a_case():
+    called = {inner for kernel in jit._Kernel.known.values() for inner in kernel._called().values()}
+    entered = {kernel.__wrapped__.__name__ for kernel in jit._Kernel.known.values() if kernel not in called}
+    assert entered <= set(INTERPRETED) == set(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -136,3 +187,45 @@ def test_kernels_that_others_call_are_compiled_for_one_kind_of_cursor(request):
         dispatcher = getattr(inner, "compiled", inner)
         literal = [kind for kinds in dispatcher.signatures for kind in kinds if isinstance(kind, numba.types.Literal)]
         assert not literal
+
+
+def test_without_numba_kernels_are_interpreted_with_one_warning(monkeypatch):
+    monkeypatch.setattr(jit, "has_numba", lambda: False)
+    monkeypatch.setattr(jit, "_warned", [])
+
+    @jit.kernel(effort=1e6)
+    def total(values):
+        return values.sum()
+
+    with pytest.warns(UserWarning, match=r"Numba is not installed.* this step takes about 40 s") as caught:
+        assert [total(np.arange(40)), total(np.arange(40))] == [780, 780]
+    assert len(caught) == 1
+    assert "compiled" not in vars(total)
+
+
+@pytest.mark.slow
+def test_commands_work_without_numba(tmp_path):
+    """A fresh process that cannot import Numba privatizes, ranks, elects and aggregates."""
+    for name, text in {
+        "poll.csv": "rank_1,rank_2,rank_3\ntea,coffee,juice\njuice,tea,coffee\n",
+        "votes.csv": "left,right,winner\ntea,coffee,left\ncoffee,juice,tie\n",
+        "ballots.csv": "count,rank_1,rank_2,rank_3\n31,Ann,Cleo,Bob\n27,Bob,Cleo,\n18,Cleo,Ann,Bob\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    lines = [
+        *(
+            f"privatize poll.csv {name}.csv --epsilon 2 --mechanism {name}"
+            for name in ("kendall", "ulam", "reinsertion")
+        ),
+        "aggregate kendall.csv",
+        "rank votes.csv --epsilon 1 --protect comparison --items tea,coffee,juice",
+        "elect ballots.csv --epsilon 1 --rule irv",
+        "elect ballots.csv --epsilon 1 --rule borda",
+    ]
+    script = (
+        "import sys\nsys.modules['numba'] = None\nfrom rankdp.cli import cli\n"
+        f"for line in {lines!r}:\n    cli.main(line.split(), standalone_mode=False)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""The main job on built-in data: a poll in, private synthetic polls out, and what of the result survives."""
+"""The main job on built-in data: a poll in, private synthetic polls out, and how much of the result survives."""
 
 from __future__ import annotations
 

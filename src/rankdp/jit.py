@@ -1,16 +1,22 @@
-"""How rankdp runs its kernels: compiled on their first call, cached on disk, without holding the GIL, with a notice.
+"""How rankdp runs its kernels: interpreted while there is little to do, then compiled by Numba.
 
-Compiling takes a second or two the first time, and loading Numba half a second every time. So a kernel that states its
-``effort``, about how many microseconds Python needs for an entry of its arrays (or, as a function of the arguments, for
-all of them), is interpreted until that would have taken ``PATIENCE``: the same source, and on integers the same result.
+Compiling takes a second or two the first time, and loading Numba half a second every time. So every kernel that Python
+calls states its ``effort``: about how many microseconds Python needs per entry of its arrays (or, as a function of the
+arguments, for all of them). It is interpreted until that adds up to ``PATIENCE``, then compiled: the same source, and
+on integers the same result. Machine code is cached on disk and runs without the GIL.
+
+Numba is optional. Where it is missing (it does not exist for WebAssembly, for example) kernels stay interpreted. One
+warning says so, and how long the call that caused it takes.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import sys
+import warnings
 from collections.abc import Callable
-from functools import cached_property, partial, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from types import FunctionType
 from typing import Any, TypeVar, cast, overload
 
@@ -27,7 +33,7 @@ def kernel(function: Kernel) -> Kernel: ...
 @overload
 def kernel(*, effort: Effort) -> Callable[[Kernel], Kernel]: ...
 def kernel(function: Kernel | None = None, *, effort: Effort = math.inf) -> Any:
-    """Compile ``function`` when it is called and keep the machine code beside the source (or in the user's cache)."""
+    """Make ``function`` a kernel; without an ``effort`` it is one that only other kernels call."""
     return partial(_Kernel, effort=effort) if function is None else _Kernel(function, effort)
 
 
@@ -68,24 +74,49 @@ class _Kernel:
         return numba.njit(cache=True, nogil=True, error_model="numpy")(self._function)
 
     def __call__(self, *arguments: Any) -> Any:
-        if "compiled" not in self.__dict__:
-            if callable(self._effort):
-                self._spent += self._effort(*arguments)
-            else:
-                self._spent += self._effort * sum(getattr(argument, "size", 1) for argument in arguments)
-            if self._spent <= PATIENCE:
-                import numpy as np
+        if "compiled" in self.__dict__:
+            return self.compiled(*arguments)
+        if callable(self._effort):
+            effort = self._effort(*arguments)
+        else:
+            effort = self._effort * sum(getattr(argument, "size", 1) for argument in arguments)
+        self._spent += effort
+        if self._spent > PATIENCE:
+            if has_numba():
+                return self.compiled(*arguments)
+            _warn_once(effort)
+        import numpy as np
 
-                with np.errstate(all="ignore"):  # unsigned integers wrap round, as they do when compiled
-                    return self.plain(*arguments)
-        return self.compiled(*arguments)
+        with np.errstate(all="ignore"):  # unsigned integers wrap round, as they do when compiled
+            return self.plain(*arguments)
 
 
+@cache
+def has_numba() -> bool:
+    """Whether kernels can be compiled."""
+    try:
+        return importlib.util.find_spec("numba") is not None
+    except ValueError:  # blocked on purpose: sys.modules["numba"] is None
+        return False
+
+
+def _warn_once(effort: float) -> None:
+    """Say that a call of about ``effort`` microseconds runs without Numba."""
+    if _warned:
+        return
+    _warned.append(True)
+    seconds = effort / 1e6
+    lasts = f"; this step takes about {seconds:,.0f} s" if 2 <= seconds < math.inf else ""
+    message = f"Numba is not installed, so rankdp computes in plain Python, about a hundred times slower{lasts}"
+    warnings.warn(message, stacklevel=4)
+
+
+_warned: list[bool] = []
 _noticed: list[object] = []
 
 
 def _give_notice() -> None:
-    """Let Numba tell a person at a terminal, once, why the first call takes seconds."""
+    """Tell a person at a terminal, once, why the first call takes seconds."""
     if _noticed:
         return
     from numba.core import event

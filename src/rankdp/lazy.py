@@ -1,4 +1,4 @@
-"""Names that a package loads when they are first used, listed once: in the stub beside its ``__init__.py``.
+"""Names that a package loads when they are first used, listed once: in the stub next to its ``__init__.py``.
 
 Type checkers and editors read the stub; ``attach`` reads the same lines, ``from module import name as name``.
 """

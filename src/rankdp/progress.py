@@ -1,7 +1,7 @@
 """What long work says about itself while it goes on: what it does, how much is done, of how much.
 
 Nobody listens by default. The command line does, on a terminal. What is told are sizes of files and of work that was
-asked for, for whoever runs it; none of it is part of a release.
+asked for, for whoever runs it; nothing of it enters a release.
 """
 
 from __future__ import annotations

@@ -1,16 +1,22 @@
-"""A verdict for a claim: what the table says of it, with the number that decides and its standard error.
+"""A verdict for a claim, by one rule, with the number that decides and its standard error.
 
-A claim *does not hold* when some place contradicts it beyond its error, *holds* when the table supports it and nothing
-contradicts, and is *undecided* when the errors are too large to tell. "Beyond its error" means z standard errors, with
-z chosen so that all the places of a claim together raise a false alarm in one of a hundred tables (Bonferroni).
+At each place of the table a claim says that some quantity, its *margin*, is at least 0 (or above 0). With its standard
+error s the margin is *inside* where it is at least 2s and *outside* where it is below -2s.
 
-* above: value(first) - value(second) > margin wherever the other columns agree; supported when that is so by two
-  standard errors at the worst place; not below: the same with >=, so that exact numbers may be equal;
-* trend: of any two values along a column the later one is higher (or lower); supported when the change from end to end
-  is at least two standard errors on the worst line;
-* equals: abs(value - target) <= tolerance; supported when the errors are below the tolerance;
-* at most: value <= bound; supported when every value is, errors aside; at least: value >= bound;
-* slope: the slope of log(value) on log(x) equals the target.
+    holds           inside at every place
+    does not hold   outside at some place
+    undecided       otherwise
+
+A claim with k places would be outside somewhere too often by chance, so there -2s becomes -zs with 1 - Phi(z) =
+(1 - Phi(2))/k (Bonferroni). An exact number has s = 0.
+
+* above: margin = value(first) - value(second) - margin, where all other columns agree; must be above 0;
+  not below: the same, and may be 0;
+* trend: of any two values along a column the later one is higher (or lower) for "does not hold"; for "holds" the change
+  from end to end of every line must be above 0 by two standard errors;
+* equals: margin = tolerance - abs(value - target);
+* at most: margin = bound - value; at least: margin = value - bound;
+* slope: margin = tolerance - abs(slope of log(value) on log(x) - target).
 
 Where both sides are 0, or both are 1, they are saturated: such a place neither supports nor contradicts.
 """
@@ -34,8 +40,7 @@ from rankdp_papers.experiment import NUMBERS, Row
 from rankdp_papers.specification import Claim
 
 Answer = Literal["holds", "does not hold", "undecided"]
-_FALSE_ALARM = 0.01
-_SUPPORT = 2.0  # standard errors, at the worst place, that count as support
+_ERRORS = 2.0  # standard errors, inside or outside
 _ROUNDING = 1e-12  # exact numbers that differ by less are equal
 
 
@@ -70,22 +75,26 @@ class Verdict:
 
 
 class _Measured(NamedTuple):
-    """A quantity that the claim says is at least 0: how far above it is, its standard error, and what to show of it.
+    """A margin that the claim says is at least 0 (above 0 if ``strict``), its standard error and what to show of it.
 
-    ``sharp``: it speaks for the claim by itself, its error being small enough to see a departure. ``saturated``: it
-    cannot speak at all.
+    A ``saturated`` place neither supports nor contradicts.
     """
 
-    ahead: float
+    margin: float
     error: float
     shown: float
     place: str
-    sharp: bool = True
+    strict: bool = False
     saturated: bool = False
+
+    @property
+    def inside(self) -> bool:
+        """Whether it supports the claim by two standard errors."""
+        return self.margin - _ERRORS * self.error > (_ROUNDING if self.strict else -_ROUNDING)
 
 
 class _Checked(NamedTuple):
-    """What was measured; the claim is supported when every place that can speak is sharp. ``mean``: show it too."""
+    """What was measured. ``mean``: show it too."""
 
     what: str
     measured: list[_Measured]
@@ -107,9 +116,9 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     if not measured:
         raise InputError(f"the claim {claim.text!r}: no rows have both sides of it")
     speaking = [one for one in measured if not one.saturated]
-    against = _contradiction(measured)
-    doubtful = [one for one in speaking if not one.sharp]
-    worst = min(against or doubtful or speaking or measured, key=lambda one: one.ahead)
+    against = _outside(measured)
+    doubtful = [one for one in speaking if not one.inside]
+    worst = min(against or doubtful or speaking or measured, key=lambda one: one.margin)
     supported = bool(speaking) and not doubtful
     mean = fmean(one.shown for one in measured) if with_mean and len(measured) > 1 else None
     answer: Answer = "does not hold" if against else "holds" if supported else "undecided"
@@ -137,7 +146,7 @@ def _above(
         if first in by_name and second in by_name:
             difference, error = _difference(by_name[first], by_name[second])
             still = _saturated(by_name[first], by_name[second])
-            measured.append(_ahead(difference - margin, error, difference, place, still, strict))
+            measured.append(_Measured(difference - margin, error, difference, place, strict, still))
     return _Checked("smallest difference", measured, mean=True)
 
 
@@ -152,8 +161,8 @@ def _trend(rows: list[Row], along: str, direction: str, slack: float = 0.0) -> _
             at = f"{along} {_show(a[along])} to {_show(b[along])}"
             steps.append(_Measured(sign * change + slack, error, change, f"{place}, {at}" if place else at))
         change, error = _difference(ordered[-1], ordered[0])
-        ends.append(_ahead(sign * change, error, change, place, _saturated(ordered[0], ordered[-1])))
-    if not steps or _contradiction(steps):
+        ends.append(_Measured(sign * change, error, change, place, True, _saturated(ordered[0], ordered[-1])))
+    if not steps or _outside(steps):
         return _Checked("worst reversal", steps)
     return _Checked("smallest change from end to end", ends, mean=True)
 
@@ -166,15 +175,15 @@ def _equals(
         aim = _aim(row, target)
         allowed = tolerance if tolerance is not None else (relative or 0.0) * abs(aim)
         off = row["value"] - aim
-        measured.append(_Measured(allowed - abs(off), row["error"], off, _place(row, rows), row["error"] <= allowed))
+        measured.append(_Measured(allowed - abs(off), row["error"], off, _place(row, rows)))
     return _Checked("largest deviation", measured)
 
 
 def _bounded(rows: list[Row], bound: float | str, *, sign: float, what: str) -> _Checked:
     measured = []
     for row in rows:
-        ahead = sign * (_aim(row, bound) - row["value"])
-        measured.append(_Measured(ahead, row["error"], row["value"], _place(row, rows), ahead >= -_ROUNDING))
+        margin = sign * (_aim(row, bound) - row["value"])
+        measured.append(_Measured(margin, row["error"], row["value"], _place(row, rows)))
     return _Checked(what, measured)
 
 
@@ -188,8 +197,7 @@ def _slope(rows: list[Row], along: str, target: float | str, tolerance: float) -
         x, y = (np.log([row[name] for row in positive]) for name in (along, "value"))
         weight = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
         value, error = float(weight @ y), math.hypot(*(weight * [row["error"] / row["value"] for row in positive]))
-        ahead = tolerance - abs(value - _aim(group[0], target))
-        measured.append(_Measured(ahead, error, value, place, error <= tolerance))
+        measured.append(_Measured(tolerance - abs(value - _aim(group[0], target)), error, value, place))
     return _Checked("slope", measured)
 
 
@@ -213,15 +221,10 @@ def _difference(one: Row, other: Row) -> tuple[float, float]:
     return one["value"] - other["value"], math.hypot(one["error"], other["error"])
 
 
-def _contradiction(measured: Sequence[_Measured]) -> list[_Measured]:
-    z = NormalDist().inv_cdf(1 - _FALSE_ALARM / len(measured))
-    return [one for one in measured if one.ahead < -z * one.error - _ROUNDING]
-
-
-def _ahead(ahead: float, error: float, shown: float, place: str, saturated: bool, strict: bool = True) -> _Measured:
-    """A difference, sharp where it is above 0 (at least 0 if not ``strict``) beyond its error."""
-    least = _ROUNDING if strict else -_ROUNDING
-    return _Measured(ahead, error, shown, place, ahead - _SUPPORT * error > least, saturated)
+def _outside(measured: Sequence[_Measured]) -> list[_Measured]:
+    """The places that contradict the claim: by two standard errors for one place, by more for several."""
+    z = -NormalDist().inv_cdf(NormalDist().cdf(-_ERRORS) / len(measured))
+    return [one for one in measured if one.margin < -z * one.error - _ROUNDING]
 
 
 def _saturated(one: Row, other: Row) -> bool:

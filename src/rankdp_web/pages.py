@@ -28,6 +28,8 @@ from rankdp.report.document import PAGE_FILES
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
+SECTIONS = ("page", "script", "results", "organiser")
+"""Of a language's file: the respondent's page, its script, the results and the organiser's pages."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'{images}; connect-src 'self'; "
     "form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
@@ -48,9 +50,27 @@ _WITH_FORMS = {
 
 @cache
 def all_texts() -> Mapping[str, Mapping[str, str]]:
-    """By language and name: every sentence of the respondents' pages."""
-    read: dict[str, dict[str, str]] = json.loads((_HERE / "texts.json").read_text("utf-8"))
-    return read
+    """By language and name: every sentence of a survey's pages. A language is a file in ``texts``."""
+    return {
+        language: {
+            "language": read["language"],
+            "direction": read["direction"],
+            **{name: words for section in SECTIONS for name, words in read.get(section, {}).items()},
+        }
+        for language, read in _read_texts().items()
+    }
+
+
+def script_texts(language: str) -> Mapping[str, str]:
+    """The sentences that the scripts of a page show."""
+    texts: Mapping[str, str] = _read_texts()[language]["script"]
+    return texts
+
+
+@cache
+def _read_texts() -> Mapping[str, Mapping[str, Any]]:
+    files = sorted((_HERE / "texts").glob("*.json"))
+    return {file.stem: json.loads(file.read_text("utf-8")) for file in files}
 
 
 def language_of(request: Request) -> str:
@@ -109,11 +129,18 @@ def render(template: str, language: str, up: str, **values: Any) -> str:
     """
     known = all_texts()[language]
 
-    def text(name: str, **numbers: Any) -> str:
+    def text(name: str, /, **numbers: Any) -> str:
         return known[name].format(**numbers)
 
     others = {other: words["language"] for other, words in all_texts().items() if other != language}
-    shared = {"text": text, "language": language, "languages": others, "up": up, "texts": known}
+    shared = {
+        "text": text,
+        "language": language,
+        "languages": others,
+        "direction": known["direction"],
+        "up": up,
+        "script_texts": script_texts(language),
+    }
     return _templates().get_template(template).render(**shared, **values)
 
 

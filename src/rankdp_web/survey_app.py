@@ -1,6 +1,7 @@
 """The server of surveys: a page to answer on, a place to send answers to, and the results.
 
     GET  /s/ID             the page; an invitation's token stands behind the # of its link and is not sent with it
+    POST /s/ID/invitation  {"token": …}; whether an answer with it would count: fresh, before, unknown or closed
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
     GET  /s/ID/results     in whole batches; also .csv, .json and .html; with ?key= where a key is needed
 
@@ -31,7 +32,7 @@ from rankdp_web.pages import Guarded, body, serving, show, static_files
 from rankdp_web.survey_database import Survey, SurveyDatabase, token_hash
 from rankdp_web.survey_page import respondent_values
 from rankdp_web.survey_results import LiveResults
-from rankdp_web.surveys import good_ticket, new_ticket, read_answer
+from rankdp_web.surveys import good_ticket, new_ticket, read_answer, read_token
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""
@@ -87,23 +88,28 @@ def survey_app(database: SurveyDatabase) -> Starlette:
 
     async def page(request: Request) -> Response:
         survey, secret = await surveys.find(request)
-        if not survey.open:
+        if not survey.open or survey.due:
             return show(request, "message.html", 410, words="closed", survey=survey)
         ticket = None if survey.invited else new_ticket(secret)
         return show(request, "survey.html", **await run_in_threadpool(respondent_values, survey, ticket))
 
+    async def invitation(request: Request) -> Response:
+        survey, _ = await surveys.find_quickly(request)
+        token = read_token(await _json(request))
+        outcome = await run_in_threadpool(database.invitation, survey, token)
+        return _said(*({"fresh": (200, "fresh", "This invitation is good for one answer.")} | _OUTCOMES)[outcome])
+
+    async def picture(request: Request) -> Response:
+        name = request.path_params["name"]
+        content = await run_in_threadpool(database.picture, request.path_params["survey"], name)
+        if content is None:
+            raise HTTPException(404)
+        kept = {"Cache-Control": "public, max-age=86400, immutable"}  # its name is its hash
+        return Response(content, media_type=f"image/{name.rpartition('.')[2]}", headers=kept)
+
     async def answers(request: Request) -> Response:
         survey, secret = await surveys.find_quickly(request)
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _said(415, "malformed", "An answer must be application/json.")
-        content = await body(request, MOST_BYTES)
-        if content is None:
-            return _said(413, "malformed", f"An answer must have at most {MOST_BYTES} bytes.")
-        try:
-            token, ranking = read_answer(survey, json.loads(content))
-        except (InputError, ValueError, RecursionError) as refusal:
-            words = str(refusal) if isinstance(refusal, InputError) else "an answer must be JSON"
-            return _said(422, "malformed", f"{words[0].upper()}{words[1:]}.")
+        token, ranking = read_answer(survey, await _json(request))
         if not survey.invited and not good_ticket(secret, token):
             return _said(*_OUTCOMES["unknown"])
         assert surveys.writer is not None
@@ -139,7 +145,9 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         routes=[
             Route("/", start),
             Route("/s/{survey}", page),
+            Route("/s/{survey}/invitation", invitation, methods=["POST"]),
             Route("/s/{survey}/answers", answers, methods=["POST"]),
+            Route("/s/{survey}/pictures/{name}", picture),
             Route("/s/{survey}/results", results),
             *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in ("csv", "json", "html")),
             Route("/s/{survey}/results/part", _ending(results, "part")),
@@ -148,6 +156,8 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         middleware=[Middleware(Guarded), Middleware(GZipMiddleware, minimum_size=2000, compresslevel=5)],
         exception_handlers={
             404: start,
+            _Malformed: _malformed,
+            InputError: _malformed,
             Busy: _busy,
             SystemProblem: _busy,
             ClientDisconnect: _gone,
@@ -165,6 +175,28 @@ def _ending(view: Any, ending: str) -> Any:
         return response
 
     return with_ending
+
+
+class _Malformed(Exception):
+    """What was sent is no JSON for us: a status and a sentence."""
+
+
+async def _json(request: Request) -> Any:
+    """What a request brings along."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise _Malformed(415, "an answer must be application/json")
+    content = await body(request, MOST_BYTES)
+    if content is None:
+        raise _Malformed(413, f"an answer must have at most {MOST_BYTES} bytes")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise _Malformed(422, "an answer must be JSON") from None
+
+
+async def _malformed(_: Request, refusal: Exception) -> Response:
+    status, words = refusal.args if isinstance(refusal, _Malformed) else (422, str(refusal))
+    return _said(status, "malformed", f"{words[0].upper()}{words[1:]}.")
 
 
 def _said(status: int, outcome: str, words: str) -> Response:

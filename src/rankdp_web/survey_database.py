@@ -2,6 +2,7 @@
 
     surveys      what was asked, and the tables of the noise that browsers draw from
     invitations  the hashes of the tokens that were given out
+    pictures     of items
     used         the hashes of the tokens that an answer came with
     inbox        the answers that no result shows yet
     answers      all others: what results are made of
@@ -57,6 +58,11 @@ _SURVEYS = _table(
     sql.Column("secret", sql.LargeBinary, nullable=False),
 )
 _INVITATIONS = _table("invitations", sql.Column("token", sql.LargeBinary, primary_key=True))
+_PICTURES = _table(
+    "pictures",
+    sql.Column("name", sql.String(32), primary_key=True),
+    sql.Column("content", sql.LargeBinary, nullable=False),
+)
 _USED = _table("used", sql.Column("token", sql.LargeBinary, primary_key=True))
 _INBOX, _ANSWERS = (
     _table(name, sql.Column("id", sql.LargeBinary, primary_key=True), sql.Column("answer", sql.LargeBinary))
@@ -90,6 +96,18 @@ class Survey:
         Whether answers are taken.
     protect
         What is protected: one item's "position", as in surveys that do not say it, or the whole "ranking".
+    descriptions, pictures
+        A line about every item, and the name of its picture; both may be empty.
+    organiser, contact, legal
+        Who asks, how to reach them, and what the law wants respondents to read.
+    closing
+        The last day (UTC) on which answers are taken, such as 2030-12-31; empty for no such day.
+    kiosk
+        Whether many people answer on one device: the page keeps nothing and starts again after each answer.
+    listed
+        Whether the start page of the server names it.
+    frames
+        The sites whose pages may show the results in a frame, such as https://news.example.
     """
 
     id: str
@@ -103,6 +121,20 @@ class Survey:
     day: str
     open: bool = True
     protect: Protect = "position"
+    descriptions: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
+    organiser: str = ""
+    contact: str = ""
+    legal: str = ""
+    closing: str = ""
+    kiosk: bool = False
+    listed: bool = False
+    frames: tuple[str, ...] = ()
+
+    @property
+    def due(self) -> bool:
+        """Whether the last day has passed."""
+        return bool(self.closing) and today() > self.closing
 
 
 def leaving(waiting: int, *, closing: bool = False) -> int:
@@ -163,10 +195,9 @@ class SurveyDatabase:
             sql.event.listen(self.engine, "connect", _prepare_sqlite)
             sql.event.listen(self.engine, "begin", _begin_sqlite)
         with self._problems():
-            if create:
-                _schema.create_all(self.engine)
-            elif not sql.inspect(self.engine).has_table("surveys"):
+            if not create and not sql.inspect(self.engine).has_table("surveys"):
                 raise InputError(f"{self.name}: there are no surveys in it; rankdp survey create makes one")
+            _schema.create_all(self.engine)
         if file:
             tighten(file)
 
@@ -176,12 +207,14 @@ class SurveyDatabase:
 
     # -- surveys ------------------------------------------------------------------------------------------------
 
-    def add(self, survey: Survey) -> None:
-        """Open a survey."""
+    def add(self, survey: Survey, pictures: Mapping[str, bytes] | None = None) -> None:
+        """Open a survey, with the pictures of its items by their names."""
         facts = {name: value for name, value in asdict(survey).items() if name != "open"}
         row = {"survey": survey.id, "facts": json.dumps(facts), "open": True, "secret": secrets.token_bytes(32)}
         with self._writing() as connection:
             connection.execute(_SURVEYS.insert(), row)
+            for name, content in (pictures or {}).items():
+                connection.execute(_PICTURES.insert(), {"survey": survey.id, "name": name, "content": content})
 
     def surveys(self) -> list[Survey]:
         """All of them."""
@@ -194,6 +227,13 @@ class SurveyDatabase:
         with self._reading() as connection:
             row = connection.execute(_SURVEYS.select().where(_SURVEYS.c.survey == survey_id)).one_or_none()
         return None if row is None else (_survey(row.facts, row.open), row.secret)
+
+    def picture(self, survey_id: str, name: str) -> bytes | None:
+        """A picture of a survey."""
+        with self._reading() as connection:
+            wanted = sql.select(_PICTURES.c.content).where(_PICTURES.c.survey == survey_id, _PICTURES.c.name == name)
+            found: bytes | None = connection.execute(wanted).scalar()
+        return found
 
     def finish(self, survey_id: str) -> None:
         """Take no more answers, show all of them if they are enough, and leave no trace of their order."""
@@ -208,7 +248,7 @@ class SurveyDatabase:
     def delete(self, survey_id: str) -> None:
         """Remove a survey, its invitations and its answers."""
         with self._writing() as connection:
-            for table in (_INBOX, _ANSWERS, _USED, _INVITATIONS, _SURVEYS):
+            for table in (_INBOX, _ANSWERS, _USED, _INVITATIONS, _PICTURES, _SURVEYS):
                 connection.execute(table.delete().where(table.c.survey == survey_id))
         self._clean()
 
@@ -218,6 +258,21 @@ class SurveyDatabase:
         with self._writing() as connection:
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 connection.execute(_INVITATIONS.insert(), rows[start : start + _ROWS_AT_ONCE])
+
+    def invitation(self, survey: Survey, token: str) -> str:
+        """What an answer with this invitation would become: "fresh", "before", "unknown" or "closed"."""
+        with self._reading() as connection:
+
+            def has(table: sql.Table) -> bool:
+                found = sql.select(table.c.token).where(table.c.survey == survey.id, table.c.token == token_hash(token))
+                return connection.execute(found).first() is not None
+
+            if not has(_INVITATIONS):
+                return "unknown"
+            if has(_USED):
+                return "before"
+            opened = sql.select(_SURVEYS.c.open).where(_SURVEYS.c.survey == survey.id)
+            return "fresh" if connection.execute(opened).scalar() and not survey.due else "closed"
 
     # -- answers ------------------------------------------------------------------------------------------------
 
@@ -233,7 +288,7 @@ class SurveyDatabase:
         with self._writing() as connection:
             # FOR SHARE: who closes the survey waits for us, or we for them
             opened = sql.select(_SURVEYS.c.open).where(_SURVEYS.c.survey == survey.id).with_for_update(read=True)
-            if not connection.execute(opened).scalar():
+            if survey.due or not connection.execute(opened).scalar():
                 return ["closed"] * len(arrived)
             if survey.invited:
                 known = sql.select(_INVITATIONS.c.token).where(_INVITATIONS.c.survey == survey.id)
@@ -320,7 +375,8 @@ class SurveyDatabase:
 
 def _survey(facts: str, opened: bool) -> Survey:
     known: Mapping[str, Any] = json.loads(facts)
-    return Survey(**{**known, "items": tuple(known["items"]), "open": opened})
+    lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
+    return Survey(**{**known, **lists, "open": opened})
 
 
 def _count(table: sql.Table, survey_id: str) -> sql.Select[int]:

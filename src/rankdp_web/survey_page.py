@@ -26,7 +26,7 @@ from rankdp_web.survey_database import Survey
 from rankdp_web.surveys import promised, tables_of
 
 LOADED: Mapping[str, Path] = {
-    **{name: STATIC / name for name in ("survey.js", "sampler.js", "sortable.js", "icon.svg")},
+    **{name: STATIC / name for name in ("survey.js", "sampler.js", "sortable.js", "survey.css", "icon.svg")},
     "page/style.css": PAGE_FILES / "style.css",
 }
 """What the page loads, by its address below ``static/``."""
@@ -35,7 +35,7 @@ _SECONDS = 30
 _MOST_BYTES = 20_000_000  # of one download; the page of a hundred items has 1% of it
 
 
-def respondent_values(survey: Survey, ticket: str | None) -> dict[str, Any]:
+def respondent_values(survey: Survey, ticket: str | None, *, preview: bool = False) -> dict[str, Any]:
     """What the template ``survey.html`` shows.
 
     Parameters
@@ -44,19 +44,31 @@ def respondent_values(survey: Survey, ticket: str | None) -> dict[str, Any]:
         What is asked.
     ticket
         The token that the page brings along; None where respondents have invitations.
+    preview
+        Whether the page is one for the organiser, which sends nothing.
     """
+    nothing = [""] * len(survey.items)
     known = {
         "survey": survey.id,
         "version": __version__,
         "title": survey.title,
         "question": survey.question,
         "items": survey.items,
+        "descriptions": survey.descriptions or nothing,
+        "pictures": survey.pictures or nothing,
+        "organiser": survey.organiser,
+        "contact": survey.contact,
+        "legal": survey.legal,
+        "closing": survey.closing,
+        "kiosk": survey.kiosk,
+        "invited": survey.invited,
         "mechanism": survey.mechanism,
         "epsilon": survey.epsilon,
         "protect": survey.protect,
         "private_results": bool(survey.results_key),
         "tables": tables_of(survey),
         "ticket": ticket,
+        "preview": preview,
     }
     return {"survey": survey, "known": known, "promised": promised(survey)}
 
@@ -123,7 +135,14 @@ def _stated(known: Mapping[str, Any]) -> Survey:
         items=tuple(known["items"]),
         mechanism=known["mechanism"],
         epsilon=known["epsilon"],
-        invited=known["ticket"] is None,
+        invited=known["invited"],
+        descriptions=tuple(known["descriptions"]),
+        pictures=tuple(known["pictures"]),
+        organiser=known["organiser"],
+        contact=known["contact"],
+        legal=known["legal"],
+        closing=known["closing"],
+        kiosk=known["kiosk"],
         results_key="private" if known["private_results"] else "",
         day="",
         protect=known["protect"],

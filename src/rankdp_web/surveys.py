@@ -12,8 +12,12 @@ need not remember the tickets that it gave out.
 from __future__ import annotations
 
 import base64
+import dataclasses
+import datetime
+import hashlib
 import hmac
 import math
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -40,6 +44,10 @@ from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechani
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
 
 _LONGEST_TEXT = 500
+_LONGEST_NOTICE = 5000
+_LARGEST_PICTURE = 200 * 1024  # a hundred of them load in a minute on a slow phone
+PICTURES = (("png", b"\x89PNG\r\n\x1a\n", b""), ("jpeg", b"\xff\xd8\xff", b""), ("webp", b"RIFF", b"WEBP"))
+"""What a picture may be: its ending, how it begins, and what stands in its first bytes."""
 _MOST_INVITATIONS = 1_000_000
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that looks like another
 
@@ -58,6 +66,8 @@ def create_survey(
     results_key: str = "",
     ledger: Ledger | None = None,
     weak_promise_accepted: bool = False,
+    pictures: Mapping[str, bytes] | None = None,
+    **page: Any,
 ) -> Survey:
     """Open a survey. A ledger is charged first: what all respondents together are promised, which is epsilon each.
 
@@ -88,7 +98,50 @@ def create_survey(
         A budget to be charged.
     weak_promise_accepted
         Whether epsilon may be above 10. Respondents then read that the survey offers almost no protection.
+    pictures
+        PNG, JPEG or WebP files by the names of items.
+    **page
+        ``descriptions`` (texts by the names of items), ``organiser``, ``contact``, ``legal``, ``closing``, ``kiosk``,
+        ``listed`` and ``frames`` as in ``rankdp_web.survey_database.Survey``.
     """
+    survey, shown = new_survey(
+        title,
+        items,
+        epsilon,
+        protect=protect,
+        question=question,
+        mechanism=mechanism,
+        tiers=tiers,
+        invited=invited,
+        results_key=results_key,
+        weak_promise_accepted=weak_promise_accepted,
+        pictures=pictures,
+        **page,
+    )
+    made, bits = mechanism_of(survey), SecureBits()
+    with spending(ledger, guarantee_of(survey), f"survey {survey.id}", bits) as charge:
+        charge.leaves()
+        database.add(survey, shown)
+        charge.commit(Provenance.now(type(made).name, parameters(survey), bits))
+    return survey
+
+
+def new_survey(
+    title: str,
+    items: Iterable[Any],
+    epsilon: Real,
+    *,
+    protect: Protect = "ranking",
+    question: str = "",
+    mechanism: str = "auto",
+    tiers: Sequence[int] | None = None,
+    invited: bool = False,
+    results_key: str = "",
+    weak_promise_accepted: bool = False,
+    pictures: Mapping[str, bytes] | None = None,
+    **page: Any,
+) -> tuple[Survey, dict[str, bytes]]:
+    """A survey that no database has yet, and its pictures by their names. Parameters as in ``create_survey``."""
     if positive(epsilon) > HARDLY and not weak_promise_accepted:
         raise InputError(
             f"epsilon must be at most {HARDLY}, got {epsilon}: a larger one offers almost no protection; "
@@ -114,13 +167,67 @@ def create_survey(
         results_key=token_hash(results_key).hex() if results_key else "",
         day=today(),
         protect=protect,
+        **_page(names, **page),
     )
-    bits = SecureBits()
-    with spending(ledger, guarantee_of(survey), f"survey {survey.id}", bits) as charge:
-        charge.leaves()
-        database.add(survey)
-        charge.commit(Provenance.now(type(made).name, parameters(survey), bits))
-    return survey
+    shown = {item: _picture(item, content) for item, content in (pictures or {}).items()}
+    _known_items("pictures", shown, names)
+    if shown:
+        survey = dataclasses.replace(survey, pictures=tuple(shown.get(name, ("",))[0] for name in names))
+    return survey, dict(shown.values())
+
+
+def _page(
+    names: Sequence[str],
+    *,
+    descriptions: Mapping[str, str] | None = None,
+    organiser: str = "",
+    contact: str = "",
+    legal: str = "",
+    closing: str = "",
+    kiosk: bool = False,
+    listed: bool = False,
+    frames: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What a page shows beside the question, checked."""
+    about = {name: _text("a description", text, least=0) for name, text in (descriptions or {}).items()}
+    _known_items("descriptions", about, names)
+    if closing:
+        try:
+            closing = datetime.date.fromisoformat(closing).isoformat()
+        except ValueError:
+            raise InputError(f"closing must be a day such as 2030-12-31, got {closing!r}") from None
+        if closing < today():
+            raise InputError(f"closing must be today ({today()}) or later, got {closing}")
+    for site in frames:
+        if not re.fullmatch(r"https://[a-z0-9.-]+(:\d{1,5})?", site):
+            raise InputError(f"frames must be sites such as https://news.example, got {site!r}")
+    return {
+        "descriptions": tuple(about.get(name, "") for name in names) if any(about.values()) else (),
+        "organiser": _text("organiser", organiser, least=0),
+        "contact": _text("contact", contact, least=0),
+        "legal": _text("legal", legal, least=0, most=_LONGEST_NOTICE),
+        "closing": closing,
+        "kiosk": kiosk,
+        "listed": listed,
+        "frames": tuple(frames),
+    }
+
+
+def _known_items(what: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
+    if strange := next((item for item in given if item not in names), None):
+        raise InputError(f"{what} must belong to items of the survey, got one for {strange!r}")
+
+
+def _picture(item: str, content: bytes) -> tuple[str, bytes]:
+    """The name of a picture, which says what it is, and the picture."""
+    if len(content) > _LARGEST_PICTURE:
+        raise InputError(
+            f"a picture must have at most {_LARGEST_PICTURE // 1024} KB, got {len(content) // 1024} KB for {item!r}"
+        )
+    for ending, start, later in PICTURES:
+        if content.startswith(start) and later in content[:16]:
+            return f"{hashlib.sha256(content).hexdigest()[:16]}.{ending}", content
+    raise InputError(f"a picture must be a PNG, JPEG or WebP file, got something else for {item!r}")
 
 
 def the_survey(database: SurveyDatabase, survey_id: str | None) -> Survey:
@@ -166,6 +273,19 @@ def _encoded(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
+def read_token(content: Any) -> str:
+    """The invitation that somebody asks about: {"token": text}."""
+    if not isinstance(content, dict) or set(content) != {"token"}:
+        raise InputError("an invitation must be an object with token and nothing else")
+    return _token(content["token"])
+
+
+def _token(token: Any) -> str:
+    if not isinstance(token, str) or not 0 < len(token) <= 64 or not token.isascii():
+        raise InputError("token must be a text of 1 to 64 characters")
+    return token
+
+
 def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
     """The token and the ranking of a submission, or one sentence that says what is wrong with it.
 
@@ -186,9 +306,7 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
     parts = ["token", "ranking", *(["offset"] if made.has_offsets else [])]
     if not isinstance(content, dict) or set(content) != set(parts):
         raise InputError(f"an answer must be an object with {', '.join(parts)} and nothing else")
-    token, ranking, items = content["token"], content["ranking"], len(survey.items)
-    if not isinstance(token, str) or not 0 < len(token) <= 64 or not token.isascii():
-        raise InputError("token must be a text of 1 to 64 characters")
+    token, ranking, items = _token(content["token"]), content["ranking"], len(survey.items)
     if not isinstance(ranking, list) or any(type(item) is not int for item in ranking):
         raise InputError("ranking must be a list of whole numbers")
     if sorted(ranking) != list(range(items)):
@@ -321,9 +439,10 @@ def promised(survey: Survey) -> Mapping[str, Any]:
     }
 
 
-def _text(name: str, text: str, least: int = 1) -> str:
+def _text(name: str, text: str, least: int = 1, most: int = _LONGEST_TEXT) -> str:
     """A text for the page: not too short, not too long, without characters that cannot be shown."""
     plain = str(text).strip()
-    if not least <= len(plain) <= _LONGEST_TEXT or not plain.replace("\n", " ").isprintable():
-        raise InputError(f"{name} must have {least} to {_LONGEST_TEXT} printable characters, got {plain[:60]!r}")
+    plain = plain.replace("\r\n", "\n")
+    if not least <= len(plain) <= most or not plain.replace("\n", " ").isprintable():
+        raise InputError(f"{name} must have {least} to {most} printable characters, got {plain[:60]!r}")
     return plain

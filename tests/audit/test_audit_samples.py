@@ -223,6 +223,7 @@ SCORES = [
     ({"noise": "staircase", "epsilon": 1}, {"epsilon": 2}),
     ({"noise": "generalized-normal", "epsilon": 1, "p": "0.5"}, {"epsilon": 2}),
     ({"noise": "gaussian", "epsilon": 1, "delta": "0.01"}, {"epsilon": 3}),
+    ({"noise": "joint-staircase", "epsilon": 1, "count": 1}, {"epsilon": 2}),
     ({"noise": "ball", "p": "inf", "delta": "0.05", "count": 1}, {"delta": "0.1"}),
 ]
 

@@ -12,6 +12,7 @@ EXAMPLES = {
     "gaussian": {"epsilon": 1, "delta": "1e-3"},
     "generalized-normal": {"epsilon": 1, "p": "0.5"},
     "staircase": {"epsilon": 1},
+    "joint-staircase": {"epsilon": 1, "count": 3},
     "ball": {"delta": "0.1", "count": DRAWS},
 }
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 # -- the samplers draw the audited laws ----------------------------------------------------------------------------
 
 LAWS = [
-    *EXAMPLES.items(),
+    *((noise, asked) for noise, asked in EXAMPLES.items() if noise != "joint-staircase"),  # test_joint_staircase
     ("generalized-normal", {"epsilon": 2, "p": "0.3"}),
     ("generalized-normal", {"epsilon": 1, "p": "1.5", "delta": "0.01"}),
     ("generalized-normal", {"epsilon": 1, "p": 3, "delta": "0.01"}),
@@ -228,7 +228,11 @@ def test_small_noise_gets_a_finer_grid(spread, log):
 @pytest.mark.parametrize(
     ("noise", "asked", "sentence"),
     [
-        ("cauchy", {}, "noise must be one of laplace, gaussian, generalized-normal, staircase, ball, got 'cauchy'"),
+        (
+            "cauchy",
+            {},
+            "noise must be one of laplace, gaussian, generalized-normal, staircase, joint-staircase, ball, got 'cau",
+        ),
         ("laplace", {}, "epsilon must be a finite number above 0 for laplace noise, got nothing"),
         ("laplace", {"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
         ("laplace", {"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),

@@ -113,7 +113,14 @@ def test_trend_names_the_worst_reversal():
 
 @pytest.mark.parametrize(
     ("value", "error", "answer"),
-    [(1.004, 0.001, "holds"), (1.1, 0.001, "does not hold"), (1.1, 0.06, "undecided"), (1.0, 0.02, "undecided")],
+    [
+        (1.004, 0.001, "holds"),
+        (1.008, 0.0011, "undecided"),  # inside the tolerance, by less than two standard errors
+        (1.1, 0.001, "does not hold"),
+        (1.1, 0.046, "undecided"),
+        (1.1, 0.044, "does not hold"),
+        (1.0, 0.006, "undecided"),  # cannot be inside by two standard errors
+    ],
 )
 def test_equals(value: float, error: float, answer: str):
     table = [{"aim": 1.0, "value": value, "error": error}]
@@ -123,7 +130,15 @@ def test_equals(value: float, error: float, answer: str):
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "answer"), [(0.4, 0.1, "holds"), (0.6, 0.01, "does not hold"), (0.51, 0.1, "undecided")]
+    ("value", "error", "answer"),
+    [
+        (0.5, 0.0, "holds"),
+        (0.4, 0.05, "holds"),
+        (0.4, 0.051, "undecided"),  # inside, by less than two standard errors
+        (0.51, 0.1, "undecided"),
+        (0.6, 0.051, "undecided"),  # outside, by less than two
+        (0.6, 0.049, "does not hold"),
+    ],
 )
 def test_bounds(value: float, error: float, answer: str):
     assert judge(claim("at most", bound=0.5), [{"value": value, "error": error}]).answer == answer
@@ -137,6 +152,20 @@ def test_slope():
     assert 0 < verdict.error < 0.001
     assert judge(claim("slope", along="x", target=-1, tolerance=0.1), table).answer == "does not hold"
     assert judge(claim("slope", along="x", target=-2, tolerance=1e-6), table).answer == "undecided"
+
+
+@pytest.mark.parametrize(("slope", "answer"), [(-1.0, "holds"), (-1.14, "undecided"), (-1.3, "does not hold")])
+def test_a_slope_near_the_edge_of_its_tolerance_is_undecided(slope: float, answer: str):
+    table = [{"x": x, "value": x**slope, "error": 0.03 * x**slope} for x in (1.0, 2.0, 4.0)]
+    assert judge(claim("slope", along="x", target=-1, tolerance=0.15), table).answer == answer
+
+
+def test_the_limit_for_several_places_is_wider_than_for_one():
+    """2.1 standard errors outside: a contradiction at one place, not at one of ten."""
+    one = [{"n": 0, "value": 1.21, "error": 0.1}]
+    others = [{"n": n, "value": 0.5, "error": 0.1} for n in range(1, 10)]
+    assert judge(claim("at most", bound=1.0), one).answer == "does not hold"
+    assert judge(claim("at most", bound=1.0), [*one, *others]).answer == "undecided"
 
 
 def test_slope_error_is_that_of_repeated_tables():

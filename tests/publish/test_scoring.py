@@ -30,6 +30,7 @@ ASKED = {
     "gaussian": {"epsilon": 1, "delta": "1e-5"},
     "generalized-normal": {"epsilon": 2, "p": "0.5"},
     "staircase": {"epsilon": 2},
+    "joint-staircase": {"epsilon": 2},
     "ball": {"delta": "0.05"},
 }
 noises = pytest.mark.parametrize("noise", ASKED)

@@ -108,9 +108,9 @@ def test_links_without_a_guarantee_are_refused_by_name(name, reason):
 def test_constants_that_nobody_proved_carry_no_guarantee(change):
     """Nor do those that a look at a few points would not contradict."""
     mine = replace(LOGISTIC, **{"cdf": lambda x: LOGISTIC.cdf(x), **change})
-    with pytest.raises(Unsupported, match=r"no guarantee is known for the \w+ link of one's own"):
+    with pytest.raises(Unsupported, match=r"no guarantee is known for the \w+ link, whose constants"):
         ObjectivePerturbation(3, 10, Protection("comparison"), 1, 5, link=mine)
-    with pytest.raises(Unsupported, match=r"no guarantee is known for the \w+ link of one's own"):
+    with pytest.raises(Unsupported, match=r"no guarantee is known for the \w+ link, whose constants"):
         rank([("a", "b")], 1, protect="comparison", link=mine, items=["a", "b"])
 
 

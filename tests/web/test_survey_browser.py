@@ -43,21 +43,30 @@ def visit(chromium):
     return opened
 
 
-def order(page):
+def order(page, part="list"):
     """The numbers of the items as the list shows them."""
-    return [int(item) for item in page.eval_on_selector_all("#list li", "rows => rows.map(row => row.dataset.item)")]
+    page.wait_for_selector("#rank:not([hidden])")
+    return page.eval_on_selector_all(f"#{part} li", "rows => rows.map(row => Number(row.dataset.item))")
+
+
+def ready(page, doubt="You have not moved anything"):
+    """Say that an order is right that nobody made."""
+    page.click("#done")
+    assert doubt in page.locator("#sure-words").text_content()
+    page.click("#sure [value=yes]")
+    page.wait_for_selector("#send:not([hidden])")
 
 
 def copy(page, part="send"):
-    return [DRINKS.index(name) for name in page.locator(f"#{part} .copy li").all_text_contents()]
+    return [DRINKS.index(name) for name in page.locator(f"#{part} .copy li .name").all_text_contents()]
 
 
 def arrange(page, wanted):
     """Bring the list into an order with the buttons, as anybody may."""
     for item in reversed(wanted):
-        page.click(f'#list [data-item="{item}"] span:first-child')
+        page.click(f'#list [data-item="{item}"] .name')
         page.click("[data-move=top]")
-        page.click(f'#list [data-item="{item}"] span:first-child')
+        page.click(f'#list [data-item="{item}"] .name')
     assert order(page) == wanted
 
 
@@ -77,12 +86,16 @@ def test_a_respondent_drags_and_sends(visit, server, survey, database):
         assert order(page) == [first[3], *first[:3]]
         page.click("#done")
         sent = copy(page)
-        assert page.evaluate("sessionStorage.length") == 0
+        own = page.locator("#own li .name").all_text_contents()
+        assert own == [DRINKS[item] for item in (first[3], *first[:3])]
         page.reload()
         assert copy(page) == sent
+        assert page.locator("#own li .name").all_text_contents() == own
         assert page.locator("#rank").is_hidden()
         page.click("#send-button")
         page.wait_for_selector("#sent:not([hidden])")
+        assert page.evaluate("sessionStorage.length") == 0
+        assert page.locator("#own li").count() == 0
         assert database.answers(survey.id) == [bytes(sent)]
         page.reload()
         page.wait_for_selector("#sent:not([hidden])")
@@ -99,7 +112,7 @@ def test_a_respondent_uses_the_keyboard_alone(visit, server, survey, database):
             for key in keys:
                 page.keyboard.press(key)
 
-        press("Tab", "ArrowDown", "ArrowDown", "Space")
+        press("Tab", "Tab", "ArrowDown", "ArrowDown", "Space")
         assert said.text_content() == f"{DRINKS[first[2]]} taken. Place 3 of 4. Move it with the arrow keys."
         press("ArrowUp")
         assert said.text_content() == f"{DRINKS[first[2]]}: place 2 of 4."
@@ -111,30 +124,33 @@ def test_a_respondent_uses_the_keyboard_alone(visit, server, survey, database):
         press("Alt+ArrowDown", "Home")
         assert order(page) == [first[0], first[2], first[1], first[3]]
         assert page.evaluate("document.activeElement.role") == "option"
-        press("Tab", "Tab", "Tab", "Tab", "Tab")
+        press("Tab")
         assert page.evaluate("document.activeElement.id") == "done"
         press("Enter")
         sent = copy(page)
         assert page.evaluate("document.activeElement.id") == "send-title"
+        page.wait_for_selector("#send-button:enabled")
         press("Tab", "Enter")
         page.wait_for_selector("#sent:not([hidden])")
         assert database.answers(survey.id) == [bytes(sent)]
 
 
-def test_a_respondent_drags_with_a_finger(visit, server, survey):
+@pytest.mark.parametrize(("grip", "press"), [(".handle", 0), (".name", 450)], ids=["handle", "long press"])
+def test_a_respondent_drags_with_a_finger(visit, server, survey, grip, press):
     with visit(f"{server}/s/{survey.id}", **PHONE) as page:
         first = order(page)
-        handle = page.locator("#list li .handle")
-        start, end = handle.nth(0).bounding_box(), handle.nth(2).bounding_box()
+        gripped = page.locator(f"#list li {grip}")
+        start, end = gripped.nth(0).bounding_box(), gripped.nth(2).bounding_box()
         touch = page.context.new_cdp_session(page)
 
         def finger(kind, y):
             points = [{"x": start["x"] + 20, "y": y}] if kind != "touchEnd" else []
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
-        finger("touchStart", start["y"] + 20)
+        finger("touchStart", start["y"] + 10)
+        page.wait_for_timeout(press)
         for step in range(1, 6):
-            finger("touchMove", start["y"] + 20 + step * (end["y"] - start["y"] + 15) / 5)
+            finger("touchMove", start["y"] + 10 + step * (end["y"] - start["y"] + 25) / 5)
         finger("touchEnd", 0)
         assert order(page) == [first[1], first[2], first[0], first[3]]
 
@@ -143,14 +159,21 @@ def test_a_respondent_drags_with_a_finger(visit, server, survey):
 def test_a_hundred_items_on_a_phone(visit, database):
     survey = create_survey(database, "Many", [f"item {number}" for number in range(100)], 1)
     with served(database) as server, visit(f"{server}/s/{survey.id}", **PHONE) as page:
-        shown = order(page)
+        shown = order(page, "pool")
         assert sorted(shown) == list(range(100))
         assert shown != sorted(shown)
-        page.locator("#list li").nth(70).locator("span").first.click()
-        page.click("[data-move=top]")
-        assert order(page) == [shown[70], *shown[:70], *shown[71:]]
+        first = [shown[70], shown[3], shown[99]]
+        for item in first:
+            page.click(f'#pool [data-item="{item}"] button')
+        assert order(page) == first
+        page.click(f'#list [data-item="{shown[3]}"] .name')
+        page.click("[data-move=out]")
+        assert order(page) == [shown[70], shown[99]]
+        assert page.locator("#count").text_content() == "2 / 100"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.click("#done")
+        ready(page, "You have ranked 2 of 100. The others would follow")
+        own = page.eval_on_selector_all("#own li", "rows => rows.map(row => Number(row.dataset.item))")
+        assert own[:3] == [shown[70], shown[99], shown[3]]
         page.click("#send-button")
         page.wait_for_selector("#sent:not([hidden])")
         (stored,) = database.answers(survey.id)
@@ -159,12 +182,75 @@ def test_a_hundred_items_on_a_phone(visit, database):
         assert page.evaluate("JSON.parse(Object.values(localStorage)[0]).offset") == stored[-1]
 
 
+def test_a_cut_link_is_mended_and_the_next_invitee_starts_fresh(visit, database):
+    survey = create_survey(database, "Drinks", DRINKS, 2, invited=True)
+    first, second = invite(database, survey, 2)
+    refused = ("Failed to load resource: the server responded with a status of 403",)
+    with served(database) as server, visit(f"{server}/s/{survey.id}#{first[:-4]}", refused) as page:
+        page.wait_for_selector("#link:not([hidden])")
+        assert page.locator("#rank").is_hidden()
+        page.fill("#link-given", first[:-1])
+        page.click("#link-form button")
+        page.wait_for_selector("#notice:has-text('not known either')")
+        page.fill("#link-given", f"{server}/s/{survey.id}#{first}")
+        page.click("#link-form button")
+        ready(page)
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        page.evaluate(f"location.hash = '{second}'")  # the same tab
+        arrange(page, [2, 0, 1, 3])
+        page.goto(f"{server}/s/{survey.id}?lang=en#{first}")
+        page.wait_for_selector("#sent:not([hidden])")
+        page.goto(f"{server}/s/{survey.id}#{second}")
+        assert order(page) == [2, 0, 1, 3]
+        page.click("#more")  # a jump within the page that keeps the invitation
+        page.click("#done")
+        sent = copy(page)
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        assert bytes(sent) in database.answers(survey.id)
+        page.evaluate("localStorage.clear()")
+        page.reload()
+        page.wait_for_selector("#used:not([hidden])")
+    assert database.count(survey.id) == 2
+
+
+def test_a_kiosk_keeps_nothing_and_starts_again(visit, database):
+    survey = create_survey(database, "Drinks", DRINKS, 2, kiosk=True)
+    with served(database) as server, visit(f"{server}/s/{survey.id}") as page:
+        for number in (1, 2):
+            arrange(page, [3, 2, 1, 0])
+            page.click("#done")
+            page.click("#send-button")
+            page.wait_for_selector("#sent:not([hidden])")
+            assert page.evaluate("localStorage.length + sessionStorage.length") == 0
+            page.click("#next")
+            page.wait_for_selector("#rank:not([hidden])")
+            assert database.count(survey.id) == number
+
+
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_a_double_tap_sends_nothing(visit, server, survey, database, width):
+    with visit(f"{server}/s/{survey.id}", viewport={"width": width, "height": 780}) as page:
+        arrange(page, [3, 2, 1, 0])
+        place = page.locator("#done").bounding_box()
+        page.dblclick("#done")
+        page.wait_for_selector("#send-button:enabled")
+        other = page.locator("#send-button").bounding_box()
+        assert other["x"] + other["width"] < place["x"]  # wherever the page is scrolled to
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert database.count(survey.id) == 0
+
+
 @pytest.mark.long
 def test_visitors_see_different_orders(visit, server, survey):
     with visit(f"{server}/s/{survey.id}") as page:
         seen = set()
         for _ in range(6):
             seen.add(tuple(order(page)))
+            page.reload()
+            assert tuple(order(page)) in seen  # the same for the whole visit
+            page.evaluate("sessionStorage.clear()")
             page.reload()
     assert len(seen) > 1  # all the same: one in 24^5
 
@@ -177,7 +263,7 @@ def test_a_browser_that_stores_nothing_is_told_so(visit, server, survey, chromiu
             "Object.defineProperty(window, name, { get() { throw new DOMException('blocked'); } });"
         )
         page.goto(f"{server}/s/{survey.id}?lang=de")
-        page.click("#done")
+        ready(page, "Sie haben nichts verschoben")
         assert "speichert nichts" in page.locator("#notice").text_content()
         page.click("#send-button")
         page.wait_for_selector("#sent:not([hidden])")
@@ -187,7 +273,7 @@ def test_a_browser_that_stores_nothing_is_told_so(visit, server, survey, chromiu
 @pytest.mark.long
 def test_an_answer_waits_for_a_server_that_is_away(visit, server, survey, database):
     with visit(f"{server}/s/{survey.id}") as page:
-        page.click("#done")
+        ready(page)
         sent = copy(page)
         page.evaluate("() => { window.before = fetch; window.fetch = () => Promise.reject(new TypeError('away')); }")
         page.click("#send-button")
@@ -223,7 +309,7 @@ def test_the_page_refuses_tables_that_allow_more_than_it_says(visit, server, sur
         page.goto(f"{server}/s/{survey.id}")
         assert page.locator("#epsilon").text_content() == "2"
         if honest:
-            page.click("#done")
+            ready(page)
             assert sorted(copy(page)) == [0, 1, 2, 3]
         else:
             words = "This page promises epsilon 2, but the numbers that it would draw the noise from do not keep"
@@ -251,7 +337,7 @@ def test_the_page_draws_nothing_over_plain_http(visit, server, survey, database)
         assert page.locator("#rank").is_hidden()
         assert page.evaluate("localStorage.length + sessionStorage.length") == 0
     with visit(f"{server.replace('127.0.0.1', 'localhost')}/s/{survey.id}") as page:
-        page.click("#done")
+        ready(page)
         assert sorted(copy(page)) == [0, 1, 2, 3]
 
 
@@ -307,10 +393,13 @@ def test_nothing_but_the_copy_crosses(chromium, database):
         crossed = all_traffic(chromium, f"{address}#{token}", truth)
         posts = [request for request in crossed if request[0] != "GET"]
         expected = made.sample(np.array([truth], dtype=np.int32), Stream(5, ()))[0].tolist()
+        asked = ["POST", f"{address}/invitation", json.dumps({"token": token}, separators=(",", ":"))]
         assert [post[:2] + post[3:] for post in posts] == [
-            ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))]
+            asked,
+            asked,  # the page was reloaded
+            ["POST", f"{address}/answers", json.dumps({"token": token, "ranking": expected}, separators=(",", ":"))],
         ]
-        static = {f"{server}/static/{name}" for name in ("page/style.css", "icon.svg", *MODULES)}
+        static = {f"{server}/static/{name}" for name in ("page/style.css", "survey.css", "icon.svg", *MODULES)}
         assert {request[1] for request in crossed if request[0] == "GET"} <= static | {address}
         for _, url, headers, _ in crossed:
             assert token not in url
@@ -333,9 +422,12 @@ def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
             relative = np.array([[truth.index(item) for item in wanted]], dtype=np.int32)
             cell = int(places(relative)[0])
             word = (cuts[cell] + (cuts[cell - 1] if cell else 0)) // 2
+            with database.engine.begin() as connection:  # the invitation is fresh again
+                for table in ("used", "inbox"):
+                    connection.exec_driver_sql(f"DELETE FROM {table}")
             seen.append(all_traffic(chromium, f"{server}/s/{survey.id}#{token}", truth, word))
+            assert list(database.answers(survey.id)) == [bytes(wanted)]
     assert seen[0] == seen[1]
-    assert list(database.answers(survey.id)) == [bytes(wanted)]
 
 
 # -- organisers, and everybody's eyes ----------------------------------------------------------------------------------
@@ -367,7 +459,7 @@ def test_axe_finds_nothing_serious(visit, server, survey, database, axe, look):
     with visit(f"{server}/s/{survey.id}", **look) as page:
         page.locator("#list li").nth(1).click()
         check(page)
-        page.click("#done")
+        ready(page)
         check(page)
         page.click("#send-button")
         page.wait_for_selector("#sent:not([hidden])")

@@ -189,6 +189,7 @@ def test_no_column_tells_when_or_from_where():
     assert columns == {
         ("surveys", "survey"), ("surveys", "facts"), ("surveys", "open"), ("surveys", "secret"),
         ("invitations", "survey"), ("invitations", "token"), ("used", "survey"), ("used", "token"),
+        ("pictures", "survey"), ("pictures", "name"), ("pictures", "content"),
         ("inbox", "survey"), ("inbox", "id"), ("inbox", "answer"),
         ("answers", "survey"), ("answers", "id"), ("answers", "answer"),
     }  # fmt: skip

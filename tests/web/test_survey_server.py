@@ -215,6 +215,10 @@ def test_what_the_page_brings_along_is_public_and_the_same_for_all_but_the_ticke
             "title": "Drinks",
             "question": "What at noon?",
             "items": list(DRINKS),
+            "descriptions": [""] * 4,
+            "pictures": [""] * 4,
+            **dict.fromkeys(("organiser", "contact", "legal", "closing"), ""),
+            **dict.fromkeys(("kiosk", "invited", "preview"), False),
             "mechanism": survey.mechanism,
             "epsilon": "2",
             "protect": "ranking",
@@ -252,7 +256,7 @@ def test_respondents_read_about_their_whole_answer(client):
 )
 def test_languages(client, asked, header, language):
     text = client.get(client.page + asked, headers={"Accept-Language": header}).text
-    assert f'<html lang="{language}">' in text
+    assert f'<html lang="{language}" dir="ltr">' in text
     assert all_texts()[language]["done"] in text
 
 

@@ -159,7 +159,7 @@ def _turned(mechanism: RankingMechanism) -> Longs:
     return np.lexsort((-np.arange(len(tier)), tier))
 
 
-@kernel
+@kernel(effort=0.7)
 def _tally_positions(orders: Ints, landed: Longs) -> None:
     """landed[i, b] grows by the rankings that have item i at position b."""
     rows, length = orders.shape
@@ -168,7 +168,7 @@ def _tally_positions(orders: Ints, landed: Longs) -> None:
             landed[orders[u, b], b] += 1
 
 
-@kernel
+@kernel(effort=lambda orders, *_: 1.6 * orders.size * orders.shape[1] / 2)
 def _tally_pairs(orders: Ints, scores: Floats, levels: Ints, cells: Floats) -> None:
     """cells[i, j] grows, for rankings with i at b1 before j at b2, by 1, scores[level, b1, b2] and its square."""
     rows, length = orders.shape

@@ -107,7 +107,7 @@ def _likelihood(mechanism: RankingMechanism, seen: Longs, counts: Longs, secret:
 
 
 def _preferences(orders: Orders) -> Longs:
-    """How often i stands before j."""
+    """How often i is ranked before j."""
     standing = np.argsort(orders, axis=1)
     return np.asarray((standing[:, :, None] < standing[:, None, :]).sum(axis=0))
 
@@ -296,7 +296,7 @@ def _wilson(share: float, trials: int, level: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=8)
 def _relative_places(items: int) -> Longs:
-    """Row x, column y: where the relative permutation s, y[j] = x[s[j]], stands in lexicographic order."""
+    """Row x, column y: the lexicographic index of the relative permutation s, y[j] = x[s[j]]."""
     every = all_permutations(items)
     return np.stack([places(inverse[every]) for inverse in np.argsort(every, axis=1)])
 
@@ -338,7 +338,7 @@ class PositionAttack:
         beliefs = [*zip(range(1, len(self.prior) + 1), self.prior.tolist(), self.posterior.tolist(), strict=True)]
         rows = [[str(at), f"{before:.1%}", f"{after:.1%}", "█" * round(40 * after)] for at, before, after in beliefs]
         return Report(
-            title="Where did the item really stand?",
+            title="Where was the item really ranked?",
             records=[dict(zip(("position", "before", "after"), belief, strict=True)) for belief in beliefs],
             facts=lambda: {name: getattr(self, name) for name in ("prior", "posterior", "landed", "odds_factor")},
             tables=[Table(["position", "before", "after", ""], rows, texts=4)],

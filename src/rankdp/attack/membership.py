@@ -211,7 +211,7 @@ def _votes(truth: Floats, count: int, random: np.random.Generator) -> tuple[Long
 
 
 def _plain(won: Longs, lost: Longs, names: list[str]) -> Floats:
-    """The fit without any noise, and hardly a ridge."""
+    """The fit without noise and with almost no ridge."""
     wins = np.zeros((len(names), len(names)))
     np.add.at(wins, (won, lost), 1)
     strengths = fit(PairCounts.from_dense(wins, names), ridge=0.1).theta

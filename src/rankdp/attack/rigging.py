@@ -4,7 +4,7 @@ Privacy does not stop invented votes, but it bounds what each protected unit can
 place r is a win over the item in place r - 1: it raises the one and lowers the other. The number of such votes after
 which the fitted strengths change places is found by bisection, because the gap shrinks with every one of them.
 
-- Under *outcome* and *comparison* every vote counts, whoever casts it: so many votes, by one account if it may.
+- Under *outcome* and *comparison* every vote counts, whoever casts it: this many votes, even from one account.
 - Under *voter* an account counts for at most c comparisons, however many it casts: ceil(votes/c) accounts. (Weights do
   not help it: k votes for one pair weigh c/k each, also where votes are weighed by their spread.)
 
@@ -42,7 +42,7 @@ class Rigging:
     comparisons: int
 
     def accounts(self, max_per_voter: int) -> Longs:
-        """How many accounts it takes where each counts for at most so many comparisons.
+        """How many accounts it takes when each counts for at most this many comparisons.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ all of them, and its voter can prove how they voted. A unique ballot stays uniqu
 share of unique ballots grows with k, and truncation to few places helps.
 
 The *Italian attack* makes ballots unique on purpose. A coercer demands the first d places (a first preference, if
-nothing else is said) and prescribes to each voter an order of their own for the places after them, as a signature to
+nothing else is said) and prescribes a different order to each voter for the places after them, as a signature to
 look for in the published table. Of the (m-d)(m-d-1)…(m-k+1) orders of k places that begin as demanded, those that no
 voter casts anyway are *free*: a ballot that shows one is the coerced voter's, and its absence is their disobedience.
 So up to k places shown, as many voters can be bound as there are free orders (none if k <= d); without a named demand,
@@ -128,7 +128,7 @@ def signature_attack(ballots: Rankings, demanded: Sequence[str] = (), limit: flo
     orders = np.full((n, m), -1, dtype=np.int32)
     orders[:, : ballots.orders.shape[1]] = ballots.orders[:, :m]
     orders = orders[np.lexsort(orders.T[::-1])]
-    # equal prefixes stand together: a new one begins where a row differs from the row before it early enough
+    # equal prefixes are adjacent: a new one begins where a row differs from the row before it early enough
     changes = orders[1:] != orders[:-1]
     first_change = np.where(changes.any(axis=1), changes.argmax(axis=1), m)
     wanted = [ballots.items.index(name) for name in names]

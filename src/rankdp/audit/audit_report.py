@@ -129,9 +129,9 @@ def audit_mechanism(
     mechanism
         What is audited.
     exact
-        True for the exact audit or a refusal, False for none, None for one where it can be had.
+        True for the exact audit or a refusal, False for no exact audit, None for one where it is available.
     draws
-        Draws in all for the statistical audit; 0 leaves out both that and the check of independence.
+        Total draws for the statistical audit; 0 skips it and the check of independence.
     claimed_epsilon
         The epsilon to test; the mechanism's own if not given.
     protect

@@ -123,7 +123,7 @@ def audit_election(
     claimed_epsilon
         What is claimed; the guarantee's if not given.
     draws
-        The number of draws in all.
+        The total number of draws.
     confidence
         Of the lower bound.
     count

@@ -7,13 +7,13 @@ For a ranking mechanism of m <= 6 items every output s and every move c is tried
 (where rows are released with a public offset: for each offset, with the law given it)
 with P between rationals that the mechanism reads off its sampler's own tables (``exact_law``): a table of cut points
 decides a draw by enclosures of the weights of its cells, as sharp as is asked for, so the enclosures *are* the sampler.
-A mechanism of one's own offers the same by a method ``exact_law(bits)``: a pair (low, high) of rationals for every
+Your own mechanism can offer the same by a method ``exact_law(bits)``: a pair (low, high) of rationals for every
 relative order s in lexicographic order, ``output[j] = input[s[j]]``, up to a common factor. For noise on integers with
 sensitivity K it is the largest ``x(j + t) - x(j)`` over ``|t| <= K``, where exp(-x) is the law; where a delta is
 claimed, the delta realised at the claimed epsilon, sum over j of max(0, P(j) - e^eps P(j + t)), is enclosed instead.
 
 Why it is valid: every rounding goes outwards, so the true epsilon of that law lies in the interval; a lower end above
-the claim *proves* a violation. That the sampler draws that law at all is tested beside it, by chi-squared on fresh
+the claim *proves* a violation. That the sampler draws that law at all is tested separately, by chi-squared on fresh
 draws: a mechanism whose tables are right and whose draws are not is caught there. A mechanism that offers nothing but
 ``log_prob`` is audited from it, over all inputs, with a stated tolerance for floating point.
 """
@@ -174,7 +174,7 @@ def _audit_rankings(
 
 
 def _least_likely(law: EnclosedLaw) -> Longs:
-    """For every order those that can be the least likely of all: the worst ratio over any two is one to them."""
+    """For every order, the candidates for the least likely one: the worst ratio of any two involves one of them."""
     ends = [min(range(len(law)), key=lambda place: law[place][end]) for end in (0, 1)]
     return np.tile(np.array(ends), (len(law), 1))
 

@@ -38,7 +38,7 @@ class Audit(ABC):
         return dict(plain({"kind": self.kind, **claimed, **facts, **verdict}))
 
     def _more_facts(self) -> dict[str, Any]:
-        """Facts in the place of fields or beside them."""
+        """Facts that replace fields or add to them."""
         return {}
 
 
@@ -91,7 +91,7 @@ class ExactAudit(Audit):
 
     @property
     def sampler_agrees(self) -> bool:
-        """Whether fresh draws follow the enumerated law, as far as they can tell."""
+        """Whether fresh draws are consistent with the enumerated law."""
         return self.sampler_p_value is None or self.sampler_p_value >= _SAMPLER_LEVEL
 
     @property
@@ -190,7 +190,7 @@ class StatisticalAudit(Audit):
     plain_estimate
         The largest log-ratio of observed frequencies (Xu, equation (8)): no bound; NaN if there is none.
     draws
-        How many draws were made in all.
+        How many draws were made in total.
     pairs
         How many pairs of neighbours were searched.
     """
@@ -309,7 +309,7 @@ def _shortened(value: Fraction | float, rounded: Callable[[Fraction], int]) -> s
 
 
 def show(value: Fraction | float, digits: int = 4) -> str:
-    """A number for a sentence, in so many significant digits."""
+    """A number for a sentence, with this many significant digits."""
     number = float(value)
     return "infinite" if math.isinf(number) else "none" if math.isnan(number) else f"{number:.{digits}g}"
 

@@ -1,11 +1,11 @@
-"""Are the draws independent? A guarantee is for one draw; noise that comes back undoes it.
+"""Are the draws independent? A guarantee is for one draw; repeated noise breaks it.
 
 With the same noise on every row the difference of two rows is the difference of two secrets; with the same noise in two
 calls the second release tells what the first hid. Four questions are put to the sampler, each a chi-squared test whose
 answer under independence is known, plus a count of coincidences:
 
 - do neighbouring *rows* of one call have to do with each other?
-- do row i of one *call* and row i of the next? And are they equal more often than rows that stand apart (Fisher)?
+- do row i of one *call* and row i of the next? And are they equal more often than rows that are far apart (Fisher)?
 - do several calls have the *same law*? (Noise drawn once for a call makes each call different from the next.)
 - does row i for one input have to do with row i for its *neighbour*?
 

@@ -34,6 +34,7 @@ from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.scores.grid import ScoreMechanism
 from rankdp.mechanisms.scores.grid_noises import BallScores
+from rankdp.mechanisms.scores.joint_staircase import JointStaircaseScores, ball_points
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits
@@ -143,10 +144,22 @@ def _noise_p_value(mechanism: ScoreMechanism, draws: int, bits: Bits) -> float |
     if isinstance(mechanism, BallScores):
         calls = -(-draws // (10 * mechanism.count))
         drawn, reach = np.concatenate([mechanism.noise(mechanism.count, bits) for _ in range(calls)]), mechanism.reach
+    elif isinstance(mechanism, JointStaircaseScores):
+        return _norm_p_value(mechanism, draws, bits)
     else:
         drawn, reach = mechanism.noise(draws, bits), min(_FARTHEST, math.ceil(5 * mechanism.deviation))
     logs = [-float(sum(mechanism.exponent(j, 53)) / 2) for j in range(-reach, reach + 1)]
     return _within(drawn, reach, np.exp(np.array(logs)))
+
+
+def _norm_p_value(mechanism: JointStaircaseScores, draws: int, bits: Bits) -> float:
+    """Chi-squared of the l1 norm of fresh noise: all vectors of one norm are equally likely."""
+    calls = -(-draws // (10 * mechanism.count))
+    norms = np.array([np.abs(mechanism.noise(mechanism.count, bits)).sum() for _ in range(calls)])
+    reach = int(norms.max()) + 1
+    balls = [0, *(ball_points(mechanism.count, radius) for radius in range(reach + 1))]
+    logs = [math.log(b - a) - float(mechanism.exponent(m, 53)[0]) for m, (a, b) in enumerate(itertools.pairwise(balls))]
+    return chi_squared(np.bincount(norms, minlength=reach + 1), np.exp(np.array(logs) - max(logs)))
 
 
 def _within(drawn: Longs, reach: int, weights: Floats) -> float:

@@ -81,7 +81,7 @@ def audit_samples(
     neighbours
         Pairs of inputs that the claim is about.
     draws
-        The number of draws in all.
+        The total number of draws.
     claimed_epsilon
         What is claimed.
     delta
@@ -89,7 +89,7 @@ def audit_samples(
     confidence
         Of the lower bound.
     events
-        Named events beside those that are tried: functions that say for each output whether it happened.
+        Named events to try in addition to the built-in ones: functions that say for each output whether it happened.
     name
         What the report calls the sampler.
     describe
@@ -199,7 +199,7 @@ class _Search:
         self.halves: list[list[list[Longs]]] = []  # input, half, view
 
     def _index(self, given: Any) -> int:
-        """Where an input stands among those that were seen, at the end if it is new."""
+        """The index of an input among the inputs seen so far; the next free one if it is new."""
         for index, known in enumerate(self.inputs):
             rows = isinstance(given, (list, tuple, np.ndarray)) and type(known) is type(given)
             if known is given or (rows and np.array_equal(known, given)):
@@ -209,7 +209,7 @@ class _Search:
 
     @property
     def views(self) -> list[View]:
-        """All of them, those that the caller named first."""
+        """All events, the caller's first."""
         return [view for kind in self.kinds for view in kind.views]
 
     def run(self) -> tuple[int, int, list[_Event]]:
@@ -318,7 +318,7 @@ class _Search:
 
 
 def _by_ratio(first: Longs, second: Longs) -> Longs:
-    """The cells, those that speak most for the first input before the others."""
+    """The cells, ordered by how much they favour the first input."""
     share = max(1, int(first.sum())) / max(1, int(second.sum()))
     return np.argsort(-(first + _SMOOTH * share) / (second * share + _SMOOTH * share), kind="stable")
 
@@ -338,7 +338,7 @@ def _in_words(given: Any) -> str:
 
 
 def ranking_neighbours(order: Iterable[int], protect: Protect = "position") -> list[tuple[Ints, Ints]]:
-    """A ranking with each of its (m-1)^2 neighbours: those that differ by one moved item.
+    """A ranking with each of its (m-1)^2 neighbours, which differ by one moved item.
 
     Parameters
     ----------

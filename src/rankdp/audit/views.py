@@ -57,7 +57,7 @@ class Views:
 
 
 def counted_from_one(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels of items for readers: those that count all items from 0 count from 1, as the exact audit does."""
+    """Labels of items for readers: items numbered from 0 are shown from 1, as in the exact audit."""
     counts = labels.dtype.kind in "iu" and np.array_equal(np.sort(labels), np.arange(len(labels)))
     return labels + 1 if counts else labels
 

@@ -30,7 +30,7 @@ from rankdp.cli.terminal import many, say
 @option("--noise", "Kind of noise to add.", type=NOISE, default="laplace")
 @option("--delta", "Above 0 for gaussian, generalized-normal with p above 1, and ball noise.", "NUMBER", default="0")
 @option("--p -p", "Shape of generalized-normal or ball noise (inf: a cube).", "NUMBER")
-@option("--gamma", "Width of the first stair of staircase noise, as a share of the range.", "NUMBER")
+@option("--gamma", "Width of the first stair of (joint-)staircase noise, as a share of the range.", "NUMBER")
 @choice(
     "--outside",
     ["refuse", "clip"],

@@ -350,7 +350,7 @@ def _check_total(ahead: Longs, behind: Longs) -> None:
         raise InputError("the half-wins must add up to at most 2^53, beyond which they are not exact")
 
 
-@kernel
+@kernel(effort=lambda orders, table: 1.7 * orders.size * orders.shape[1] / 2)
 def tally_rankings(orders: Ints, table: Longs) -> None:
     """table[i * items + j] += 2 for every ranking that lists i above j."""
     items = np.int64(np.sqrt(len(table)) + 0.5)

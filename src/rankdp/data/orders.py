@@ -179,7 +179,7 @@ def first_broken(orders: Ints, items: int) -> int:
     return int(broken.argmax()) if broken.any() else -1
 
 
-@kernel
+@kernel(effort=0.6)
 def first_broken_compiled(orders: Ints, items: int) -> int:
     """The same for large tables, free of the interpreter's lock."""
     rows, width = orders.shape
@@ -199,7 +199,7 @@ def first_broken_compiled(orders: Ints, items: int) -> int:
     return -1
 
 
-@kernel
+@kernel(effort=2)
 def gather(codes: Ints, meaning: Ints, starts: Longs, orders: Ints) -> bool:
     """Turn columns of dictionary codes into rows of item indices; True if every row lists each index below the width.
 

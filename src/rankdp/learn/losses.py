@@ -66,7 +66,7 @@ def _curve(loss: int, d: float) -> tuple[float, float]:
     return 1.0 if d > 0.0 else 0.0, 0.0
 
 
-@kernel
+@kernel(effort=lambda loss, scores, orders, *_: 4 * orders.size * orders.shape[1] / 2)
 def _labelled_pass(
     loss: int,
     scores: Floats,
@@ -95,7 +95,7 @@ def _labelled_pass(
     return total
 
 
-@kernel
+@kernel(effort=lambda scores, orders, *_: 2.5 * orders.size * orders.shape[1] / 2)
 def _logistic_pass(
     scores: Floats, orders: Ints, groups: Ints, lengths: Longs, weights: Floats, wins: Floats, gradient: Floats
 ) -> float:

@@ -43,7 +43,7 @@ class ScoreVector(Situation):
         self.options = tuple(
             name
             for name, kind in SCORE_MECHANISMS.items()
-            if "epsilon" in kind.needs and (self.delta or "delta" not in kind.needs)
+            if "epsilon" in kind.needs and "count" not in kind.needs and (self.delta or "delta" not in kind.needs)
         )
         self.subject = f"{items} scores between {low:g} and {high:g}"
         self._assumed = f"{'an' if law == 'exponential' else 'a'} {law}" if isinstance(law, str) else "the given"

@@ -16,7 +16,7 @@ Proof. Fix a ledger and a voter v. What is released under the ledger about v is 
 the ledger has paid for, and copies of it, and the plain releases, each of which was charged. By basic composition the
 loss about v is at most the sum of the epsilons of those questions and releases, which is what the ledger has charged.
 Other voters' answers are drawn independently of v's ranking and add nothing (parallel composition), so that one charge
-serves all voters, those who join later too. A plain ``privatize`` of the same voters is another draw and is charged in
+serves all voters, also later ones. A plain ``privatize`` of the same voters is another draw and is charged in
 full. Draws that were never released under a ledger are not in its total: it covers what it hears of.
 
 **Old copies.** "One draw" needs the file: a restored backup would draw again what it has forgotten. So both files are

@@ -1,6 +1,6 @@
 """The one place random bits come from: an AES-256-CTR keystream, keyed by the operating system.
 
-``SecureBits`` is what releases use. Every thread has a keystream of its own with a key of its own, and a
+``SecureBits`` is what releases use. Every thread has its own keystream with its own key, and a
 process that finds itself forked throws the inherited keystream away and asks the operating system for a new
 key, so no two threads and no two processes ever read the same stream. ``SeededBits`` is the same cipher under
 a key made from a seed: it repeats, so whatever is drawn from it is a *rehearsal* and carries no guarantee.
@@ -90,7 +90,7 @@ class SecureBits(Bits):
         return _fill(keyed.stream, count)
 
     def spawn(self) -> SecureBits:
-        """Another source with keys of its own."""
+        """Another source with its own keys."""
         return SecureBits()
 
 

@@ -74,7 +74,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a budget allows, and how it counts. ``orders`` are those of the Rényi filters, none without a delta."""
+    """What a budget allows and how it counts. ``orders``: the orders of its Rényi filters; empty without a delta."""
 
     epsilon: Fraction
     delta: Fraction
@@ -123,7 +123,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The costs of some releases, added up; ``unbounded`` counts those that an order knows no bound for."""
+    """The costs of some releases, added up; ``unbounded`` counts the releases for which an order has no bound."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -163,7 +163,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a budget stands: what is spent by the filter that counts least of those that still hold, and which it is.
+    """How much of a budget is spent, by the tightest filter that still holds, and which filter that is.
 
     ``holds`` is False when the releases exceed the budget by every filter; ``epsilon`` is then the least of them, with
     basic's where only a delta is exceeded.
@@ -177,7 +177,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Everything spent from one budget. ``parts[partition][part]`` are sums of their own beside those of ``whole``."""
+    """Everything spent from one budget. ``parts[partition][part]`` are separate sums, kept next to ``whole``."""
 
     terms: Terms
     mode: Mode
@@ -252,7 +252,7 @@ class Account:
         return low if low in (0, basic) else math.floor(low / (unit := sixth_digit(low))) * unit
 
     def _others(self, place: tuple[str, str] | None) -> Fraction:
-        """The epsilons that basic composition adds to one more release: in its partition, those of its own part."""
+        """The epsilons that basic composition adds to one more release: within a partition, only its own part."""
         if place is None:
             return self.total().epsilon
         partition, part = place

@@ -66,7 +66,7 @@ class Guarantee:
     releases
         How many releases the guarantee covers.
     personal
-        Whether every person has an epsilon of their own; ``epsilon`` is then the largest.
+        Whether every person has their own epsilon; ``epsilon`` is then the largest.
     listed_items_public
         Whether the set of items that a person ranked is published as it is.
     rho
@@ -163,7 +163,7 @@ class Guarantee:
         return replace(self.times(rows), releases=self.releases, rows_per_voter=rows)
 
     def to_local_dp(self) -> Guarantee:
-        """The same release as classical local DP: any two rankings, not only those that differ by one moved item."""
+        """The same release as classical local DP: any two rankings, not only neighbours (one moved item)."""
         if self.protects == WHOLE_RANKING:
             return self
         if self.whole_ranking_epsilon is None:
@@ -172,7 +172,7 @@ class Guarantee:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is *not* protected, or hardly, in a sentence each: part of what a release must say."""
+        """What is *not* protected, or very little, one sentence each: part of what a release must say."""
         sentences = []
         if self.protects in (COMPARISON, OUTCOME):
             sentences.append(

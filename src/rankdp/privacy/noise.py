@@ -1,6 +1,6 @@
 """Exact discrete noise on secure bits: every function draws from the very law its formula states.
 
-All of them stand on cut points (see ``cut_tables``): integer arithmetic, and no floating point on the way to a
+All of them are built on cut points (see ``cut_tables``): integer arithmetic, and no floating point on the way to a
 decision, except where ``powers`` proposes in floating point what exact arithmetic may overrule.
 
 - A geometric variable G with P(k) = (1-r) r^k has independent digits: for any base B, G mod B and G div B are

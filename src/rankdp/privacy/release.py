@@ -1,6 +1,6 @@
 """A release: a value, the guarantee it carries, and where it came from. Nothing else, above all nothing secret.
 
-A *rehearsal* is the same draw from a seed. Anyone who knows the seed can undo the noise, so it has no guarantee,
+A *rehearsal* is the same draw from a seed. Anyone who knows the seed can remove the noise, so it has no guarantee,
 and says so wherever it is shown or saved.
 """
 
@@ -19,7 +19,7 @@ from rankdp.version import __version__
 T = TypeVar("T")
 
 REHEARSAL = (
-    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; anyone who knows the seed can undo the noise. "
+    "REHEARSAL, NOT PRIVATE: drawn from seed {seed}; anyone who knows the seed can remove the noise. "
     "No guarantee is given."
 )
 

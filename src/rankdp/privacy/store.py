@@ -125,7 +125,7 @@ class Writing:
         return State(first[0][0] if first else "", number, last)
 
     def reaches(self, state: State) -> bool:
-        """Whether the chain has come as far as ``state``: an older copy has not, nor has one that went another way."""
+        """Whether the chain contains ``state``: an older copy does not, nor does one that continued differently."""
         return bool(self.rows("SELECT 1 FROM events WHERE number = ? AND hash = ?", state.number, state.hash))
 
     def event(self, number: int) -> dict[str, Any] | None:

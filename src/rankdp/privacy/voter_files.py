@@ -1,6 +1,6 @@
 """What files about voters have in common: a key under which voters are hashed, and a ledger that tells old copies.
 
-A voter is found by HMAC-SHA256(key, context, voter). The key is in a file of its own, readable by its owner alone; a
+A voter is found by HMAC-SHA256(key, context, voter). The key is in a separate file that only its owner can read; a
 file that was kept with another key is refused. The file and the ledger that pays for it are chains of events that note
 each other: a file that does not contain what its ledger has noted of it is an older copy, and so is a ledger without
 the charge that the file has noted.

@@ -55,7 +55,8 @@ def privatize_scores(
     bounds
         Two public numbers that every score lies between, known beforehand and never read from the scores.
     noise
-        "laplace", "gaussian", "generalized-normal", "staircase" or "ball"; see ``rankdp.mechanisms.scores``.
+        "laplace", "gaussian", "generalized-normal", "staircase", "joint-staircase" or "ball"; see
+        ``rankdp.mechanisms.scores``.
     delta
         For gaussian noise, generalized-normal noise with p above 1, and ball noise.
     p

@@ -71,7 +71,7 @@ def fit(
         The weight of ``|t|^2 / 2``. With 0 the strengths are centred, and they exist only if every item can be reached
         from every other by a chain of wins and ties.
     link
-        The name of a link, or a `Link` of one's own (strictly convex, or the strengths may not settle).
+        The name of a link, or your own `Link` (strictly convex, or the strengths may not settle).
     linear
         One number per item, the linear term (for objective perturbation). It needs a ridge.
     start
@@ -176,7 +176,7 @@ def _vector(name: str, values: ArrayLike, items: int) -> Floats:
 
 
 def _check_maximum(counts: PairCounts) -> None:
-    """Without a ridge the maximum must exist; if not, say which items stand in the way."""
+    """Without a ridge the maximum must exist; if not, say which items prevent it."""
     if one_win_component(counts):
         return
 
@@ -248,7 +248,7 @@ class LogisticProblem:
 
         With u = 2^-53, and exp taken to be within 2 units in the last place: a share x_i/(x_i + x_j) is off by at most
         8u for the two exponentials and 2u for the sum and the quotient, relative to itself. Where |theta| > 700 it is
-        computed from d = t_i - t_j; rounding d moves s(d) by at most u |d| e^-|d| < u/2. Both stay below 12u in all,
+        computed from d = t_i - t_j; rounding d moves s(d) by at most u |d| e^-|d| < u/2. Both stay below 12u in total,
         and a term n_ij p_ij below 13u n_ij. Compensated sums of m terms add u |sum| + (2 m u)^2 times the sum of the
         sizes (Ogita, Rump and Oishi 2005), the product with the ridge another u. So 20u + (2 m u)^2 times the
         comparisons, wins, ridge and linear terms of an item covers everything, the rounding of this sum included.

@@ -19,8 +19,8 @@ A component, never of two items, is solved by one of
 
 - ``enumeration``: all its orders, up to 7 items;
 - ``programme``: iterated insertion search (Schiavinotto and Stützle 2004) finds an order, and a linear programme shows
-  how far from the best it can be. With x_ij = 1 where i stands above j, it is over 0 <= x_ij + x_jk - x_ik <= 1 for all
-  triples i < j < k, of which those that are violated are added round by round (Grötschel, Jünger and Reinelt 1984); up
+  how far from the best it can be. With x_ij = 1 where i is above j, it is over 0 <= x_ij + x_jk - x_ik <= 1 for all
+  triples i < j < k, of which the violated ones are added round by round (Grötschel, Jünger and Reinelt 1984); up
   to 40 items, if its optimum is not yet an order, the same is solved in whole numbers. HiGHS solves both;
 - ``heuristic``, above 150 items: the same search, with the bound of a packing of 3-cycles: what is taken from each
   cycle, at most its smallest lead, some pair of it has to pay in every order, and no lead is used twice.
@@ -204,7 +204,7 @@ class _Search:
             moved = False
             for item in order.copy():
                 place = int(np.flatnonzero(order == item)[0])
-                # what it costs the item to stand before each of the order and all that follow, 0 at the end
+                # what it costs to put the item before each of the order and all that follow, 0 at the end
                 costs = np.append(np.cumsum(lead[item, order][::-1])[::-1], 0.0)
                 best = int(np.argmin(costs))
                 if costs[best] < costs[place] - least:

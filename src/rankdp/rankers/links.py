@@ -201,14 +201,12 @@ REFUSED: Mapping[str, str] = {
 
 
 def link(name: str | Link) -> Link:
-    """The link of that name, or itself; one of one's own is for `bradley_terry.fit`: nothing proves its constants."""
+    """The link of that name, or the link itself. Other links serve `bradley_terry.fit` only: nothing is proven."""
     known = LINKS.get(name.name if isinstance(name, Link) else name)
     if name is known or (known is not None and isinstance(name, str)):
         return known
     if isinstance(name, Link):
-        raise Unsupported(
-            f"no guarantee is known for the {name.name} link of one's own, whose constants are not proven"
-        )
+        raise Unsupported(f"no guarantee is known for the {name.name} link, whose constants are not proven")
     if name in REFUSED:
         raise Unsupported(f"no guarantee is known for the {name} link: {REFUSED[name]}")
     raise InputError(f"link must be one of {', '.join(LINKS)}, got {name!r}")

@@ -65,7 +65,7 @@ def reinsertion_position_matrix(items: int, law: Floats, first: int | None = Non
 
     The q-th kept item comes from position a with hypergeometric probability A_s[a,q] = C(a,q) C(m-1-a, s-1-q)
     / C(m,s) and goes to position b with the same (q from 0), so M = sum over s of law[m-s] (d/m^2 + A_s
-    A_s^T). ``first`` asks for the corner of so many positions alone.
+    A_s^T). ``first`` asks only for the corner of this many positions.
     """
     size = items if first is None else first
     matrix = np.zeros((size, size))

@@ -19,7 +19,7 @@ together. Information adds up: with R_g = 1 - A_g'A_g and B = sum of f_g A_g R_g
 
     s_g = R_g^-1 A_g' (lambda + B)^-1 t,
 
-and no A_g needs an inverse of its own. (Derived here.)
+and no single A_g needs an inverse. (Derived here.)
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Family:
         self._known: dict[float, Debiasing] = {}
 
     def debiased(self, voters: float) -> Debiasing:
-        """The unbiased estimate of least mean variance; where there is none, that for so many voters who agree."""
+        """The unbiased estimate of least mean variance; if there is none, the best for this many voters who agree."""
         if self._unbiased is None:
             return self.pulled(voters)
         return self._debiasing(self._unbiased, True, voters)
@@ -99,12 +99,12 @@ class Family:
         """The unbiased estimate; refused where there is none."""
         if self._unbiased is None:
             raise Unsupported(
-                self.unknown or "the noise cannot be undone: no function of synthetic positions has the right mean"
+                self.unknown or "the noise cannot be debiased: no function of synthetic positions has the right mean"
             )
         return self._debiasing(self._unbiased, True, 1.0)
 
     def pulled(self, voters: float) -> Debiasing:
-        """The estimate of least expected squared error for so many voters who agree: it is pulled to the middle."""
+        """The estimate of least expected squared error for this many voters who agree: it is pulled to the middle."""
         if voters not in self._known:
             if self._unbiased is not None and self.price < _DEAR:
                 share = voters / (voters + self.price * (1 / self.slope**2 - 1))
@@ -117,7 +117,7 @@ class Family:
 
     @cached_property
     def slope(self) -> float:
-        """How much of the target's size is left when the synthetic rankings are counted as they stand."""
+        """How much of the target's size is left when the synthetic rankings are counted without debiasing."""
         means = (law @ self._coordinates for law in self._laws)
         sizes = [share * float(np.linalg.norm(mean)) for share, mean in zip(self._shares, means, strict=True)]
         return sum(sizes) / float(np.linalg.norm(self._coordinates))
@@ -217,7 +217,7 @@ def pair_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) ->
 
 
 def _summary(mechanism: PublicLaw) -> Floats:
-    """What becomes of the order of a pair: it keeps a part of its size, on average, and differs by so much about it.
+    """What happens to the order of a pair: it keeps this share of its size on average, with this variance.
 
     Far pairs keep their order more often than near ones, about in proportion to the distance, whose standard deviation
     is 0.7 times its mean.

@@ -169,7 +169,7 @@ def _closed(mechanism: PublicLaw, moments: Moments) -> Estimator:
 def _hopeless(mechanism: PublicLaw) -> Unsupported:
     return Unsupported(
         f"the noise of the {mechanism.name} mechanism on {mechanism.items} items at epsilon "
-        f"{float(mechanism.epsilon):g} cannot be undone: no function of synthetic positions has the right mean"
+        f"{float(mechanism.epsilon):g} cannot be debiased: no function of synthetic positions has the right mean"
     )
 
 

@@ -112,6 +112,6 @@ def pair_law(items: int, radius: int) -> PairLaw:
 
 
 def _pushed(others: int, place: int) -> Floats:
-    """Where each of the others stands after one has joined at ``place``."""
+    """The position of each other item after one was inserted at ``place``."""
     at = np.arange(others)
     return np.asarray(at + (at >= place))

@@ -4,7 +4,7 @@ A mechanism moves the items at original positions a1 < a2 to b1 and b2. ``PairLa
 lexicographic order, P(they land on a pair in order) and P(they land on it crossed); by right-invariance this is all
 there is to know about two items.
 
-Kendall: follow two items through the insertion process; O(m^5) additions in all, half a second for 50 items.
+Kendall: follow two items through the insertion process; O(m^5) additions in total, half a second for 50 items.
 
 Reinsertion: with s of m items kept, (a1, a2) are the q1-th and q2-th kept ones with probability
 
@@ -147,7 +147,7 @@ def reinsertion_pair_law(items: int, law: Floats) -> PairLaw:
         if s and d:
             before = log_choose(np.maximum(place - 1, 0), q) + log_choose(items - 1 - place, s - 1 - q)
             after = log_choose(place, q) + log_choose(np.maximum(items - 2 - place, 0), s - 1 - q)
-            before[0] = after[-1] = -np.inf  # nothing stands before the first or after the last
+            before[0] = after[-1] = -np.inf  # nothing is before the first or after the last
             sides = np.exp(np.concatenate([before, after]) - everything)
             one += share / d * sides @ sides.T
     late_first, early_second = items + first, second  # the first of a pair has the other after it, the second before it
@@ -223,9 +223,9 @@ def _gap_moments(items: int, law: Floats) -> tuple[Floats, Floats]:
         ]
         return np.asarray(sum(terms), dtype=np.float64)
 
-    between = np.maximum(place - 1, 0)  # by gap: the items that stand between
+    between = np.maximum(place - 1, 0)  # by gap: the items in between
     kept_once, kept_twice = mixed(two * once(s), s - 2, between, 1, 1), mixed(two * twice(s), s - 2, between, 2, 4, 1)
-    # by how many of the other m-2 items stand on one side of the kept one
+    # by how many of the other m-2 items are on one side of the kept one
     side_once = mixed(single * once(s + 1) / (s + 1), s - 1, place, 1, 2, 0.5)
     side_twice = mixed(single * twice(s + 1) / (s + 1), s - 1, place, 2, 6, 3, 1 / 3)
     apart = float(gone.sum())

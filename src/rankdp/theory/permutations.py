@@ -1,6 +1,6 @@
 """All rankings of a few items: permutations in lexicographic order, their neighbours, what increases in them.
 
-``tallies`` counts all permutations at once by their longest increasing subsequence l and by where their letters stand.
+``tallies`` counts all permutations at once by their longest increasing subsequence l and the positions of letters.
 Patience sorting reads a permutation from left to right: a letter goes on the pile with the next larger top, or on a new
 pile; in the end there are l piles. What is read so far matters only through which letters were read and which of them
 are tops, so the permutations are paths through at most 3^m states. As many paths with l piles take a step as there are
@@ -27,7 +27,7 @@ def all_permutations(items: int) -> Ints:
 
 
 def places(permutations: NDArray[Any]) -> Longs:
-    """Where each row stands among all permutations in lexicographic order."""
+    """The lexicographic index of each row among all permutations."""
     items = permutations.shape[1]
     return np.asarray(np.searchsorted(_codes(items), permutations @ _digits(items)), dtype=np.int64)
 
@@ -54,7 +54,7 @@ def moves(items: int) -> Ints:
 
 @lru_cache(maxsize=8)
 def neighbour_places(items: int) -> Longs:
-    """Row s: where c s stands in lexicographic order, for every move c. Read-only."""
+    """Row s: the lexicographic index of c s for every move c. Read-only."""
     table = np.stack([move[all_permutations(items)] for move in moves(items)], axis=1)
     neighbours = places(table.reshape(-1, items)).reshape(table.shape[:2])
     neighbours.flags.writeable = False

@@ -50,7 +50,7 @@ def log_trapezoid(log_integrand: Callable[[Floats], Floats], low: float, high: f
 def stieltjes(values: Floats, masses: Floats) -> float:
     """The sum over cells of (left + right value)/2 times the cell's mass, extrapolated from cells and pairs of cells.
 
-    ``values`` stand at the edges (an odd number of them, on the last axis), ``masses`` in the cells between.
+    ``values`` are given at the edges (an odd number of them, on the last axis), ``masses`` in the cells between.
     """
     fine = float(np.sum((values[..., 1:] + values[..., :-1]) * masses) / 2)
     pairs = masses[..., ::2] + masses[..., 1::2]

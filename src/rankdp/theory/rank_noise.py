@@ -81,7 +81,7 @@ def position_matrix(items: int, scale: float, stretches: int) -> Floats:
 def top_block(items: int, scale: float, stretches: int, k: int) -> Floats:
     """The corner of the first k positions, for few of them: only counts below k matter, at all nodes side by side.
 
-    Nothing is undone (``without_each``). Neither nodes nor items farther away than ``_FAR`` scales take part.
+    No item is divided out (``without_each``). Nodes and items farther away than ``_FAR`` scales are left out.
     """
     far = _FAR[k < items or items > _RELATIVE_UP_TO] * scale
     last = min(items - 1.0, k - 1 + far)
@@ -109,7 +109,7 @@ def one_more(counts: Floats, chance: Floats) -> Floats:
 
 
 def without_each(chances: Floats, counts: Floats) -> Iterator[Floats]:
-    """The law of the count of all things but one, for each of them in turn: half of them at a time, nothing undone."""
+    """The law of the count of all things but one, for each of them in turn: half of them at a time, no division."""
     if len(chances) == 1:
         yield counts
         return

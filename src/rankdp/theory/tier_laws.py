@@ -141,7 +141,7 @@ class TierLaw:
     def keep(self, first: int, second: int) -> float:
         """The probability that the items at two positions (first < second) keep their order, by which are kept.
 
-        Both, as the q1-th and the q2-th: unless they stand in one tier. One, as the q-th: by the tier of the other.
+        Both, as the q1-th and the q2-th: unless they are in one tier. One, as the q-th: by the tier of the other.
         None: half.
         """
         m, log_factorial = self.items, _log_factorials(self.items)
@@ -265,7 +265,7 @@ def calibrated(epsilon: float, reach: int) -> float:
 
 
 def reach(sizes: Sequence[int]) -> int:
-    """The most kept items that a moved item can come into conflict with: all but those of the tier at one end."""
+    """The most kept items that a moved item can come into conflict with: all except the tier at one end."""
     return sum(sizes) - min(sizes[0], sizes[-1])
 
 

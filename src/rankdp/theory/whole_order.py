@@ -167,7 +167,7 @@ def _beyond(x: Floats, u: Floats, t: Floats, noise: ScoreNoise, sigma: float) ->
 
 
 def _sweep(n: int, noise: ScoreNoise, sigma: float, law: ScoreLaw, scores: _Mesh, noisy: _Mesh, cells: int) -> float:
-    """log of n! C_n(inf, inf), on so many cells in both directions."""
+    """log of n! C_n(inf, inf), on this many cells in both directions."""
     x, t = scores.edges(cells), noisy.edges(cells)
     u = law.cdf(x)
     reach = sigma * float(noise.quantile(1 - _LOST / n))

@@ -1,23 +1,35 @@
-// The respondent's page: rank, see the private copy, send it.
+// The respondent's page: check the link, rank, see what would be sent, send it.
 //
-// What is secret, the respondent's own ranking, is in "order" here and, while the page is open, in this tab's
-// sessionStorage, so that reloading does not lose it. It is gone as soon as the copy is drawn. The copy is drawn once
-// and kept in localStorage: the same person gives the same answer again. The only thing that is ever sent is
-// {token, ranking}, ranking being the copy, with its public offset where the survey's noise has one; see send().
+// What is secret, the respondent's own ranking, is in "own" here and, while the page is open, in this tab's
+// sessionStorage, so that reloading does not lose it. It is deleted as soon as the copy is sent. The copy is drawn once
+// and kept in localStorage, for each survey and invitation: the same person gives the same answer again. The only
+// things that are ever sent are the invitation, to learn whether it is known, and {token, ranking}, ranking being the
+// copy, with its public offset where the survey's noise has one; see send().
 //
 // Nothing is drawn where the tables allow more than the epsilon that the page shows, nor on a page that came over plain
 // HTTP, since anybody on the way could have changed it; see refusal().
 
 import { check, draw, secureWords, shuffle } from "./sampler.js";
-import { sortable } from "./sortable.js";
+import { face, sortable } from "./sortable.js";
 
 const { known, texts } = JSON.parse(document.getElementById("known").textContent);
-const KEY = `rankdp survey ${known.survey}`;
+const LONG = 12; // items from which on they are tapped in order, not moved about
+const PATIENCE = 500; // milliseconds for which a new button does not react: the second tap of two is not meant for it
+const IDLE = 120_000; // milliseconds after which a kiosk starts again
 const find = (id) => document.getElementById(id);
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+const items = known.items.map((name, i) => ({
+  name,
+  description: known.descriptions[i],
+  picture: known.pictures[i] && `${known.survey}/pictures/${known.pictures[i]}`,
+}));
 
 // -- memory: what this browser keeps, and what only this tab does ----------------------------------------------------
 
+/** The invitation behind the # of the link, or the ticket that the page brought along. */
+const token = known.ticket ?? location.hash.slice(1);
+const KEY = `rankdp survey ${known.survey}${known.invited ? ` ${token}` : ""}`;
+const forgets = known.kiosk || known.preview;
 const ANSWER = keeper("localStorage"); // the copy that is sent
 const SECRET = keeper("sessionStorage"); // the respondent's own ranking
 
@@ -25,6 +37,7 @@ function keeper(where) {
   let here = null; // where the browser stores nothing
   return {
     get() {
+      if (forgets) return here;
       try {
         return JSON.parse(globalThis[where].getItem(KEY)) ?? here;
       } catch {
@@ -33,6 +46,7 @@ function keeper(where) {
     },
     set(value) {
       here = value;
+      if (forgets) return;
       try {
         if (value === null) globalThis[where].removeItem(KEY);
         else globalThis[where].setItem(KEY, JSON.stringify(value));
@@ -43,7 +57,7 @@ function keeper(where) {
   };
 }
 
-// -- the three steps -------------------------------------------------------------------------------------------------
+// -- the steps -------------------------------------------------------------------------------------------------------
 
 function notice(words) {
   find("notice").textContent = words;
@@ -51,16 +65,20 @@ function notice(words) {
 }
 
 function step(name) {
-  for (const id of ["rank", "send", "sent"]) find(id).hidden = id !== name;
-  if (name !== "rank") find(`${name}-title`).focus();
+  for (const id of ["link", "used", "rank", "send", "sent"]) find(id).hidden = id !== name;
+  document.body.dataset.step = name;
+  if (name !== "rank") {
+    scrollTo(0, 0);
+    find(`${name}-title`).focus({ preventScroll: true });
+  }
 }
 
 function say(text, values) {
   find("said").textContent = fill(texts[text], values);
 }
 
-function isRanking(list) {
-  return Array.isArray(list) && [...list].sort((a, b) => a - b).join() === known.items.map((_, i) => i).join();
+function isRanking(list, length = items.length) {
+  return Array.isArray(list) && list.length === length && list.every((i) => items[i]) && new Set(list).size === length;
 }
 
 /** The epsilon that the respondent can read, which is the one that counts. */
@@ -84,67 +102,193 @@ function refusal() {
   return "";
 }
 
-function showRanking() {
+// -- 1. is the invitation known? -------------------------------------------------------------------------------------
+
+/** "fresh", "before", "unknown", "closed" or "failed". */
+async function invitation(given) {
+  try {
+    const reply = await fetch(`${known.survey}/invitation`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token: given }),
+    });
+    return (await reply.json()).outcome;
+  } catch {
+    return "failed";
+  }
+}
+
+function showLink() {
+  find("link-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const given = find("link-given").value.trim().replace(/^.*#/, "");
+    const outcome = given ? await invitation(given) : "unknown";
+    if (outcome === "fresh" || outcome === "before") location.hash = given; // see the listener
+    else notice(outcome === "unknown" || outcome === "malformed" ? texts.link_unknown : texts[outcome] ?? texts.link_failed);
+  });
+  step("link");
+}
+
+// -- 2. rank ---------------------------------------------------------------------------------------------------------
+
+function start() {
   const saved = SECRET.get();
-  let order = isRanking(saved) ? saved : shuffle(known.items.map((_, i) => i));
-  const changed = (now) => {
-    order = now;
-    SECRET.set(now);
+  if (saved && isRanking([...saved.ranked, ...saved.rest])) return saved;
+  const order = shuffle(items.map((_, i) => i));
+  const pooled = items.length > LONG;
+  const fresh = { ranked: pooled ? [] : order, rest: pooled ? order : [], moved: false };
+  SECRET.set(fresh); // the same order for the whole visit
+  return fresh;
+}
+
+function showRanking() {
+  let now = start();
+  const pooled = items.length > LONG;
+  const show = () => {
+    find("pool-part").hidden = !now.rest.length;
+    find("how-pool").hidden = !pooled;
+    find("how").hidden = pooled;
+    find("done").disabled = !now.ranked.length;
+    find("count").hidden = !pooled;
+    find("count").textContent = `${now.ranked.length} / ${items.length}`;
   };
-  const list = sortable(find("list"), known.items, order, { changed, say });
-  for (const button of document.querySelectorAll("[data-move]"))
+  const changed = (ranked, rest) => {
+    now = { ranked, rest, moved: true };
+    SECRET.set(now);
+    show();
+  };
+  const taken = (row) => (find("moves").hidden = !row);
+  const list = sortable(find("list"), find("pool"), items, { ...now, most: items.length }, { changed, say, taken });
+  for (const button of document.querySelectorAll("[data-move]")) {
+    if (button.dataset.move === "out") button.hidden = !pooled;
     button.addEventListener("click", () => list.moveTaken(button.dataset.move));
-  find("done").addEventListener("click", () => {
+  }
+  find("done").addEventListener("click", async () => {
     const refused = refusal();
     if (refused) {
       notice(refused);
       return;
     }
+    list.letGo();
+    const doubt = now.rest.length
+      ? fill(texts.not_all, { count: now.ranked.length, all: items.length })
+      : now.moved ? "" : texts.not_moved;
+    if (doubt && !(await sure(doubt))) return;
+    const own = [...now.ranked, ...now.rest];
     const answer = ANSWER.get() ?? {
-      token: token(),
-      ...draw(known.tables, shownEpsilon(), order, secureWords(), shownProtection()),
+      token,
+      ...draw(known.tables, shownEpsilon(), own, secureWords(), shownProtection()),
       sent: false,
     };
     ANSWER.set(answer);
-    SECRET.set(null);
-    order = null;
+    SECRET.set({ ranked: own, rest: [], moved: true });
     find("list").replaceChildren();
     find("said").textContent = "";
     showCopy(answer);
   });
+  show();
   step("rank");
 }
 
+/** Ask before an order counts that nobody made. */
+function sure(words) {
+  const dialog = find("sure");
+  find("sure-words").textContent = words;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) =>
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }),
+  );
+}
+
+// -- 3. see both, 4. send ----------------------------------------------------------------------------------------------
+
+/** The items that a longest common order of both lists leaves out: the fewest that must be moved. */
+function movedItems(own, sent) {
+  const places = sent.map((item) => own.indexOf(item));
+  const length = places.map(() => 1);
+  const before = places.map(() => -1);
+  for (let i = 0; i < places.length; i += 1)
+    for (let j = 0; j < i; j += 1)
+      if (places[j] < places[i] && length[j] + 1 > length[i]) [length[i], before[i]] = [length[j] + 1, j];
+  const staying = new Set();
+  for (let i = length.indexOf(Math.max(...length)); i >= 0; i = before[i]) staying.add(sent[i]);
+  return new Set(sent.filter((item) => !staying.has(item)));
+}
+
+function fillList(list, order, mark = () => null) {
+  list.replaceChildren(
+    ...order.map((item, place) => {
+      const row = document.createElement("li");
+      row.dataset.item = item;
+      const words = document.createElement("span");
+      words.className = "name";
+      words.dir = "auto";
+      words.textContent = items[item].name;
+      row.append(words);
+      const note = mark(item, place);
+      if (note) {
+        row.classList.add("moved");
+        row.append(note);
+      }
+      return row;
+    }),
+  );
+}
+
+function markOf(step) {
+  const note = document.createElement("span");
+  note.className = "mark";
+  const seen = document.createElement("span");
+  seen.setAttribute("aria-hidden", "true");
+  seen.textContent = `${step > 0 ? "↑" : "↓"}${Math.abs(step)}`;
+  const heard = document.createElement("span");
+  heard.className = "unseen";
+  heard.textContent = ` ${fill(step > 0 ? texts.moved_up : texts.moved_down, { places: Math.abs(step) })}`;
+  note.append(seen, heard);
+  return note;
+}
+
 function showCopy(answer) {
-  for (const copy of document.querySelectorAll(".copy")) {
-    copy.replaceChildren(
-      ...answer.ranking.map((item) => {
-        const row = document.createElement("li");
-        row.textContent = known.items[item];
-        return row;
-      }),
-    );
-  }
-  find("send-button").addEventListener("click", () => send(answer));
+  const saved = SECRET.get();
+  const own = !answer.sent && saved && isRanking(saved.ranked) ? saved.ranked : null;
+  const moved = own ? movedItems(own, answer.ranking) : new Set();
+  const mark = (item, place) => (moved.has(item) ? markOf(own.indexOf(item) - place || 1) : null);
+  for (const copy of document.querySelectorAll(".copy")) fillList(copy, answer.ranking, mark);
+  find("own-part").hidden = !own;
+  if (own) fillList(find("own"), own, (item) => (moved.has(item) ? document.createElement("i") : null));
+  const count = { count: moved.size, all: items.length };
+  find("moved-words").textContent = own ? fill(moved.size ? texts.moved_count : texts.moved_none, count) : texts.own_gone;
+  const button = find("send-button");
+  button.disabled = true;
+  setTimeout(() => (button.disabled = false), PATIENCE);
+  button.addEventListener("click", () => send(answer));
   step(answer.sent ? "sent" : "send");
 }
 
 async function send(answer) {
   const button = find("send-button");
+  if (known.preview) {
+    notice(texts.preview_send);
+    return;
+  }
   button.disabled = true;
   button.textContent = texts.sending;
   notice("");
-  const { token, ranking, offset } = answer;
+  const { token: with_, ranking, offset } = answer;
   try {
     const reply = await fetch(`${known.survey}/answers`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(known.tables.offsets ? { token, ranking, offset } : { token, ranking }),
+      body: JSON.stringify(known.tables.offsets ? { token: with_, ranking, offset } : { token: with_, ranking }),
     });
     const { outcome, words } = await reply.json();
     if (reply.ok) {
+      SECRET.set(null);
       ANSWER.set({ ...answer, sent: true });
+      find("own").replaceChildren();
       if (outcome === "before") find("sent-words").textContent = texts.before_1;
+      for (const copy of document.querySelectorAll(".copy")) fillList(copy, ranking);
       step("sent");
     } else {
       notice(outcome === "busy" ? texts.failed : fill(texts.refused, { reason: texts[outcome] ?? words }));
@@ -156,15 +300,40 @@ async function send(answer) {
   button.textContent = texts.send;
 }
 
-/** The invitation behind the # of the link, or the ticket that the page brought along. */
-function token() {
-  return known.ticket ?? location.hash.slice(1);
+// -- kiosks: many people, one device, nothing kept --------------------------------------------------------------------
+
+function startAgain() {
+  if (known.invited) history.replaceState(null, "", location.pathname + location.search);
+  location.reload();
 }
 
+if (known.kiosk && !known.preview) {
+  let timer = setTimeout(startAgain, IDLE);
+  for (const name of ["pointerdown", "keydown"])
+    addEventListener(name, () => {
+      clearTimeout(timer);
+      timer = setTimeout(startAgain, IDLE);
+    });
+  find("next").addEventListener("click", startAgain);
+}
+
+find("more").addEventListener("click", () => {
+  find("privacy").focus({ preventScroll: true }); // not by a link: the # is the invitation's
+  find("privacy").scrollIntoView();
+});
+addEventListener("hashchange", () => location.reload()); // another invitation in the same tab
 for (const link of document.querySelectorAll(".language")) link.hash = location.hash; // an invitation stays with us
 
-const answer = ANSWER.get();
-if (answer && isRanking(answer.ranking)) showCopy(answer);
-else if (refusal()) notice(refusal());
-else if (!token()) notice(texts.no_token);
-else showRanking();
+async function open() {
+  const answer = ANSWER.get();
+  if (answer && isRanking(answer.ranking)) return showCopy(answer);
+  if (refusal()) return notice(refusal());
+  if (known.preview || !known.invited) return showRanking();
+  const outcome = token ? await invitation(token) : "unknown";
+  if (outcome === "fresh") return showRanking();
+  if (outcome === "before") return step("used");
+  if (outcome === "unknown" || outcome === "malformed") return showLink();
+  return notice(texts[outcome] ?? texts.link_failed);
+}
+
+open();

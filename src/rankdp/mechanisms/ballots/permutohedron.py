@@ -123,7 +123,7 @@ def size(items: int) -> float:
     return float(means[items])
 
 
-@kernel
+@kernel(effort=lambda dilations, codes, inside: 1.5 * inside.size * inside.shape[1] / 2 + 4 * inside.size)
 def tile_points(dilations: Longs, codes: Longs, inside: Longs) -> Longs:
     """One point of Z_t a row: t, the Pruefer code of a tree, and for every edge of it a number from 0..2t-1.
 

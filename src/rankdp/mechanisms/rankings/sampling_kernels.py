@@ -252,7 +252,7 @@ def permutations_of_shapes(orders: Ints, shapes: Ints, halves: NDArray[np.uint32
     return rows, cursor
 
 
-@kernel
+@kernel(effort=3)
 def count_inversions(relative: Ints) -> Longs:
     """Discordant pairs of each permutation, by a Fenwick tree."""
     rows, items = relative.shape
@@ -275,7 +275,7 @@ def count_inversions(relative: Ints) -> Longs:
     return counts
 
 
-@kernel
+@kernel(effort=1)
 def longest_rising_lengths(permutations: Ints) -> Longs:
     """Length of the longest increasing subsequence of each row (patience sorting)."""
     rows, items = permutations.shape

@@ -9,7 +9,7 @@ from rankdp.jit import kernel
 from rankdp.mechanisms.rankings.sampling_kernels import _uniform
 
 
-@kernel
+@kernel(effort=lambda row, words, *_: 2 * len(words))
 def draw_kept(
     row: int,
     words: NDArray[np.uint64],
@@ -50,7 +50,7 @@ def draw_kept(
     return row, cursor, False
 
 
-@kernel
+@kernel(effort=1)
 def deal(
     orders: NDArray[np.int32],
     kept: NDArray[np.int64],
@@ -112,7 +112,7 @@ def deal(
     return rows, cursor
 
 
-@kernel
+@kernel(effort=6)
 def log_kept_sum(words: NDArray[np.int32], tiers: int, log_weight: float) -> NDArray[np.float64]:
     """log of the sum of z^|S| over all sets S (the empty one too) on which a word never falls.
 

@@ -20,11 +20,20 @@ from rankdp.mechanisms.scores.grid_noises import (
     LaplaceScores,
     StaircaseScores,
 )
+from rankdp.mechanisms.scores.joint_staircase import JointStaircaseScores
 from rankdp.privacy.exact import Real
 
 _TRIAL_STEPS = 1 << 20  # of a grid on which the noise is measured
 SCORE_MECHANISMS: dict[str, type[ScoreMechanism]] = {
-    kind.name: kind for kind in (LaplaceScores, GaussianScores, GeneralizedNormalScores, StaircaseScores, BallScores)
+    kind.name: kind
+    for kind in (
+        LaplaceScores,
+        GaussianScores,
+        GeneralizedNormalScores,
+        StaircaseScores,
+        JointStaircaseScores,
+        BallScores,
+    )
 }
 """All noises for scores by name, simple ones first."""
 
@@ -45,7 +54,8 @@ def score_mechanism(
     Parameters
     ----------
     noise
-        One of ``SCORE_MECHANISMS``: "laplace", "gaussian", "generalized-normal", "staircase" or "ball".
+        One of ``SCORE_MECHANISMS``: "laplace", "gaussian", "generalized-normal", "staircase", "joint-staircase" or
+        "ball".
     bounds
         Two public numbers that every score lies between.
     epsilon
@@ -55,9 +65,9 @@ def score_mechanism(
     p
         The shape: needed by "generalized-normal", taken by "ball".
     gamma
-        The share of the first stair of "staircase"; the best one if not given.
+        The share of the first stair of "staircase" and "joint-staircase"; the best one if not given.
     count
-        How many scores there are, for "ball".
+        How many scores there are, for "joint-staircase" and "ball".
     steps
         The number of grid steps between the bounds; chosen from public numbers if not given.
     """

@@ -1,7 +1,7 @@
 """What every noise for scores shares: a public grid, and the contract that a mechanism on it keeps.
 
 Each score is publicly bounded by lo and hi. The range is cut into K public steps, a score becomes an integer in {0..K},
-integer noise with an exact law is added, and lo plus so many steps is released. A neighbour changes one score to any
+integer noise with an exact law is added, and lo plus that many steps is released. A neighbour changes one score to any
 other, hence one integer by at most K: whatever rounding leads to the integers, as long as it looks at one score at a
 time, the sensitivity is exactly K steps. So a promise that is proved for the law of the noise on the integers holds for
 the release, and no real number is idealized on the way.
@@ -138,7 +138,7 @@ class ScoreMechanism(ABC):
     colour: ClassVar[str] = "#5B5B5B"
     #: which of epsilon, delta, p, gamma and count it cannot do without
     needs: ClassVar[tuple[str, ...]]
-    #: which of them it takes beside those
+    #: which of them it takes in addition
     takes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

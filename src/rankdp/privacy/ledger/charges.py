@@ -108,7 +108,7 @@ class Charge:
             self.commit()
 
     def told(self) -> str:
-        """What of the budget is spent by it now, in one sentence, as the file has it."""
+        """How much of the budget it has spent by now, in one sentence, read from the file."""
         try:
             return self.entry.told
         except InputError:
@@ -260,7 +260,7 @@ class Ledger:
         return other
 
     def told(self) -> str:
-        """What of the budget the charges made through this object have spent, in one sentence."""
+        """How much of the budget was spent through this object, in one sentence."""
         if not self._made:
             return "nothing was charged"
         return "; ".join(Charge(self, number).told() for number in self._made)
@@ -272,7 +272,7 @@ class Ledger:
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
-        """All budgets of the data set, as they stand now."""
+        """All budgets of the data set, with what is spent now."""
         return tuple(self._store.read(lambda writing: all_budgets(writing, self.dataset)))
 
     def charge(
@@ -293,7 +293,7 @@ class Ledger:
         what
             A description for the entry.
         partition, part, convert
-            As in ``using``; without them those that this ledger was made with.
+            As in ``using``; by default the ones this ledger was made with.
         """
         chosen = self.using(partition=partition, part=part, convert=convert) if partition or part or convert else self
         number = self._store.write(lambda writing: chosen._reserve(writing, guarantee, what))
@@ -494,7 +494,7 @@ def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits)
     Parameters
     ----------
     ledger
-        The ledger to charge, None for none: then nothing is held and nothing is said.
+        The ledger to charge, None for none: then nothing is charged or reported.
     guarantee
         What the release promises, which is what it costs.
     what

@@ -1,8 +1,8 @@
-"""What stands in a ledger's file: budgets, charges and how they ended, and how to check all of it.
+"""The contents of a ledger's file: budgets, charges and how they ended, and how to check all of it.
 
 Five kinds of event: *budget* (a data set, a unit, its terms), *reserve* (a charge with its cost to every budget of the
 data set), *commit* and *cancel* (how a charge ended), *answers* (how far a file of answers has come). An account is
-what its events add up to. It is kept beside them so that a charge need not read them all, and ``verify`` computes it
+what its events add up to. It is stored with them so that a charge need not read them all, and ``verify`` computes it
 again.
 """
 
@@ -28,7 +28,7 @@ _PLAIN = ("number", "when", "dataset", "what", "partition", "part")  # in an ent
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One budget and where it stands."""
+    """One budget and how much of it is spent."""
 
     number: int
     dataset: str
@@ -95,7 +95,7 @@ class Entry:
 
     @property
     def told(self) -> str:
-        """What of the budget is spent by it, in one sentence."""
+        """How much of the budget it spends, in one sentence."""
         costs = [
             f"epsilon {shown(cost.epsilon)}" + (f" with delta {shown(cost.delta)}" if cost.delta else "")
             for cost in self.charged
@@ -224,7 +224,7 @@ def all_entries(writing: Writing) -> list[Entry]:
 
 
 def verify(writing: Writing, head: str | None) -> Verified:
-    """Walk the chain and recompute from it everything that is kept beside it."""
+    """Walk the chain and recompute everything that is derived from it."""
     accounts: dict[int, Account] = {}
     unfinished: dict[int, Mapping[str, Any]] = {}
     count = 0

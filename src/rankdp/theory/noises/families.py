@@ -130,7 +130,7 @@ class Gaussian(ScoreNoise):
 
 @dataclass(frozen=True)
 class NormalLaplace(ScoreNoise):
-    """A normal error plus Laplace noise: variance one in all, the ``laplace_share`` of it from the Laplace part."""
+    """A normal error plus Laplace noise: total variance one, the ``laplace_share`` of it from the Laplace part."""
 
     laplace_share: float
     name: ClassVar[str] = "normal-laplace"
