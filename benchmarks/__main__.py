@@ -21,11 +21,13 @@ from benchmarks import (
     kendall,
     leaderboards,
     learning,
+    live,
     report,
     solver,
     surveys,
     whole,
 )
+from benchmarks.rivals import tables as rivals
 
 
 def main() -> None:
@@ -45,6 +47,8 @@ def main() -> None:
         "coverage": coverage.table,
         "surveys": surveys.table,
         "whole": whole.table,
+        "rivals": rivals.table,
+        "live": live.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")

@@ -1,8 +1,7 @@
 """What is promised about elections, measured: noise against other noise, and results on published ballots.
 
 Variances are those of draws, of score differences (Borda) or of all margins together. Joseph and Yu (2023)
-dilate a cylinder over the permutohedron in m dimensions by a gamma number with m + 1 degrees of freedom; their noise is
-drawn here from that description, with the uniform points of our own tiling. The results need the data sets in
+are in ``rivals.scores``. The results need the data sets in
 $RANKDP_DATA: the ballots of Dublin North 2002, Debian's leader elections, AGH course choices (PrefLib) and sushi.
 """
 
@@ -19,14 +18,13 @@ from numpy.typing import NDArray
 
 import rankdp
 from benchmarks.report import Table, verdict
+from benchmarks.rivals.scores import cylinder
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
-from rankdp.mechanisms.ballots.permutohedron import PermutohedronNoise
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip
 from rankdp.privacy.bits import SeededBits
-from rankdp.privacy.cube_noise import draw_dilations
 from rankdp.publish.elections import ElectionRequest
 from rankdp.rankers.runoff import Piles, run
 
@@ -76,10 +74,8 @@ def _noise() -> Iterator[Row]:
         ours = _differences(NoisyBorda(m, _VOTER, "0.1").noise(_DRAWS, SeededBits(m)))
         laplace = _differences(random.laplace(scale=m * m // 2 / 0.1, size=(_DRAWS, m)))
         yield _at_most(f"Borda, {m} candidates: variance over centred Laplace noise", ours / laplace, laplace_bar)
-        far = PermutohedronNoise(m, "0.0001")
-        uniform = far.sample(_DRAWS, SeededBits(m)) / draw_dilations(m - 1, far.rate, _DRAWS, SeededBits(m))[:, None]
-        cylinder = _differences(uniform * random.gamma(m + 1, 1 / 0.1, size=(_DRAWS, 1)))
-        yield _at_most(f"Borda, {m} candidates: variance over Joseph and Yu's", ours / cylinder, cylinder_bar)
+        theirs = _differences(cylinder(m, 0.1, _DRAWS, random))
+        yield _at_most(f"Borda, {m} candidates: variance over Joseph and Yu's", ours / theirs, cylinder_bar)
     for m, bar in ((10, 0.72), (50, 0.53)):
         mechanism = NoisyMargins(m, _VOTER, 1, "1e-6")
         drawn = mechanism.noise(_DRAWS // m, SeededBits(m))[:, *np.triu_indices(m, 1)]

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
@@ -213,3 +215,29 @@ def half_noise(mechanism: RankingMechanism) -> RankingMechanism:
     cls = type(mechanism)
     mutant = type("Mutant", (cls,), {"guarantee": property(lambda self: mechanism.guarantee)})
     return mutant(mechanism.items, 2 * mechanism.epsilon)
+
+
+def workbook(path: Path, **sheets: Sequence[Sequence[str | float]]) -> Path:
+    """Write an Excel workbook, texts and numbers as they are."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    doc = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    pack = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+    def cell(said: str | float) -> str:
+        if isinstance(said, str):
+            return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(said)}</t></is></c>'
+        return f"<c><v>{said}</v></c>"
+
+    with zipfile.ZipFile(path, "w") as packed:
+        link = f'<Relationship Id="r" Type="{doc}/officeDocument" Target="xl/workbook.xml"/>'
+        packed.writestr("_rels/.rels", f'<Relationships xmlns="{pack}">{link}</Relationships>')
+        tabs = "".join(f'<sheet name="{escape(name)}" sheetId="1" r:id="{name}"/>' for name in sheets)
+        book = f'<workbook xmlns="{main}" xmlns:r="{doc}"><sheets>{tabs}</sheets></workbook>'
+        packed.writestr("xl/workbook.xml", book)
+        links = "".join(f'<Relationship Id="{one}" Type="{doc}/worksheet" Target="{one}.xml"/>' for one in sheets)
+        packed.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{pack}">{links}</Relationships>')
+        for name, rows in sheets.items():
+            lines = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+            sheet = f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData></worksheet>'
+            packed.writestr(f"xl/{name}.xml", sheet)
+    return path

@@ -15,8 +15,9 @@ from rankdp.data.synthetic import town_poll
 from rankdp.mechanisms.registry import candidates, describe, mechanism
 from rankdp.privacy.release import Release
 from rankdp.publish.privatize import privatize
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import COLOURS, SERIES, new_figure
+from rankdp.report.results import Table
 from rankdp.types import Floats
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rankdp.data.atomic import make_directory, write_whole
-from rankdp.report.document import Table, page, paragraph
+from rankdp.report.document import page, paragraph
+from rankdp.report.results import Table
 from rankdp.version import __version__
 from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import PAPERS, Claim, TablePlan, names

@@ -13,7 +13,8 @@ JavaScript's own numbers have 53 bits. ``static/sampler.js`` reads the tables; n
 Four samplers serve every survey: a table of all outputs (``outputs``, up to five items), ``reinsertion``, ``tiers``,
 which has tables for each division of the output and, where there are several, the law of the offset, and ``ball``,
 which has no table but its radius: the page counts rankings itself and takes e^epsilon from the epsilon that it shows,
-rounded down at 2^-500. Other mechanisms have weights that are not rational, or no such tables.
+rounded down at 2^-500. A fifth, ``top``, does the same for lists of the first items. Other mechanisms have weights that
+are not rational, or no such tables.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tier_tables import KeptTables
 from rankdp.mechanisms.rankings.tiers import Tiers
+from rankdp.mechanisms.rankings.top_ball import TopBall
 from rankdp.mechanisms.registry import Protect, mechanism
 from rankdp.privacy.cut_tables import CutTable
 from rankdp.privacy.exact import Real
@@ -47,8 +49,11 @@ def browser_tables(made: RankingMechanism) -> dict[str, Any]:
     Parameters
     ----------
     made
-        Optimal or reinsertion of up to five items, reinsertion, tiers or offset-tiers of any number, or kendall-ball.
+        Optimal or reinsertion of up to five items, reinsertion, tiers or offset-tiers of any number, kendall-ball or
+        top-ball, with which the page draws a list of the first items.
     """
+    if isinstance(made, TopBall):
+        return {"sampler": "top", "items": made.items, "length": made.lists, "radius": made.radius}
     if isinstance(made, KendallBall):
         return {"sampler": "ball", "items": made.items, "radius": made.radius}
     if isinstance(made, (Optimal, Reinsertion)) and made.items <= TABLE_UP_TO:

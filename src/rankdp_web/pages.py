@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,12 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
 }
-_WITH_FORMS = {
+"""Of every answer."""
+WITH_FORMS = {
     "Content-Security-Policy": _POLICY.format(images=" data:", forms="'self'"),
     "Referrer-Policy": "same-origin",  # without any, browsers do not say where a form comes from
 }
+"""Instead, for pages with forms."""
 
 
 @cache
@@ -55,6 +58,7 @@ def all_texts() -> Mapping[str, Mapping[str, str]]:
         language: {
             "language": read["language"],
             "direction": read["direction"],
+            "decimal": read["decimal"],
             **{name: words for section in SECTIONS for name, words in read.get(section, {}).items()},
         }
         for language, read in _read_texts().items()
@@ -127,11 +131,7 @@ def render(template: str, language: str, up: str, **values: Any) -> str:
     **values
         What the template shows.
     """
-    known = all_texts()[language]
-
-    def text(name: str, /, **numbers: Any) -> str:
-        return known[name].format(**numbers)
-
+    known, text = all_texts()[language], partial(sentence, language)
     others = {other: words["language"] for other, words in all_texts().items() if other != language}
     shared = {
         "text": text,
@@ -144,6 +144,18 @@ def render(template: str, language: str, up: str, **values: Any) -> str:
     return _templates().get_template(template).render(**shared, **values)
 
 
+def sentence(language: str, name: str, /, **values: Any) -> str:
+    """A sentence in a language; numbers get that language's decimal sign."""
+    known = all_texts()[language]
+    swapped = str.maketrans(".,", ",.") if known["decimal"] == "," else {}
+    shown = {key: value.translate(swapped) if _is_number(value) else value for key, value in values.items()}
+    return known[name].format(**shown)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"±?\d[\d,]*(\.\d+)?%?", value) is not None
+
+
 def static_files() -> BaseRoute:
     """The modules and the icon, and what these pages share with reports."""
     shared, own = (StaticFiles(directory=directory) for directory in (PAGE_FILES, STATIC))
@@ -151,7 +163,7 @@ def static_files() -> BaseRoute:
 
 
 async def body(request: Request, most: int) -> bytes | None:
-    """The content of a request, None where it is longer than so many bytes."""
+    """The content of a request, None where it is longer than ``most`` bytes."""
     content = b""
     async for chunk in request.stream():
         content += chunk
@@ -189,12 +201,12 @@ class Guarded:
     app
         The application behind it.
     forms
-        Whether its pages send forms, to itself alone, and show pictures that stand inside them.
+        Whether its pages send forms, to itself alone, and show pictures that are part of the page.
     """
 
     def __init__(self, app: ASGIApp, forms: bool = False) -> None:
         self.app = app
-        self.headers = HEADERS | (_WITH_FORMS if forms else {})
+        self.headers = HEADERS | (WITH_FORMS if forms else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -203,7 +215,7 @@ class Guarded:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in self.headers.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-cache")
             await send(message)
 

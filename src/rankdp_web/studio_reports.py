@@ -7,34 +7,29 @@ from typing import Any
 from rankdp.planning.situation import HALF_WIDTH, Request
 from rankdp.privacy.exact import positive
 from rankdp.privacy.release import Release
-from rankdp.report.document import Report, Table
-from rankdp.report.plots import Intervals
-from rankdp_web.studio_work import Work
+from rankdp.report.document import Report
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultRow, ResultTable
+from rankdp_web.studio_draft import Draft
 
 LEVEL = 0.95
 
 
-def scores_report(release: Release[Any], work: Work) -> Report:
+def scores_report(release: Release[Any], draft: Draft) -> Report:
     """The report of noisy scores, the highest first."""
-    width = work.vector.accuracy(work.option, HALF_WIDTH, float(positive(work.epsilon)), Request(1, LEVEL))
+    width = draft.vector.accuracy(draft.option, HALF_WIDTH, float(positive(draft.epsilon)), Request(1, LEVEL))
     ordered = sorted(((str(name), score) for name, score in release.value.items()), key=lambda pair: -pair[1])
-    names, scores = [name for name, _ in ordered], [score for _, score in ordered]
     records = [{"name": name, "score": score, "low": score - width, "high": score + width} for name, score in ordered]
-    plot = Intervals(names, scores, [one["low"] for one in records], [one["high"] for one in records], "noisy score")
-    rows = [
-        [str(place), one["name"], f"{one['score']:.3g}", f"{one['low']:.3g} … {one['high']:.3g}"]
-        for place, one in enumerate(records, 1)
-    ]
+    rows = [ResultRow(name=one["name"], estimate=one["score"], low=one["low"], high=one["high"]) for one in records]
+    results = ResultTable(rows=rows, measure="noisy score", level=LEVEL, subject="name")
     return Report(
-        title=work.heading,
+        title=draft.heading,
         records=records,
         facts=lambda: {"scores": records, "level": LEVEL},
-        tables=[Table(["place", "name", "noisy score", f"{LEVEL:.0%} interval"], rows, texts=2)],
-        words=[
-            f"An interval holds the true score in {LEVEL:.0%} of such releases: noise moves a score by up to "
-            f"±{width:.3g}."
-        ],
-        figure=lambda: plot.figure(work.heading),
-        drawing=plot.svg(),
+        headline=f"{ordered[0][0]} has the highest of {len(ordered):,} noisy scores; noise moves a score by up to "
+        f"±{width:.3g}.",
+        results=results,
+        sure=[f"An interval holds the true score in {LEVEL:.0%} of such releases."],
+        figure=lambda: intervals_figure([(draft.heading, results)]),
         release=release,
     )

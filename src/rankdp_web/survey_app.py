@@ -3,15 +3,19 @@
     GET  /s/ID             the page; an invitation's token stands behind the # of its link and is not sent with it
     POST /s/ID/invitation  {"token": …}; whether an answer with it would count: fresh, before, unknown or closed
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
-    GET  /s/ID/results     in whole batches; also .csv, .json and .html; with ?key= where a key is needed
+    GET  /                 the surveys that their organisers list
+    GET  /s/ID/results     in whole batches; also .csv, .json, .html and .png; with ?key= where a key is needed
+    GET  /s/ID/embed       the results for frames of the sites that the organiser names
 
 Nothing about a request is written down: no log, no address, no time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hmac
+import importlib.util
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -26,16 +30,22 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from rankdp.errors import InputError, SystemProblem
+from rankdp.errors import InputError, SystemProblem, Unsupported
 from rankdp_web.answer_writer import AnswerWriter, Busy
-from rankdp_web.pages import Guarded, body, serving, show, static_files
+from rankdp_web.pages import HEADERS, Guarded, body, language_of, serving, show, static_files
 from rankdp_web.survey_database import Survey, SurveyDatabase, token_hash
+from rankdp_web.survey_limits import TICKETS_PER_MINUTE, Pulse, TicketLimit
+from rankdp_web.survey_organiser import Organiser
 from rankdp_web.survey_page import respondent_values
 from rankdp_web.survey_results import LiveResults
 from rankdp_web.surveys import good_ticket, new_ticket, read_answer, read_token
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""
+SAVED = ("CSV", "JSON", *(("PNG",) if importlib.util.find_spec("matplotlib") else ()), "HTML")
+"""The files that results can be saved as; pictures need the extra plots."""
+_KINDS = {"csv": "text/csv", "json": "application/json", "html": "text/html", "png": "image/png"}
+_DUE_SECONDS = 60  # between two looks at the last days of surveys
 
 _OUTCOMES = {
     "stored": (201, "stored", "Your answer is stored."),
@@ -67,22 +77,45 @@ class _Surveys:
         return self._known.get(request.path_params["survey"]) or await self.find(request)
 
 
-def survey_app(database: SurveyDatabase) -> Starlette:
+def survey_app(
+    database: SurveyDatabase,
+    *,
+    organiser_key: str = "",
+    address: str = "",
+    tickets_per_minute: int = TICKETS_PER_MINUTE,
+) -> Starlette:
     """The application for a database of surveys.
 
     Parameters
     ----------
     database
         Where they are kept; it is closed when the application ends.
+    organiser_key
+        What opens the organiser's pages; without one there are none.
+    address
+        Where respondents reach the server, for links; empty for the address that the organiser uses.
+    tickets_per_minute
+        How many pages of open surveys a network address gets a minute.
     """
     surveys = _Surveys(database)
+    limit, pulse = TicketLimit(tickets_per_minute), Pulse()
+    organiser = Organiser(database, organiser_key, address, limit, pulse) if organiser_key else None
+
+    async def close_due() -> None:
+        while True:
+            for survey in await run_in_threadpool(database.surveys):
+                if survey.open and survey.due:
+                    await run_in_threadpool(database.finish, survey.id)
+            await asyncio.sleep(_DUE_SECONDS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         surveys.writer = AnswerWriter(database)
+        closing = asyncio.create_task(close_due())
         try:
             yield
         finally:
+            closing.cancel()
             await run_in_threadpool(surveys.writer.stop)
             database.close()
 
@@ -90,6 +123,11 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         survey, secret = await surveys.find(request)
         if not survey.open or survey.due:
             return show(request, "message.html", 410, words="closed", survey=survey)
+        if not survey.invited and not limit.take(request.client.host if request.client else ""):
+            pulse.beat(survey.id, "refusal")
+            refused = show(request, "message.html", 429, words="limited_page", survey=survey)
+            refused.headers["Retry-After"] = "60"
+            return refused
         ticket = None if survey.invited else new_ticket(secret)
         return show(request, "survey.html", **await run_in_threadpool(respondent_values, survey, ticket))
 
@@ -113,32 +151,75 @@ def survey_app(database: SurveyDatabase) -> Starlette:
         if not survey.invited and not good_ticket(secret, token):
             return _said(*_OUTCOMES["unknown"])
         assert surveys.writer is not None
-        return _said(*_OUTCOMES[await surveys.writer.store(survey, token, ranking)])
+        outcome = await surveys.writer.store(survey, token, ranking)
+        if outcome == "stored":
+            pulse.beat(survey.id, "answer")
+        return _said(*_OUTCOMES[outcome])
 
     async def results(request: Request) -> Response:
         survey, _ = await surveys.find(request)
         key = request.query_params.get("key", "")
-        if survey.results_key and not hmac.compare_digest(token_hash(key).hex(), survey.results_key):
+        secret = survey.results_key and not (organiser and organiser.knows(request))
+        if secret and not hmac.compare_digest(token_hash(key).hex(), survey.results_key):
             return show(request, "message.html", 403, words="needs_key", survey=survey)
-        count, report = await run_in_threadpool(surveys.results.of, survey)
         ending = request.path_params.get("ending", "")
         if ending in ("", "part"):
-            tag = f'"{count}{"" if survey.open else "-closed"}"'
-            if ending and request.headers.get("if-none-match") == tag:
-                return Response(status_code=304)
-            template = "results_part.html" if ending else "results.html"
-            shown = show(request, template, survey=survey, count=count, report=report, key=key)
-            shown.headers["ETag"] = tag
-            return shown
-        if report is None:
+            return await results_page(request, survey, key=key, part=bool(ending))
+        try:
+            content = await run_in_threadpool(results_file, survey, ending)
+        except Unsupported:
+            raise HTTPException(404) from None
+        if content is None:
             return PlainTextResponse("There are too few answers yet.\n", 404)
-        texts = {"csv": report.csv, "json": report.json, "html": report.html}
-        kinds = {"csv": "text/csv", "json": "application/json", "html": "text/html"}
         name = f'attachment; filename="survey-{survey.id}.{ending}"'
         headers = {"Content-Disposition": name, "Cache-Control": "no-store"}
-        return Response(texts[ending](), media_type=kinds[ending], headers=headers)
+        return Response(content, media_type=_KINDS[ending], headers=headers)
 
-    async def start(request: Request, _: Exception | None = None) -> Response:
+    async def results_page(
+        request: Request, survey: Survey, *, key: str = "", part: bool = False, embedded: bool = False
+    ) -> Response:
+        count, made = await run_in_threadpool(surveys.results.of, survey)
+        language = language_of(request)
+        tag = f'"{count}{"" if survey.open else "-closed"}-{language}"'
+        if part and request.headers.get("if-none-match") == tag:
+            return Response(status_code=304)
+        values: dict[str, Any] = {
+            "survey": survey,
+            "count": count,
+            "shown": await run_in_threadpool(made.page, language) if made else None,
+            "key": key,
+            "saved": () if embedded else SAVED,
+            "embedded": embedded,
+        }
+        shown = show(request, "results_part.html" if part else "results.html", **values)
+        shown.headers["ETag"] = tag
+        return shown
+
+    def results_file(survey: Survey, ending: str) -> str | bytes | None:
+        if ending == "png":
+            return surveys.results.picture(survey)
+        _, made = surveys.results.of(survey)
+        if made is None:
+            return None
+        return {"csv": made.report.csv, "json": made.report.json, "html": made.report.html}[ending]()
+
+    async def embed(request: Request) -> Response:
+        """The results for the frames of other sites, where the organiser allows it."""
+        survey, _ = await surveys.find(request)
+        if not survey.frames or survey.results_key:
+            raise HTTPException(404)
+        part = request.path_params.get("ending") == "part"
+        page = await results_page(request, survey, part=part, embedded=True)
+        sites = " ".join(survey.frames)
+        policy = HEADERS["Content-Security-Policy"].replace("frame-ancestors 'none'", f"frame-ancestors {sites}")
+        page.headers["Content-Security-Policy"] = policy
+        return page
+
+    async def start(request: Request) -> Response:
+        listed = [each for each in await run_in_threadpool(database.surveys) if each.open and each.listed]
+        return show(request, "start.html", listed=sorted(listed, key=lambda each: each.title))
+
+    async def missing(request: Request, _: Exception) -> Response:
         return show(request, "message.html", 404, words="no_survey", survey=None)
 
     app = Starlette(
@@ -149,13 +230,16 @@ def survey_app(database: SurveyDatabase) -> Starlette:
             Route("/s/{survey}/answers", answers, methods=["POST"]),
             Route("/s/{survey}/pictures/{name}", picture),
             Route("/s/{survey}/results", results),
-            *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in ("csv", "json", "html")),
+            *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in _KINDS),
             Route("/s/{survey}/results/part", _ending(results, "part")),
+            Route("/s/{survey}/embed", embed),
+            Route("/s/{survey}/embed/part", _ending(embed, "part")),
+            *(organiser.routes() if organiser else []),
             static_files(),
         ],
         middleware=[Middleware(Guarded), Middleware(GZipMiddleware, minimum_size=2000, compresslevel=5)],
         exception_handlers={
-            404: start,
+            404: missing,
             _Malformed: _malformed,
             InputError: _malformed,
             Busy: _busy,
@@ -214,7 +298,14 @@ async def _gone(_: Request, __: Exception) -> Response:
 
 
 def server_config(
-    database: SurveyDatabase, host: str = "127.0.0.1", port: int = 0, *, access_log: bool = False
+    database: SurveyDatabase,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    access_log: bool = False,
+    certificate: tuple[str, str] | None = None,
+    trusted_proxy: str = "",
+    **pages: Any,
 ) -> uvicorn.Config:
     """How surveys are served.
 
@@ -226,5 +317,16 @@ def server_config(
         Where to listen.
     access_log
         Whether every request is logged with its address and time, which links answers to people.
+    certificate
+        The files of a certificate and its key, for https.
+    trusted_proxy
+        The addresses of proxies whose word about visitors' addresses and https counts, separated by commas.
+    **pages
+        As in ``survey_app``.
     """
-    return serving(survey_app(database), host, port, access_log)
+    config = serving(survey_app(database, **pages), host, port, access_log)
+    if certificate:
+        config.ssl_certfile, config.ssl_keyfile = certificate
+    if trusted_proxy:
+        config.proxy_headers, config.forwarded_allow_ips = True, trusted_proxy
+    return config

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankdp_web.survey_database import Survey, SurveyDatabase
 
 _ADDRESS = "http://127.0.0.1:8000"
+_DATABASE = "surveys.db"
 
 one_survey = options(
     click.argument("database", metavar="DATABASE"),
@@ -79,6 +80,19 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 )
 @option("--tiers", "With tiers: items in each tier, such as 10,90.", "SIZES", callback=sizes_of_tiers)
 @option("--invited", "Take answers with an invitation only (see rankdp survey invite).", is_flag=True)
+@option("--organiser", "Who asks; shown above the title.", default="", show_default=False)
+@option("--contact", "How respondents reach whoever asks.", default="", show_default=False)
+@option("--legal", "A legal notice below the survey.", default="", show_default=False)
+@option("--closing", "The last day on which answers are taken (UTC).", "YYYY-MM-DD", default="", show_default=False)
+@option("--kiosk", "For a device that many people share: keep nothing and start again after each answer.", is_flag=True)
+@option("--listed", "Name the survey on the start page of the server.", is_flag=True)
+@option("--frame frames", "A site that may show the results in a frame; may be repeated.", "URL", multiple=True)
+@option(
+    "--pictures",
+    "Directory of PNG, JPEG or WebP files, each named like its item (Park.jpg for Park).",
+    "DIRECTORY",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+)
 @option("--private-results", "Show results only to those who have the link that is printed.", is_flag=True)
 @option(
     "--weak-promise-accepted",
@@ -91,6 +105,7 @@ def create(
     database: str,
     private_results: bool,
     address: str,
+    pictures: Path | None,
     **asked: Any,
 ) -> None:
     """Open a survey in DATABASE.
@@ -101,7 +116,7 @@ def create(
     with _opened(database, create=True) as opened:
         from rankdp_web.surveys import create_survey, guarantee_of, mechanism_of
 
-        made = create_survey(opened, results_key=key, **asked)
+        made = create_survey(opened, results_key=key, pictures=_pictures(pictures), **asked)
     click.echo(f"survey   {made.id}")
     click.echo(f"answers  {_link(address, made)}{'#INVITATION' if made.invited else ''}")
     click.echo(f"results  {_link(address, made)}/results{f'?key={key}' if key else ''}")
@@ -118,24 +133,119 @@ def create(
 
 
 @survey.command()
-@click.argument("database", metavar="DATABASE")
+@click.argument("database", metavar="[DATABASE]", default=_DATABASE)
 @option("--host", "Address to listen on; only this machine by default.", default="127.0.0.1")
 @option("--port", "Port to listen on.", default=8000, type=click.IntRange(0, 65535))
+@option("--certificate", "Certificate for https, a PEM file with its chain; needs --key.", "FILE", PATH)
+@option("--key", "Private key of the certificate, a PEM file.", "FILE", PATH)
+@option(
+    "--trusted-proxy",
+    "Address of a proxy whose word about visitors' addresses and https counts, such as 127.0.0.1.",
+    "ADDRESS",
+)
+@option("--address", "Where respondents reach the server, if the organiser's browser reaches it elsewhere.", "URL")
+@option(
+    "--tickets-per-minute",
+    "How many pages of open surveys a network address gets a minute.",
+    "NUMBER",
+    type=click.IntRange(1),
+    default=60,
+)
 @option("--access-log", "Log every request with its address and time, which can link answers to people.", is_flag=True)
-def serve(database: str, host: str, port: int, access_log: bool) -> None:
-    """Serve the surveys in DATABASE until interrupted."""
-    with _opened(database) as opened:
+def serve(
+    database: str,
+    host: str,
+    port: int,
+    certificate: Path | None,
+    key: Path | None,
+    trusted_proxy: str | None,
+    address: str | None,
+    tickets_per_minute: int,
+    access_log: bool,
+) -> None:
+    """Serve surveys until interrupted, and print the private link of the organiser's page.
+
+    DATABASE is made if it is not there; it is surveys.db in this directory if it is left out. Surveys are created,
+    shared, watched and closed on the organiser's page. Respondents need https: give --certificate and --key, or put the
+    server behind a proxy and name it with --trusted-proxy.
+    """
+    pair = _certificate(certificate, key)
+    if address is not None and not address.startswith(("https://", "http://")):
+        raise InputError(f"--address must begin with https:// or http://, got {address}")
+    for each in (trusted_proxy or "").split(","):
+        _check_proxy(each)
+    with _opened(database, create=True) as opened:
         import uvicorn
 
         from rankdp_web.pages import listen
         from rankdp_web.survey_app import server_config
 
         listening = listen(host, port)
-        shown, port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
+        port, organiser_key = listening.getsockname()[1], secrets.token_urlsafe(32)
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+        here = (address or f"{'https' if pair else 'http'}://{shown}:{port}").rstrip("/")
+        click.echo(f"{here}/organiser?key={organiser_key}")
+        say(f"the link is for you alone; surveys are in {opened.name}; press Ctrl+C to end")
         for made in opened.surveys():
-            say(f"{made.title}: {_link(f'http://{shown}:{port}', made)}{'' if made.open else ' (closed)'}")
+            say(f"{made.title}: {_link(here, made)}{'' if made.open else ' (closed)'}")
+        config = server_config(
+            opened,
+            host,
+            port,
+            access_log=access_log,
+            certificate=pair,
+            trusted_proxy=trusted_proxy or "",
+            organiser_key=organiser_key,
+            address=address or "",
+            tickets_per_minute=tickets_per_minute,
+        )
         with suppress(KeyboardInterrupt):  # that is how it ends
-            uvicorn.Server(server_config(opened, host, port, access_log=access_log)).run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _certificate(certificate: Path | None, key: Path | None) -> tuple[str, str] | None:
+    """The two files, after a look at whether they belong together."""
+    import ssl
+
+    if (certificate is None) != (key is None):
+        raise InputError("--certificate and --key must be given together")
+    if certificate is None or key is None:
+        return None
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as problem:  # ssl.SSLError is one
+        reason = problem.strerror or str(problem)
+        raise InputError(f"--certificate {certificate} and --key {key} must be a PEM pair ({reason})") from None
+    return str(certificate), str(key)
+
+
+def _check_proxy(address: str) -> None:
+    import ipaddress
+
+    try:
+        if address:
+            ipaddress.ip_network(address.strip())
+    except ValueError:
+        raise InputError(f"--trusted-proxy must be an address such as 127.0.0.1, got {address}") from None
+
+
+@survey.command("list")
+@click.argument("database", metavar="[DATABASE]", default=_DATABASE)
+@address_option
+def list_surveys(database: str, address: str) -> None:
+    """List the surveys in DATABASE: id, state, answers, day of opening, title and link, separated by tabs."""
+    with _opened(database) as opened:
+        for made in sorted(opened.surveys(), key=lambda each: (each.day, each.title)):
+            state = "open" if made.open else "closed"
+            click.echo(
+                "\t".join((made.id, state, str(opened.count(made.id)), made.day, made.title, _link(address, made)))
+            )
+
+
+def _pictures(directory: Path | None) -> dict[str, bytes]:
+    """The files of a directory by their names without the ending."""
+    files = [] if directory is None else sorted(path for path in directory.iterdir() if path.is_file())
+    return {path.stem: path.read_bytes() for path in files}
 
 
 @survey.command()
@@ -164,10 +274,10 @@ def results(database: str, survey_id: str | None) -> Report:
     While the survey is open, results change by 32 answers or more at once and leave out 32 to 63 answers.
     """
     with _chosen(database, survey_id) as (opened, made):
-        from rankdp_web.survey_results import results_report
+        from rankdp_web.survey_results import survey_results
         from rankdp_web.surveys import collected
 
-        return results_report(made, collected(opened, made))
+        return survey_results(made, collected(opened, made)).report
 
 
 @survey.command()

@@ -27,7 +27,7 @@ from rankdp_web.surveys import promised, tables_of
 
 LOADED: Mapping[str, Path] = {
     **{name: STATIC / name for name in ("survey.js", "sampler.js", "sortable.js", "survey.css", "icon.svg")},
-    "page/style.css": PAGE_FILES / "style.css",
+    **{f"page/{name}": PAGE_FILES / name for name in ("style.css", "report.css")},
 }
 """What the page loads, by its address below ``static/``."""
 _UP = "../"  # from /s/ID

@@ -8,15 +8,22 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from rankdp.aggregation.aggregate_report import aggregate_report
+import numpy as np
+
+from rankdp.aggregation.aggregate_report import aggregate_report, answers_needed
 from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
 from rankdp.privacy.release import Release
-from rankdp.report.document import Report, Table, rank_span
+from rankdp.report.document import Report
+from rankdp.report.results import ResultRow, listed
+from rankdp_web.pages import sentence
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase
-from rankdp_web.surveys import collected
+from rankdp_web.surveys import collected, promised
 
 LEVEL = 0.95
 OPEN = (
@@ -24,72 +31,147 @@ OPEN = (
     f"{2 * BATCH - 1} answers, so that no difference between two of them gives a single answer away."
 )
 _SECONDS = 2.0  # for which the number of answers is believed
-_PATIENCE = 10  # results are made again after so many times as long as they took
+_NAMED = 4  # names in a headline
+_PATIENCE = 10  # results are made again after ten times as long as they took
 
 
-def results_report(survey: Survey, release: Release[Rankings]) -> Report:
-    """The report of an aggregate, with the range of ranks that an item may have."""
-    count = len(release.value)
-    words = [f"{3 * count:,} more answers would make the intervals half as long."]
-    report = aggregate_report(aggregate(release), level=LEVEL, title=survey.title)
+@dataclass(frozen=True, slots=True)
+class SurveyResults:
+    """The results of a survey.
+
+    Parameters
+    ----------
+    survey
+        What was asked.
+    count
+        How many answers they are made of.
+    report
+        For files and the terminal, in English.
+    needed
+        About how many answers would tell the first two items apart; None where they are told apart, or never will be.
+    bias
+        The largest bias that is left in an average place, 0 where there is none.
+    """
+
+    survey: Survey
+    count: int
+    report: Report
+    needed: int | None
+    bias: float
+
+    def page(self, language: str) -> dict[str, Any]:
+        """What the template ``results_part.html`` shows: the same in a language.
+
+        Parameters
+        ----------
+        language
+            One of ``rankdp_web.pages.all_texts``.
+        """
+        text = partial(sentence, language)
+        known, table = promised(self.survey), self.report.results
+        assert table is not None
+        headline = self._headline(table.rows, text)
+        shown = dataclasses.replace(
+            table,
+            rows=[dataclasses.replace(row, cells=()) for row in table.rows],
+            heads=(),
+            subject=text("item"),
+            measure=text("average_place"),
+            span=text("interval"),
+            rank=text("rank"),
+            to=text("to"),
+            decimal=text("decimal"),
+        )
+        sure = [text("sure_1"), text("sure_3"), text("sure_2", more=f"{3 * self.count:,}")]
+        if self.bias:
+            sure.append(text("sure_4", bias=f"{self.bias:.2g}"))
+        return {
+            "headline": headline,
+            "needed": text("needs", answers=f"{self.needed:,}") if self.needed else "",
+            "table": shown.html(headline),
+            "folded": {
+                text("how_sure"): sure,
+                text("what_promised"): [text(f"promised_{self.survey.protect}", **known)],
+                text("how_computed"): [
+                    text("computed_1", count=f"{self.count:,}", mechanism=self.survey.mechanism),
+                ],
+            },
+        }
+
+    def _headline(self, rows: Sequence[ResultRow], text: Callable[..., str]) -> str:
+        """Who leads, by the ranges of ranks in the table below."""
+        first = [row.name for row in rows if row.ranks is not None and row.ranks[0] == 1]
+        if len(first) == 1:
+            return text("lead_one", first=first[0])
+        if len(first) <= _NAMED:
+            return text("lead_tied", names=listed(first, text("and")))
+        return text("lead_many", first=rows[0].name, count=str(len(first)), all=str(len(rows)))
+
+
+def survey_results(survey: Survey, release: Release[Rankings]) -> SurveyResults:
+    """The results that these answers give."""
+    count, result = len(release.value), aggregate(release)
+    board = result.board("borda", LEVEL)
+    report = aggregate_report(result, level=LEVEL, title=survey.title, board=board)
     records = [{**record, "answers": count} for record in report.records]
-    rows = [
-        [
-            rank_span(record["rank_low"], record["rank_high"]),
-            record["item"],
-            f"{record['mean_rank']:.2f}",
-            f"{record['low']:.2f} … {record['high']:.2f}",
-            f"{record['naive']:.2f}",
-        ]
-        for record in records
-    ]
-    heads = ["rank", "item", "mean place", f"{LEVEL:.0%} interval", "naive mean place"]
-    footer = ["A rank is the range in which the true rank lies with a probability of 95%.", *report.footer]
-    if survey.open:
-        footer.insert(0, OPEN)
     facts = report.facts
-    return dataclasses.replace(
+    report = dataclasses.replace(
         report,
         records=records,
         facts=lambda: {**facts(), "survey": survey.id, "answers": count, "items": records},
-        tables=[Table(heads, rows, texts=2)],
-        words=words,
-        footer=footer,
+        words=[OPEN] if survey.open else [],
+        sure=[*report.sure, f"{3 * count:,} more answers would make the intervals half as long."],
     )
+    bias = 0.0 if board.estimate.unbiased else float(np.nanmax(board.estimate.bias))
+    return SurveyResults(survey, count, report, answers_needed(result, board), bias)
 
 
 @dataclass(slots=True)
 class _Made:
     survey: Survey
     count: int
-    report: Report | None
+    results: SurveyResults | None
     believed_until: float
+    picture: bytes = b""
 
 
 class LiveResults:
-    """The newest report of every survey that is being looked at."""
+    """The newest results of every survey that is being looked at."""
 
     def __init__(self, database: SurveyDatabase) -> None:
         self._database = database
         self._made: dict[str, _Made] = {}
         self._making = threading.Lock()
 
-    def of(self, survey: Survey) -> tuple[int, Report | None]:
-        """How many answers could be shown a moment ago, and their report; None while there are too few."""
+    def of(self, survey: Survey) -> tuple[int, SurveyResults | None]:
+        """How many answers could be shown a moment ago, and their results; None while there are too few."""
         with self._making:
-            made = self._made.get(survey.id)
-            if made is None or time.monotonic() >= made.believed_until:
-                made = self._made[survey.id] = self._look(survey, made)
-            return made.count, made.report
+            made = self._current(survey)
+            return made.count, made.results
+
+    def picture(self, survey: Survey) -> bytes | None:
+        """The results as a PNG file, drawn once for everybody."""
+        with self._making:
+            made = self._current(survey)
+            if made.results is None:
+                return None
+            made.picture = made.picture or made.results.report.picture()
+            return made.picture
+
+    def _current(self, survey: Survey) -> _Made:
+        made = self._made.get(survey.id)
+        if made is None or time.monotonic() >= made.believed_until:
+            made = self._made[survey.id] = self._look(survey, made)
+        return made
 
     def _look(self, survey: Survey, before: _Made | None) -> _Made:
         count = self._database.count(survey.id, shown=True)
         if before is not None and (count, survey) == (before.count, before.survey):
             return dataclasses.replace(before, believed_until=time.monotonic() + _SECONDS)
         began = time.monotonic()
-        report = None
+        results = None
         if count:
-            release = collected(self._database, survey)
-            report, count = results_report(survey, release), len(release.value)
+            results = survey_results(survey, collected(self._database, survey))
+            count = results.count
         took = time.monotonic() - began
-        return _Made(survey, count, report, began + took + max(_SECONDS, _PATIENCE * took))
+        return _Made(survey, count, results, began + took + max(_SECONDS, _PATIENCE * took))

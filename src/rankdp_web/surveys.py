@@ -42,12 +42,13 @@ from rankdp.privacy.release import Provenance, Release, released
 from rankdp.theory.estimators import rank_estimator
 from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
+from rankdp_web.survey_plan import sure
 
 _LONGEST_TEXT = 500
 _LONGEST_NOTICE = 5000
 _LARGEST_PICTURE = 200 * 1024  # a hundred of them load in a minute on a slow phone
 PICTURES = (("png", b"\x89PNG\r\n\x1a\n", b""), ("jpeg", b"\xff\xd8\xff", b""), ("webp", b"RIFF", b"WEBP"))
-"""What a picture may be: its ending, how it begins, and what stands in its first bytes."""
+"""What a picture may be: its ending, how it begins, and what its first bytes contain."""
 _MOST_INVITATIONS = 1_000_000
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that looks like another
 
@@ -188,7 +189,7 @@ def _page(
     listed: bool = False,
     frames: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What a page shows beside the question, checked."""
+    """The checked settings of the page that come after the question."""
     about = {name: _text("a description", text, least=0) for name, text in (descriptions or {}).items()}
     _known_items("descriptions", about, names)
     if closing:
@@ -242,7 +243,7 @@ def the_survey(database: SurveyDatabase, survey_id: str | None) -> Survey:
 
 
 def invite(database: SurveyDatabase, survey: Survey, number: int) -> list[str]:
-    """So many new one-time tokens for a survey that needs them; only their hashes are stored."""
+    """New one-time tokens for a survey that needs them; only their hashes are stored."""
     if not survey.invited:
         raise InputError(f"survey {survey.id} needs no invitations: everybody may answer (create one with --invited)")
     tokens = [_encoded(secrets.token_bytes(16)) for _ in range(whole("number", number, 1, _MOST_INVITATIONS))]
@@ -393,7 +394,7 @@ def _too_few(survey: Survey, count: int) -> str:
 
 
 def export_survey(database: SurveyDatabase, survey: Survey, path: str | PathLike[str]) -> int:
-    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, their release file beside it; their number.
+    """Write the synthetic rankings to a CSV, Parquet or PrefLib file, with its release file; the number of rankings.
 
     While the survey is open these are the rankings that its results show, since two exports can be subtracted as well.
 
@@ -432,7 +433,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
         "factor": odds_factor(epsilon),
         "whole": odds_factor(guarantee_of(survey).to_local_dp().epsilon),
         "weak": epsilon > HARDLY,
-        "sure": f"{math.ceil(1000 / (1 + math.exp(-min(float(epsilon), 700)))) / 10:g}",
+        "sure": sure(float(epsilon)),
         "epsilon": survey.epsilon,
         "kept": f"{made.expected_concordance():.0%}",
         "reach": f"{reach:.1f}" if reach < made.items else "",

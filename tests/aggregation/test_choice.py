@@ -176,7 +176,7 @@ def test_what_was_done_is_said(request):
     bits = seeded(request)
     plenty = aggregate_report(rankdp.aggregate(rankdp.privatize(poll, 8, bits=bits)))
     scarce = aggregate_report(rankdp.aggregate(rankdp.privatize(few, "1/2", bits=bits)))
-    assert plenty.footer[1].startswith("The public law of the noise is taken out of the numbers")
+    assert plenty.sure[1].startswith("The public law of the noise is taken out of the numbers")
     assert any("answers to be told apart" in words for words in scarce.warnings)
     optimal = rankdp.aggregate(rankdp.privatize(few, 1, mechanism="tiers-3-5", bits=bits))
     assert "a bias of at most" in how(optimal.mean_ranks)

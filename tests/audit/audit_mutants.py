@@ -46,7 +46,6 @@ from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
     NoisyDegrees,
     NoisyDifferences,
-    NoisyPairs,
     NoisyResiduals,
     NoisyTable,
     NoisyWins,
@@ -345,7 +344,7 @@ def hidden_designs(free: bool) -> dict[str, Callable[[], bool]]:
 def bounded_comparisons() -> dict[str, Callable[[], bool]]:
     """Comparisons protected after weighing: one that goes to another voter changes the weights of two voters."""
     most, bits = 50, SeededBits(SEED)
-    mechanism = NoisyPairs(replace(Protection.of("voter", 1), unit="comparison"), 2)
+    mechanism = NoisyTable(replace(Protection.of("voter", 1), unit="comparison"), 2)
 
     def counted(one):
         said = [one, *[("ann", "a", "c")] * most, *[("bob", "b", "d")] * most]

@@ -15,7 +15,7 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
-from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
 from rankdp.publish import election_result
 from rankdp.publish.elections import ElectionRequest
 
@@ -37,7 +37,10 @@ def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
         assert audit.epsilon_high <= mechanism.guarantee.epsilon + Fraction(2e-9) * isinstance(
             mechanism, PermuteAndFlip
         )
-    assert audit_exact(JointTopK(protection, moved, 1, 2), draws=500, bits=seeded(request)).holds
+    top = TopSet(protection, moved, 1, 2)
+    assert audit_exact(top, draws=500, bits=seeded(request)).holds
+    top.spread = Fraction(moved, 4)  # less than half the noise
+    assert not audit_exact(top, draws=0).holds
 
 
 @pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)

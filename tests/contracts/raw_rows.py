@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
+from support import workbook
 
 NAMES = ("plain", 'a"b', '"quoted"', "it's", "'", "x, y", "tab\there", "nb\u00a0sp", "007", "7", "0.5", "#x", "🦊", "é")
 """Names that formats write with care: quotes, separators, numbers that are texts, marks of comments, other scripts."""
@@ -125,8 +126,20 @@ def _polars_lazy(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
     return _polars(folder, header, rows)[0].lazy(), {}
 
 
+def _gb18030(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
+    path, _ = _csv(folder, header, rows)
+    path.write_bytes(path.read_bytes().decode().encode("gb18030"))
+    return path, {"encoding": "gb18030"}
+
+
+def _excel(folder: Path, header: Row, rows: Sequence[Row]) -> Source:
+    return workbook(folder / "table.xlsx", held=[header, *rows]), {"sheet": "held"}
+
+
 FILES = {
     "csv": _csv,
+    "csv, gb18030": _gb18030,
+    "excel": _excel,
     "csv, all quoted": _csv_all_quoted,
     "tsv": _tsv,
     "json lines": _json_lines,
@@ -149,4 +162,6 @@ def place(name: str, rows: Sequence[Row], number: int) -> str:
         return f"line {text.getvalue().count(chr(10)) + 2}"
     if name == "json lines":
         return f"line {number + 1}"
+    if name == "excel":  # the number that Excel shows, the header being row 1
+        return f"row {number + 2}"
     return f"object {number + 1}" if name == "json array" else f"row {number + 1}"

@@ -33,7 +33,6 @@ from rankdp.mechanisms.votes.noisy_counts import (
     NoisyDegrees,
     NoisyDifferences,
     NoisyLeads,
-    NoisyPairs,
     NoisyResiduals,
     NoisyTable,
     NoisyWins,
@@ -50,7 +49,7 @@ CASES = int(os.environ.get("RANKDP_CASES", "20"))
 draws = settings(max_examples=CASES, suppress_health_check=list(HealthCheck))
 few_draws = settings(draws, max_examples=max(2, CASES // 10))  # an engine takes a second for each
 TABLES = FILES | FRAMES
-MECHANISMS = (NoisyWins, NoisyDifferences, NoisyDegrees, NoisyPairs, NoisyLeads, NoisyTable)
+MECHANISMS = (NoisyWins, NoisyDifferences, NoisyDegrees, NoisyLeads, NoisyTable)
 VOTES = ("voter", "left", "right", "winner", "weight", "comment")
 
 
@@ -427,7 +426,7 @@ def test_a_voter_with_billions_of_votes_counts_for_no_more_than_the_bound(votes_
     without = table.slice(0, 1)
     for bound in (1, 256, 10**6, 2**40):
         one, other = (Comparisons.of(votes, items=items).bound(bound).count() for votes in (without, table))
-        of = NoisyPairs(Protection.of("voter", bound), 1)
+        of = NoisyTable(Protection.of("voter", bound), 1)
         near(of.counted(one), of.counted(other), of.l1 * STEPS, of.l2_squared * STEPS**2)
 
 

@@ -223,8 +223,12 @@ def test_refused_before_the_charge(session, tmp_path, change, options, words):
 
 
 CONNECT = """
+import json, pathlib, sys
+from itertools import permutations
 import numpy as np, pyarrow as pa
 from pyspark.sql import SparkSession
+import rankdp
+from rankdp.mechanisms.registry import mechanism
 from rankdp.data.ballots import Ballots
 from rankdp.data.comparisons import Comparisons
 
@@ -245,19 +249,46 @@ assert there.bound(5).count() == here.bound(5).count()
 assert there.load_counts().tolist() == here.load_counts().tolist()
 poll = pa.table({"rank_1": ["a", "b", "a"], "rank_2": ["b", "a", None], "count": [3, 1, 2]})
 assert (Ballots.of(session.createDataFrame(poll)).margins() == Ballots.of(poll).margins()).all()
+
+items = ["tea", "milk", "juice"]
+rows = pa.table({"voter": range(4000), **{f"rank_{place}": [item] * 4000 for place, item in enumerate(items, 1)}})
+frame, target = session.createDataFrame(rows).repartition(3), sys.argv[1]
+release = rankdp.privatize(frame, 1, mechanism="kendall", target=target)
+seen = [tuple(row[1:]) for row in release.value.collect()]
+assert len(seen) == 4000 and seen == [tuple(row[1:]) for row in release.value.collect()], "drawn again"
+law = mechanism("kendall", 3, 1)
+outputs = list(permutations(range(3)))
+expected = dict(zip(outputs, 4000 * np.exp(law.log_prob(np.array(outputs), np.arange(3)))))
+distance = sum((seen.count(tuple(items[i] for i in o)) - e) ** 2 / e for o, e in expected.items())
+assert distance < 25.7, distance  # chi-squared with 5 degrees of freedom, 1 in 10,000
+assert json.load(open(target + ".release.json"))["guarantee"] == release.to_dict()["guarantee"]
+combined = rankdp.aggregate(release).order()
+assert combined == tuple(items), combined
+for again in (target, sys.argv[1] + "2"):
+    try:
+        rankdp.privatize(frame if again == target else frame.union(frame), 1, target=again)
+        raise SystemExit("not refused")
+    except rankdp.InputError as refusal:
+        print(refusal)
+assert not pathlib.Path(sys.argv[1] + "2").exists()
 print("the same integers")
 session.stop()
 """
 
 
 @pytest.mark.long
-def test_spark_connect_counts_the_same_integers():
+def test_spark_connect_counts_the_same_integers_and_draws_once(tmp_path):
     """A server of its own, in a process of its own: a session of this process would be taken instead."""
     pytest.importorskip("grpc", reason="what Spark Connect needs is not installed")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, and there is none here")
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     run = subprocess.run(
-        [sys.executable, "-c", CONNECT], env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, "-c", CONNECT, str(tmp_path / "synthetic")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert "the same integers" in run.stdout, run.stderr[-2000:]

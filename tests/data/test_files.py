@@ -133,7 +133,7 @@ def refused(path: object, **options) -> str:
         ),
         (b"voter,rank_1,rank_2\n1,a,b\n2,\xff,b\n", ", line 3: the text is not valid UTF-8"),
         (b"voter,rank_1,r\xffnk_2\n1,a,b\n", ", line 1: the text is not valid UTF-8"),
-        ("voter,rank_1\n1,a\n".encode("utf-16")[:-1], ": the text begins as UTF-16 and is not valid UTF-16"),
+        ("voter,rank_1\n1,a\n".encode("utf-16")[:-1], ": the text is not valid UTF-16"),
         ("voter,item,rank\n1,a,1\n1,b,1\n", ", line 3: 'a' and 'b' are tied at rank 1; ties='listed' keeps"),
         ("voter,item,rank\n1,a,1\n2,a,1\n1,a,2\n", ", line 4: 'a' is listed twice by one voter"),
         ("voter,item,rank\n1,a,1\n1,b,3\n", ", line 3: rank 2 is missing but 'b' has rank 3"),
@@ -155,7 +155,7 @@ def test_refused_csv(tmp_path, text, sentence):
 def test_refused_paths(tmp_path):
     assert "there is no such file" in refused(tmp_path / "no.csv")
     assert "this is a directory" in refused(tmp_path)
-    assert "the ending must be one of .csv" in refused(write(tmp_path / "votes.xlsx", "x"))
+    assert "the ending must be one of .csv" in refused(write(tmp_path / "votes.ods", "x"))
     path = write(tmp_path / "votes.csv", "rank_1\na\n")
     with pytest.raises(InputError, match="batch_rows must be an integer of at least 1, got 0"):
         open_rankings(path, batch_rows=0)

@@ -71,7 +71,7 @@ def test_what_is_not_a_file_of_scores(tmp_path):
     (tmp_path / "latin.csv").write_bytes("item,score\nM\xfcller,1\n".encode("latin-1"))
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     for name, sentence in [
-        ("a.txt", "the ending must be one of .csv, .tsv, .parquet, .pq, .jsonl, .ndjson, .json, got '.txt'"),
+        ("a.txt", "the ending must be one of .csv, .tsv, .parquet, .pq, .jsonl, .ndjson, .json, .xlsx, got '.txt'"),
         (".", "this is a directory, not a file of scores"),
         ("missing.csv", "there is no such file"),
         ("latin.csv", "the text is not valid UTF-8"),

@@ -25,7 +25,8 @@ SINGULAR = [
     ("kendall-ball-2", 5, 4),
 ]
 
-every = pytest.mark.parametrize("name", list(MECHANISMS))
+WHOLE = [name for name, kind in MECHANISMS.items() if kind(4, 1).lists is None]  # lists say nothing about most pairs
+every = pytest.mark.parametrize("name", WHOLE)
 epsilons = pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 
 
@@ -129,7 +130,7 @@ def test_pair_law_out_of_reach(name, items, most):
 # -- unbiased estimates ------------------------------------------------------------------------------------------
 
 
-UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.undoable]
+UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.undoable and name in WHOLE]
 INVERTIBLE = [
     case for case in itertools.product(UNDOABLE, [3, 5], EPSILONS) if case not in [*SINGULAR, ("kendall-ball", 5, 4)]
 ]

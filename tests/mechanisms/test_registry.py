@@ -108,6 +108,7 @@ def test_names():
         "tiers",
         "offset-tiers",
         "kendall-ball",
+        "top-ball",
         "optimal",
     ]
     assert rankdp.mechanism is mechanism
@@ -125,7 +126,7 @@ def test_unknown_names(name):
         mechanism(name, 4, 1)
     assert str(refusal.value) == (
         "mechanism must be auto or one of kendall, laplace, noisy-ranks, ulam, reinsertion, tiers, "
-        f"offset-tiers, kendall-ball, optimal, got {name!r}"
+        f"offset-tiers, kendall-ball, top-ball, optimal, got {name!r}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Permute-and-flip and the joint top k: laws, epsilon and zCDP over all neighbours of small electorates, regret."""
+"""Permute-and-flip and top sets: laws, epsilon and zCDP over all neighbours of small electorates, regret."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from support import assert_law, seeded
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
 units = pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
@@ -32,20 +32,18 @@ def neighbours(protection, most=5):
             yield one, other
 
 
-def joint_law(mechanism, scores):
-    falling = sorted(scores.tolist(), reverse=True)
-    weights = np.array([
-        math.exp(
-            -float(mechanism.epsilon) / (2 * mechanism.spread)
-            * max(falling[place] - scores[item] for place, item in enumerate(sequence))
-        )
-        for sequence in itertools.permutations(range(len(scores)), mechanism.k)
-    ])  # fmt: skip
+def set_law(mechanism, scores):
+    """By the definition of the loss, over all sets."""
+    losses = []
+    for held in itertools.combinations(range(len(scores)), mechanism.k):
+        outside = np.delete(scores, held)
+        losses.append(max(0, outside.max() - scores[list(held)].min()) if len(outside) else 0)
+    weights = np.exp(-float(mechanism.epsilon) / (2 * mechanism.spread) * np.array(losses))
     return weights / weights.sum()
 
 
 def law_of(mechanism, scores):
-    return mechanism.probabilities(scores) if isinstance(mechanism, PermuteAndFlip) else joint_law(mechanism, scores)
+    return mechanism.probabilities(scores) if isinstance(mechanism, PermuteAndFlip) else set_law(mechanism, scores)
 
 
 def worst_log_ratio(mechanism, protection):
@@ -67,7 +65,7 @@ def mechanisms(protection, epsilon, spread=None):
     spread = spread or protection.moved
     return [
         PermuteAndFlip(protection, spread, epsilon),
-        *(JointTopK(protection, spread, epsilon, k) for k in range(1, ITEMS + 1)),
+        *(TopSet(protection, spread, epsilon, k) for k in range(1, ITEMS + 1)),
     ]
 
 
@@ -88,9 +86,9 @@ def test_zcdp_over_all_neighbouring_elections(protection, epsilon):
     for mechanism in mechanisms(protection, epsilon):
         assert realised_rho(mechanism, protection) <= mechanism.rho
         assert mechanism.guarantee.rho >= mechanism.rho
-    flip, joint = PermuteAndFlip(protection, protection.moved, epsilon), JointTopK(protection, 1, epsilon, 1)
+    flip, top = PermuteAndFlip(protection, protection.moved, epsilon), TopSet(protection, 1, epsilon, 1)
     assert flip.rho == flip.epsilon**2 / 2
-    assert joint.rho == joint.epsilon**2 / 8
+    assert top.rho == top.epsilon**2 / 8
     assert realised_rho(flip, protection) > 1.5 * float(flip.epsilon**2) / 8
 
 
@@ -103,10 +101,27 @@ def test_the_samplers_draw_their_laws(scores, request):
         assert_law([flip.sample(scores, bits) for _ in range(5000)], flip.probabilities(scores))
     else:
         assert {flip.sample(scores, bits) for _ in range(100)} == {1}
-    joint = JointTopK(VOTER, 1, "0.8", 2)
-    cells = {sequence: cell for cell, sequence in enumerate(itertools.permutations(range(len(scores)), 2))}
-    drawn = [cells[tuple(joint.sample(scores, bits).tolist())] for _ in range(2000)]
-    assert_law(drawn, joint_law(joint, scores))
+    top = TopSet(VOTER, 1, "0.8", 2)
+    cells = {sequence: cell for cell, sequence in enumerate(itertools.combinations(range(len(scores)), 2))}
+    drawn = [cells[tuple(top.sample(scores, bits).tolist())] for _ in range(2000)]
+    assert_law(drawn, set_law(top, scores))
+
+
+def test_a_set_of_five(request):
+    """Many sets between the ends: the counts of sets are those of the definition."""
+    scores, top = np.array([9, 7, 7, 4, 2, 1, 0, 0]), TopSet(VOTER, 2, 1, 5)
+    cells = {held: cell for cell, held in enumerate(itertools.combinations(range(8), 5))}
+    bits = seeded(request)
+    assert_law([cells[tuple(top.sample(scores, bits).tolist())] for _ in range(500)], set_law(top, scores))
+
+
+def test_borda_scores_of_all_ballots():
+    """Replace any ballot by any other: no probability of a set changes by more than e^eps."""
+    orders = list(itertools.permutations(range(4)))
+    points = {order: 3 - 2 * np.argsort(order) for order in orders}
+    top, others = TopSet(BALLOT, 4 * 3, 1, 2), points[0, 1, 2, 3] + points[1, 0, 3, 2]
+    laws = np.log([set_law(top, others + points[order]) for order in orders])
+    assert (laws[:, None] - laws[None]).max() <= 1 + 1e-9
 
 
 def test_permute_and_flip_is_the_integral_of_its_definition(request):
@@ -136,12 +151,12 @@ def test_500_items(request):
     scores = np.arange(500)[::-1] * 1000
     bits = seeded(request)
     assert PermuteAndFlip(BALLOT, 2, 1).sample(scores, bits) == 0
-    assert JointTopK(BALLOT, 2, 1, 20).sample(scores, bits).tolist() == list(range(20))
+    assert TopSet(BALLOT, 2, 1, 20).sample(scores, bits).tolist() == list(range(20))
 
 
 def test_refusals(request):
     with pytest.raises(InputError, match="k must be an integer from 1 to 2, got 3"):
-        JointTopK(BALLOT, 2, 1, 3).sample(np.array([1, 2]), seeded(request))
+        TopSet(BALLOT, 2, 1, 3).sample(np.array([1, 2]), seeded(request))
     with pytest.raises(InputError, match="epsilon must be a finite number above 0"):
         PermuteAndFlip(BALLOT, 2, 0)
     with pytest.raises(InputError, match="spread must be an integer of at least 1, got 0"):

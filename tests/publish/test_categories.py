@@ -266,4 +266,4 @@ def test_what_is_not_protected_is_said(protect, words):
     report = boards_report(release)
     assert any(words in said for said in report.warnings)
     assert not any(words in said for part in report.parts for said in part.warnings)
-    assert "Epsilon of each board: " + ("1." if protect == "outcome" else "0.5.") in report.words[-1]
+    assert "Epsilon of each board: " + ("1." if protect == "outcome" else "0.5.") in report.computed[-1]

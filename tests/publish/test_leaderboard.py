@@ -25,6 +25,7 @@ def test_best_first_with_intervals():
     assert made.high - made.low == pytest.approx(np.full(4, 2 * 1.96 * 0.1), rel=0.06)
     assert made.ranks.tolist() == made.rank_low.tolist() == made.rank_high.tolist() == [1, 2, 3, 4]
     assert made.best_probability.tolist() == [1, 0, 0, 0]
+    assert made.headline() == "b ranks first (probability over 99%)."
     assert made.warnings == ("first",)
 
 
@@ -32,8 +33,10 @@ def test_items_that_cannot_be_told_apart():
     made = board([3.0, 2.95, 1.0, 0.0], 0.1)
     assert made.rank_low.tolist() == [1, 1, 3, 4]
     assert made.rank_high.tolist() == [2, 2, 3, 4]
-    assert made.warnings == ("first", "The best item is not clear: it is one of a, b (with 95% probability).")
-    assert "it is one of 20 items" in board(np.zeros(20), 1.0, level=0.99).warnings[1]
+    assert made.headline().startswith("a is ahead (probability 6")
+    assert made.headline().endswith("%), but cannot be told apart from b.")
+    assert made.warnings == ("first",)
+    assert "but any of the 20 items may be first." in board(np.zeros(20), 1.0, level=0.99).headline()
 
 
 def test_points_lie_inside_at_every_level(request):
@@ -61,8 +64,9 @@ def test_without_intervals():
     assert np.isnan(made.low).all()
     assert (made.rank_low.tolist(), made.rank_high.tolist()) == ([1, 1, 1], [3, 3, 3])
     assert made.warnings == ("why",)
-    assert "interval" not in made.intervals().label
-    assert made.intervals().svg().startswith("<svg")
+    assert [row.ranks for row in made.results().rows] == [(1, 1), (2, 2), (3, 3)]  # places, for want of ranges
+    assert "interval" not in made.results().html()
+    assert made.headline() == "b has the highest score."
 
 
 def test_elo():

@@ -1,6 +1,7 @@
 """Voters bounded by weights: norms by enumeration, the choice of the bound, and what it costs."""
 
 import itertools
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,8 @@ from rankdp.mechanisms.votes.noisy_counts import (
     NoisyDegrees,
     NoisyDifferences,
     NoisyLeads,
-    NoisyPairs,
+    NoisyResiduals,
+    NoisyTable,
     NoisyWins,
 )
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
@@ -33,6 +35,7 @@ WINS = [(one, two) for one in ITEMS for two in ITEMS if one != two]
 SAID = [said for size in range(4) for said in itertools.combinations_with_replacement(WINS, size)]
 SAID += [(one,) * 7 + (two,) * 5 for one in WINS[:4] for two in WINS[:4]]
 UNIT = Protection.of("voter", 1)
+KINDS = (NoisyDifferences, NoisyDegrees, NoisyTable, NoisyLeads, NoisyWins)
 
 
 def votes_of(said, voter=lambda at: "eve"):
@@ -50,10 +53,10 @@ def everything_one_voter_can_say():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 2])
-@pytest.mark.parametrize("kind", [NoisyDifferences, NoisyDegrees, NoisyPairs, NoisyLeads, NoisyWins])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_weighed_voter_moves_counts_as_so_many_comparisons_do(kind, bound, everything_one_voter_can_say):
     mechanism = kind(Protection.of("voter", bound), 1)
-    said = np.unique([kind.counted(counts[bound]) for counts in everything_one_voter_can_say], axis=0)
+    said = np.unique([mechanism.counted(counts[bound]) for counts in everything_one_voter_can_say], axis=0)
     l1 = max(int(np.abs(said - one).sum(axis=1).max()) for one in said)
     l2_squared = max(int(np.square(said - one).sum(axis=1).max()) for one in said)
     assert 0.99 * mechanism.l1 * STEPS <= l1 <= mechanism.l1 * STEPS
@@ -197,3 +200,33 @@ def test_no_votes_at_all():
     empty = pa.table({name: pa.array([], pa.string()) for name in ("voter", "winner", "loser")})
     for delta in (0, "1e-6"):
         assert np.isfinite(rank(empty, 1, delta=delta, protect="voter", items=ITEMS).value.scores).all()
+
+
+BY_HAND = Protection("voter", 2)
+
+
+@pytest.mark.parametrize(
+    "add_noise",
+    [
+        *(lambda counts, unit, kind=kind: kind(unit, 1).counted(counts) for kind in KINDS),
+        lambda counts, unit: NoisyResiduals(np.zeros(4), unit, 1).counted(counts),
+        lambda counts, unit: ObjectivePerturbation(4, 10, unit, 1, 50).sample(counts, SeededBits(1)),
+    ],
+)
+def test_noise_for_other_steps_than_those_of_the_counts_is_refused(add_noise):
+    """Steps of a protection made by hand are 1: its noise would be 65,536 times too small for weighed votes."""
+    votes = votes_of(SAID[-1])
+    weighed, plain = votes.bound(2).count(), votes.count()
+    assert (weighed.steps, plain.steps, Protection.of("voter", 2).steps) == (STEPS, 1, STEPS)
+    for counts, unit in ((weighed, BY_HAND), (plain, Protection.of("voter", 2))):
+        with pytest.raises(InputError, match=f"these counts hold {counts.steps:,} for each"):
+            add_noise(counts, unit)
+    for counts, unit in ((weighed, Protection.of("voter", 2)), (plain, BY_HAND)):
+        add_noise(counts, unit)
+
+
+def test_counts_keep_their_steps():
+    weighed = votes_of(SAID[-1]).bound(2).count()
+    assert weighed.comparisons.sum() == pytest.approx(2, abs=1e-3)
+    assert pickle.loads(pickle.dumps(weighed)) == weighed
+    assert weighed != PairCounts(*(getattr(weighed, name) for name in PairCounts.__slots__[:-1]))

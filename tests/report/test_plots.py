@@ -15,7 +15,8 @@ from rankdp.errors import Unsupported
 from rankdp.mechanisms.registry import MECHANISMS
 from rankdp.publish.ballot_rules import RULES
 from rankdp.publish.rank import METHODS
-from rankdp.report.plots import COLOURS, Intervals, new_figure, picture
+from rankdp.report.plots import COLOURS, intervals_figure, new_figure, picture
+from rankdp.report.results import ResultRow, ResultTable
 from rankdp.theory.noises import NOISES
 
 
@@ -50,12 +51,17 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         new_figure(1, 4, 3)
 
 
+def _table(names: list[str]) -> ResultTable:
+    rows = [ResultRow(name=name, estimate=0.0, low=-1.0, high=1.0) for name in names]
+    return ResultTable(rows=rows, measure="score")
+
+
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_names_in_any_script_are_drawn_without_a_warning(kind: str, recwarn: pytest.WarningsRecorder) -> None:
     """A character that no font has is a box, and the small print says so; other scripts fall back to other fonts."""
     pytest.importorskip("matplotlib")
     names = ["绿茶", "قهوة", "🍵 tea", "한국", "जल", "price $5 $6", "\U00012f90"]
-    figure = Intervals(names, [0.0] * 7, [-1.0] * 7, [1.0] * 7, "score").figure("最好的茶 🍵")
+    figure = intervals_figure([("最好的茶 🍵", _table(names))])
     assert len(picture(figure, kind, ["Never compared: 绿茶."])) > 1000
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
     assert "no installed font has" in figure.get_supxlabel().replace("\n", " ")
@@ -63,6 +69,6 @@ def test_names_in_any_script_are_drawn_without_a_warning(kind: str, recwarn: pyt
 
 def test_a_font_that_has_the_character_is_found() -> None:
     pytest.importorskip("matplotlib")
-    figure = Intervals(["\u2a03", "a"], [0.0, 1.0], [0.0, 0.0], [1.0, 1.0], "score").figure("")  # not in DejaVu Sans
+    figure = intervals_figure([("", _table(["\u2a03", "a"]))])  # not in DejaVu Sans
     picture(figure, "svg", ["words"])
     assert "no installed font" not in figure.get_supxlabel()

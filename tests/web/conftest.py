@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import datetime
 import hashlib
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -49,9 +51,9 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @contextlib.contextmanager
-def served(database: SurveyDatabase) -> Iterator[str]:
+def served(database: SurveyDatabase, **options: Any) -> Iterator[str]:
     """A server of surveys on a free port of this machine, and its address."""
-    server = uvicorn.Server(server_config(database))
+    server = uvicorn.Server(server_config(database, **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until = time.monotonic() + 30
@@ -60,7 +62,7 @@ def served(database: SurveyDatabase) -> Iterator[str]:
         assert time.monotonic() < until
         time.sleep(0.01)
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield f"{'https' if 'certificate' in options else 'http'}://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
@@ -119,6 +121,24 @@ def axe(request: pytest.FixtureRequest) -> str:
             with tarfile.open(archive) as files:
                 script.write_bytes(files.extractfile("package/axe.min.js").read())
     return script.read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory) -> tuple[str, str]:
+    """A certificate for this machine that nobody signed, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+    pem = serialization.Encoding.PEM
+    hidden = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    files = [tmp_path_factory.mktemp("certificate") / f"{part}.pem" for part in ("certificate", "key")]
+    for file, content in zip(files, (made.sign(key, hashes.SHA256()).public_bytes(pem), hidden), strict=True):
+        file.write_bytes(content)
+    return str(files[0]), str(files[1])
 
 
 @pytest.fixture

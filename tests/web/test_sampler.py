@@ -79,14 +79,20 @@ def words_of_a_ball(made):
     return sorted({word for cut in cuts for word in range(cut - 1, cut + 3) if 0 <= word <= LAST} | {0, LAST})
 
 
+def words_of_lists(made):
+    cuts = {int(cut) for table in (made._mixture, *made._tables) for cut in table.cuts}
+    return sorted({word for cut in cuts for word in range(cut - 1, cut + 3) if 0 <= word <= LAST} | {0, LAST})
+
+
 def same(name, items, epsilon, count, module=STATIC / "sampler.js"):
     made = mechanism(name, items, epsilon)
     tables = page.browser_tables(made)
     row = np.arange(items, dtype=np.int32)[None]
-    for pool in ((), special_words(tables) if tables["sampler"] != "ball" else words_of_a_ball(made)):
+    balls = {"ball": words_of_a_ball, "top": words_of_lists}
+    for pool in ((), balls[tables["sampler"]](made) if tables["sampler"] in balls else special_words(tables)):
         drawn = draw(tables, made.epsilon, count // 2, seed=7, pool=pool, module=module)
         expected = [made.sample_with_offsets(row, Stream(7 + (i << 32), pool)) for i in range(count // 2)]
-        if drawn != [[*orders[0].tolist(), int(offsets[0])] for orders, offsets in expected]:
+        if drawn != [[*orders[0, : made.lists].tolist(), int(offsets[0])] for orders, offsets in expected]:
             return False
     return True
 
@@ -99,6 +105,7 @@ CASES = [
     ("tiers-10-90", 100, 1),
     *[("offset-tiers", items, epsilon) for items, epsilon in ((3, 1), (12, 2), (40, 2))],
     *[("kendall-ball", items, epsilon) for items, epsilon in ((2, 1), (5, "7/3"), (17, 4), (60, 2))],
+    *[(f"top-ball-{length}", items, epsilon) for length, items, epsilon in ((2, 3, "7/3"), (5, 30, 4), (10, 100, 8))],
 ]
 FEW = [
     ("optimal", 5, "1/2"),
@@ -110,6 +117,8 @@ FEW = [
     ("kendall-ball", 4, "7/3"),
     ("kendall-ball-9", 8, 2),
     ("kendall-ball", 60, 2),
+    ("top-ball-1", 4, 2),
+    ("top-ball-5-7", 30, 4),
 ]
 
 
@@ -389,9 +398,51 @@ def test_an_unknown_promise_is_refused():
     assert not refused(sent("kendall-ball", 5, 2), 2, "position")
 
 
+@pytest.mark.parametrize(
+    ("items", "length", "radius"),
+    [
+        (1, 1, 0),
+        (30, 0, 3),
+        (30, 30, 3),
+        (1001, 5, 3),
+        (100, 61, 3),
+        (30, 5, 10),
+        (30, 5, -1),
+        (30, 5, "7"),
+        (30, 1.5, 1),
+    ],
+)
+def test_balls_of_lists_that_are_none_are_refused(items, length, radius):
+    assert refused({"sampler": "top", "items": items, "length": length, "radius": radius}, 4, "ranking")
+    assert not refused(sent("top-ball-5-7", 30, 4), 4, "ranking")
+
+
+TOP_MUTANTS = {
+    "twice the level": ("within * (power - one)] }", "within * (power * 2n - one)] }", True),
+    "items that come back": ("(j % 2 ? -1n : 1n)", "(j % 2 ? 0n : 1n)", True),
+    "a radius off by one": ("z - h <= radius ?", "z - h <= radius + 1 ?", False),
+    "moved items in place": ("if (source.some((place, i) => place === target[i])) continue;", "", False),
+    "a shuffle that is not uniform": ("place + below(list.length - place, words)", "below(list.length, words)", False),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", TOP_MUTANTS)
+def test_mutants_of_the_ball_of_lists_are_caught(fault, tmp_path):
+    text = (STATIC / "sampler.js").read_text("utf-8")
+    right, wrong, breaks_the_promise = TOP_MUTANTS[fault]
+    assert text.count(right) == 1
+    mutant = tmp_path / "sampler.mjs"
+    mutant.write_text(text.replace(right, wrong), "utf-8")
+    if breaks_the_promise:
+        assert refused(sent("top-ball-5-7", 30, 4), 4, "ranking", mutant)
+    else:
+        assert not same("top-ball-3-3", 7, 2, 300, mutant)
+
+
 BALL_MUTANTS = {
     "twice the level": ("[radius] * (power - one)]", "[radius] * (power * 2n - one)]", True),
-    "a radius off by one": ("=== 1 ? radius : Infinity", "=== 1 ? radius + 1 : Infinity", False),
+    "a radius off by one": ("words) ? radius : Infinity", "words) ? radius + 1 : Infinity", False),
     "counts of another length": ("upTo(k) - upTo(k - size)", "upTo(k) - upTo(k - size - 1)", False),
     "an inversion that is not counted": ("left -= overtaken[size - 1]", "left -= 0", False),
     "the last open digits guessed": ("until * scale >= (digits + 1n) * sum", "until * scale > digits * sum", False),

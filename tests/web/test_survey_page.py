@@ -62,8 +62,8 @@ def test_the_tables_of_another_epsilon_are_found(database, monkeypatch):
     [
         (
             "?lang=de",
-            b"h\xc3\xb6chstens zu 88.1",
-            b"h\xc3\xb6chstens zu 73.2",
+            b"h\xc3\xb6chstens zu 88,1",
+            b"h\xc3\xb6chstens zu 73,2",
             ["the page in Deutsch is not that of rankdp"],
         ),
         ("?lang=en", b"</main>", b"<script src=x></script></main>", ["the page in English is not that of rankdp"]),

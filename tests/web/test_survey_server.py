@@ -290,6 +290,14 @@ def test_results_in_every_format(client, ticket, survey):
     assert facts["guarantee"]["epsilon"] == "2"
     assert facts["answers"] == 64
     assert "<h1>Drinks</h1>" in client.get("/results.html").text
+    assert client.get("/results.png").content.startswith(b"\x89PNG")
+    assert "Tea leads." in part.text
+    german = client.get("/results?lang=de").text
+    assert "Tea liegt vorn." in german
+    assert "192 weitere Antworten" in german
+    mean = f"{facts['items'][0]['mean_rank']:.2f}"
+    assert f"<td class=estimate>{mean}</td>" in part.text
+    assert f"<td class=estimate>{mean.replace('.', ',')}</td>" in german
 
 
 def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
@@ -304,7 +312,8 @@ def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
             reply = client.get("/results.json")
             part = client.get("/results/part").text
             if reply.status_code == 404:
-                assert "Answers shown: 0<" in part
+                assert "Collecting answers" in part
+                assert "Answers shown" not in part
                 assert client.get("/results.csv").status_code == client.get("/results.html").status_code == 404
                 return
             facts = reply.json()
@@ -330,6 +339,40 @@ def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
     assert polls[-1][1] == pytest.approx(places.sum(axis=0))
 
 
+@pytest.mark.parametrize(
+    ("firsts", "english", "german"),
+    [
+        ((0, 1), "{} and {} lead; too close to call.", "{} und {} liegen vorn; zu knapp"),
+        ((0, 1, 2, 3), "{}, {}, {} and {} lead; too close to call.", "{}, {}, {} und {} liegen vorn; zu knapp"),
+    ],
+)
+def test_a_headline_that_can_be_read_aloud(client, database, survey, firsts, english, german):
+    """As many answers for each of them: nobody can say who is first."""
+    turns = [[*firsts[turn:], *firsts[:turn], *sorted({0, 1, 2, 3} - set(firsts))] for turn in range(len(firsts))]
+    answers = [turns[number % len(turns)] for number in range(400)]
+    database.store(survey, [(str(number), bytes(answer)) for number, answer in enumerate(answers)])
+    database.finish(survey.id)
+    orders = [[DRINKS[item] for item in order] for order in itertools.permutations(firsts)]
+    for language, words in (("en", english), ("de", german)):
+        shown = client.get("/results", params={"lang": language}).text
+        assert any(words.format(*names) in shown for names in orders)
+
+
+def test_other_sites_may_frame_the_embed_page_where_the_organiser_says_so(database):
+    plain = create_survey(database, "Drinks", DRINKS, 1)
+    framed = create_survey(database, "Drinks", DRINKS, 1, frames=["https://news.example", "https://a.example:8443"])
+    secret = create_survey(database, "Drinks", DRINKS, 1, frames=["https://news.example"], results_key="sesame")
+    with served(database) as address:
+        assert httpx.get(f"{address}/s/{plain.id}/embed").status_code == 404
+        assert httpx.get(f"{address}/s/{secret.id}/embed").status_code == 404
+        for end in ("", "/part"):
+            policy = httpx.get(f"{address}/s/{framed.id}/embed{end}").headers["Content-Security-Policy"]
+            assert policy.endswith("frame-ancestors https://news.example https://a.example:8443")
+        for page in ("", "/results"):
+            policy = httpx.get(f"{address}/s/{framed.id}{page}").headers["Content-Security-Policy"]
+            assert policy.endswith("frame-ancestors 'none'")
+
+
 def test_results_behind_a_key(database):
     survey = create_survey(database, "Drinks", DRINKS, 1, results_key="open sesame")
     with served(database) as address, Client(address, survey) as client:
@@ -347,7 +390,7 @@ def test_noise_that_cannot_be_undone_completely_says_so(database):
     database.store(survey, [(str(n), bytes([0, 1, 2, 3])) for n in range(64)])
     with served(database) as address:
         reply = httpx.get(f"{address}/s/{survey.id}/results", timeout=60).text
-    assert "It cannot be taken out completely" in reply
+    assert "The noise cannot be removed completely: a bias of at most" in reply
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from rankdp.mechanisms import mechanism
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING
 from rankdp.privacy.ledger import Ledger
-from rankdp.report.document import rank_span
+from rankdp.report.results import rank_span
 from rankdp.theory.estimators import rank_estimator
 from rankdp_web.browser_tables import NAMES, browser_tables, survey_mechanism
 from rankdp_web.survey_database import SurveyDatabase
@@ -274,7 +274,7 @@ def test_answers_with_offsets_go_all_the_way(run, tmp_path):
     assert "1,200 more answers" in shown
     records = json.loads((tmp_path / "board.json").read_text("utf-8"))["items"]
     spans = [rank_span(record["rank_low"], record["rank_high"]) for record in records]
-    assert re.findall(r"│ (\d+(?: – \d+)?) +│", shown)[: len(spans)] == spans
+    assert re.findall(r"│ (\d+(?:–\d+)?) +│", shown)[: len(spans)] == spans
 
 
 LIES = [("optimal", 5, 2), ("reinsertion", 5, 1), ("reinsertion", 20, 2), ("offset-tiers", 12, 2)]

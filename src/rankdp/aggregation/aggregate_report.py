@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,27 @@ from rankdp.aggregation.estimates import Aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
-from rankdp.report.document import Report, Table, rank_span
-from rankdp.report.plots import Intervals
+from rankdp.report.document import Report
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultTable, digits_for, shown
 
-_DIGITS = {"kemeny place": 0, "majorities": 1}  # of the scores
 _FAR = 1000  # times as many answers: nobody will have them
 _NAIVE = "The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
+_RANGES = "With a probability of {level:.0%} an interval holds the true value, and the range shown the true rank."
+_MEANING = {"mean rank": f"A mean rank is an item's average place on the true rankings; 1 is the best. {_RANGES}"}
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
     "them."
 )
 
 
-def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.95, title: str = "Aggregate") -> Report:
+def aggregate_report(
+    result: Aggregate,
+    method: str = "borda",
+    level: float = 0.95,
+    title: str = "Aggregate",
+    board: Board | None = None,
+) -> Report:
     """The report of an aggregate, with what is promised about the rankings that it was made from.
 
     Parameters
@@ -36,25 +44,19 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
         The confidence of the intervals.
     title
         The heading of the page or picture.
+    board
+        ``result.board(method, level)``, where the caller has it already.
     """
-    board = result.board(method, level)
+    board = board or result.board(method, level)
     name, warnings = board.leaderboard.score_name, _warnings(result, board)
-    records = _records(board)
-    column = {key: [record[key] for record in records] for key in records[0]}
-    plot = Intervals(
-        column["item"],
-        column[_key(name)],
-        column["low"],
-        column["high"],
-        name + (" (1 = best)" if name == "mean rank" else ""),
-        others=column["naive"],
-        legend=(f"estimate, with its {level:.0%} interval", "naive"),
-    )
+    records, headline = _records(board), board.leaderboard.headline()
+    results = _results(board)
     promised = {} if result.release else {"guarantee": None, "rehearsal": None, "explanation": _UNKNOWN}
     return Report(
         title=title,
         records=records,
         facts=lambda: {
+            "headline": headline,
             "voters": result.voters,
             "left_out": result.left_out,
             "mechanisms": [
@@ -72,11 +74,12 @@ def aggregate_report(result: Aggregate, method: str = "borda", level: float = 0.
             "win_rates": _win_rates(result),
             **promised,
         },
-        tables=[_table(records, name, level)],
+        headline=headline,
+        results=results,
         warnings=warnings,
-        footer=[_origin(result, method), how(board.estimate), _NAIVE],
-        figure=lambda: plot.figure(title),
-        drawing=plot.svg(),
+        sure=[_MEANING.get(name, _RANGES).format(level=level), how(board.estimate)],
+        computed=[_origin(result, method), _NAIVE],
+        figure=lambda: intervals_figure([(title, results)]),
         release=result.release,
     )
 
@@ -101,9 +104,17 @@ def _warnings(result: Aggregate, board: Board) -> list[str]:
         lists = "1 list of one item is" if result.left_out == 1 else f"{result.left_out:,} lists of one item are"
         words.append(f"{lists} left out: one item has no order.")
     if board.times is not None and board.times > 1:
-        needed = f"about {round(board.times * result.voters, -2):,.0f}" if board.times < _FAR else "far more"
+        known = answers_needed(result, board)
+        needed = f"about {known:,}" if known else "far more"
         words.append(f"The first two items would need {needed} answers to be told apart.")
     return [*words, *board.leaderboard.warnings]
+
+
+def answers_needed(result: Aggregate, board: Board) -> int | None:
+    """How many answers would tell the first two items apart, where more are needed and somebody could have them."""
+    if board.times is None or not 1 < board.times < _FAR:
+        return None
+    return int(round(board.times * result.voters, -2))
 
 
 def _origin(result: Aggregate, method: str) -> str:
@@ -144,21 +155,9 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
     return {"items": result.items, "unbiased": rates.unbiased, **known}
 
 
-def _table(records: list[dict[str, Any]], name: str, level: float) -> Table:
-    heads = ["rank", "item", name, f"{level:.0%} interval", f"naive {name}", "naive place"]
-    rows = [
-        [
-            rank_span(record["rank_low"], record["rank_high"]),
-            record["item"],
-            _number(record[_key(name)], name),
-            f"{_number(record['low'], name)} … {_number(record['high'], name)}",
-            _number(record["naive"], name),
-            str(record["naive_place"]),
-        ]
-        for record in records
-    ]
-    return Table(heads, rows, texts=2)
-
-
-def _number(value: float, name: str) -> str:
-    return f"{value:.{_DIGITS.get(name, 2)}f}" if math.isfinite(value) else "–"
+def _results(board: Board) -> ResultTable:
+    """The leaderboard with what counting would say beside it."""
+    table, digits = board.leaderboard.results(), digits_for(board.naive.tolist())
+    beside = zip(table.rows, board.naive.tolist(), board.naive_places.tolist(), strict=True)
+    rows = [replace(row, cells=[shown(naive, digits), str(place)]) for row, naive, place in beside]
+    return replace(table, rows=rows, heads=["naive", "naive place"])

@@ -29,7 +29,7 @@ from rankdp.aggregation.methods import Board, board_of, score
 from rankdp.aggregation.origin import Origin, known_origin
 from rankdp.aggregation.spark_tallies import SparkTallies
 from rankdp.aggregation.tallies import Tallies, Tally
-from rankdp.checks import one_of
+from rankdp.checks import one_of, whole
 from rankdp.data.atomic import SIDECAR
 from rankdp.data.cells import natural
 from rankdp.data.files import open_rankings
@@ -40,9 +40,9 @@ from rankdp.inference.draws import Draws
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals
-from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family
+from rankdp.report.notebook import Displayable
+from rankdp.report.results import ResultTable
+from rankdp.theory.debiasing import Debiasing, Family, pair_family, rank_family, share_family, top_family
 from rankdp.theory.pair_laws import pairs
 from rankdp.types import Floats, Longs
 
@@ -54,7 +54,7 @@ _COVARIANCE_UP_TO, _FEW = 200, 30  # items; and voters, of which fewer may agree
 _Builder = Callable[[tuple[RankingMechanism, ...], tuple[float, ...]], Family]
 
 
-class Aggregate(Shown):
+class Aggregate(Displayable):
     """What privatized rankings say together. Each statistic is computed, or refused, when it is asked for.
 
     Parameters
@@ -79,17 +79,17 @@ class Aggregate(Shown):
         self.items, self.combine, self.release = tallies.items, combine, release
         self._tallies = tallies
 
-    def __repr__(self) -> str:
-        made_by = ", ".join(sorted({mechanism.name for mechanism in self.mechanisms}))
-        return f"Aggregate({self.voters:,} voters, {len(self.items)} items, from {made_by})"
-
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item, best first by Borda; ``board`` has the other methods."""
         return self.board().leaderboard.rows()
 
-    def intervals(self) -> Intervals:
-        """Scores by Borda with their intervals, to be drawn."""
-        return self.board().leaderboard.intervals()
+    def results(self) -> ResultTable:
+        """The items for readers, best first by Borda."""
+        return self.board().leaderboard.results()
+
+    def headline(self) -> str:
+        """Who leads by Borda, and which items cannot be told apart from the leader."""
+        return self.board().leaderboard.headline()
 
     @property
     def voters(self) -> int:
@@ -161,6 +161,18 @@ class Aggregate(Shown):
         """Row i, column b: the share of voters who have item i at position b (from 0), among those who list it."""
         length = self._one_length("shares of positions")
         return self._by_position(share_family, lambda _: 1.0, 1 / length, (0.0, 1.0))
+
+    def in_top(self, top: int) -> Estimate:
+        """The share of voters who have each item among their first ``top``; of lists, who list it.
+
+        Parameters
+        ----------
+        top
+            How many items of a ranking count.
+        """
+        length = self._one_length("shares of a top list")
+        whole("top", top, 1, length - 1)
+        return self._by_position(top_family(top), lambda _: 1.0, top / length, (0.0, 1.0))
 
     def covariance(self, estimate: Estimate) -> Floats:
         """The covariance of the errors of mean ranks or win shares, of a table that every voter lists completely.
@@ -418,7 +430,8 @@ def aggregate_file(
 
 def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | None) -> Tallies:
     """The tallies of a file, which is read again for every statistic of pairs."""
-    listed = None if items is None else list(items)
+    public = origin.lists if items is None else items
+    listed = None if public is None else list(public)
     declared = listed is not None
 
     def batches() -> Iterator[tuple[Rankings, None]]:

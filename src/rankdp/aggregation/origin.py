@@ -20,6 +20,7 @@ from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.top_ball import completed
 from rankdp.mechanisms.registry import check_choice, last_version_with, may_have_offsets
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, one_each, positive
@@ -50,6 +51,8 @@ class Origin:
         The name of what states all this, for messages.
     offset_column
         The column of the file that holds the public offsets that rows were released with.
+    lists
+        The names of all items where lists of the first ones were released: unlisted items count then.
     """
 
     asked_for: str
@@ -58,6 +61,7 @@ class Origin:
     epsilon_column: str | None
     where: str
     offset_column: str | None = None
+    lists: tuple[str, ...] | None = None
 
     @classmethod
     def said(cls, mechanism: str, epsilon: Fraction | None, epsilon_column: str | None = None) -> Origin:
@@ -89,6 +93,7 @@ class Origin:
                 str(column) if common == _OWN else None,
                 where,
                 parameters.get("offset_column"),
+                tuple(map(str, parameters["lists"]["items"])) if "lists" in parameters else None,
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise InputError(f"{where} does not say which mechanism made its rankings") from None
@@ -196,6 +201,24 @@ def with_offsets(rankings: Rankings, origins: Sequence[Origin], codes: Longs | N
             offsets[mine] = origins[code].offsets(length, epsilon, rankings.tied[mine, :length])
     parts = (rankings._voters, rankings.epsilons, offsets, rankings.tied, rankings.items_from_data)
     return Rankings._of(rankings.orders, rankings.items, *parts)
+
+
+def with_unlisted(rankings: Rankings, origin: Origin) -> Rankings:
+    """Lists of the first items, completed: nothing tells apart what is unlisted, so its order does not matter."""
+    if origin.lists is None or rankings.complete:
+        return rankings
+    names = {name: item for item, name in enumerate(origin.lists)}
+    unknown = [name for name in rankings.items if name not in names]
+    if unknown:
+        raise InputError(f"{origin.where} does not name the item {unknown[0]!r}")
+    numbers = np.array([names[name] for name in rankings.items], dtype=np.int32)
+    width = int(rankings.lengths.max(initial=0))
+    if (rankings.lengths != width).any():
+        raise InputError(
+            f"{origin.where} is about lists of one length, got lists of {rankings.lengths.min()} and {width}"
+        )
+    orders = completed(numbers[rankings.orders[:, :width]], len(names))
+    return Rankings._of(orders, origin.lists, rankings._voters, rankings.epsilons)
 
 
 def groups_of(

@@ -19,7 +19,8 @@ from rankdp.inference.draws import reach
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
+from rankdp.report.results import Table
 from rankdp.theory.estimators import pair_estimator
 
 
@@ -94,7 +95,7 @@ def compare_report(items: int, epsilon: Real, half_width: float, level: float = 
         records=[{"mechanism": name, "respondents": count} for name, count in needed],
         facts=lambda: {"respondents": dict(needed), "recommended": best},
         tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
-        words=[
+        headline=(
             f"{fewest:,} respondents suffice with {best}, whatever they prefer: rankdp privatize --mechanism {best}"
-        ],
+        ),
     )

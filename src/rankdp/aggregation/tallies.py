@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.aggregation.origin import Origin, check_groups, groups_of, with_offsets
+from rankdp.aggregation.origin import Origin, check_groups, groups_of, with_offsets, with_unlisted
 from rankdp.data.rankings import Rankings
 from rankdp.jit import kernel
 from rankdp.mechanisms.rankings.contract import RankingMechanism
@@ -67,7 +67,7 @@ class Tallies:
         seen: set[tuple[int, Fraction, int]] = set()
         names: tuple[str, ...] = ()
         for batch, codes in batches():
-            names = batch.items
+            names = batch.items if origins[0].lists is None else origins[0].lists
             for kind, orders in self._split(batch, codes):
                 if kind not in groups:
                     seen.add(kind[:3])
@@ -96,7 +96,7 @@ class Tallies:
         return tuple(self._groups.values())
 
     def _split(self, batch: Rankings, codes: Longs | None) -> Iterator[tuple[Kind, Ints]]:
-        batch = with_offsets(batch, self._origins, codes)
+        batch = with_offsets(with_unlisted(batch, self._origins[0]), self._origins, codes)
         kinds, rows = groups_of(batch, self._origins[0].epsilon, codes)
         for number, kind in enumerate(kinds):
             mine = rows == number
@@ -108,7 +108,8 @@ class Tallies:
     def _again(self) -> Iterator[tuple[Kind, Ints]]:
         single = self.single
         for batch, codes in self._batches():
-            places = np.array([self._places[name] for name in batch.items], dtype=np.int32)
+            names = batch.items if self._origins[0].lists is None else self._origins[0].lists
+            places = np.array([self._places[name] for name in names], dtype=np.int32)
             for kind, orders in self._split(batch, codes):
                 yield kind, places[orders]
         self.single = single

@@ -39,8 +39,9 @@ from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.progress import tell
 from rankdp.rankers.kemeny import kemeny
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import COLOURS, SERIES, drawing
+from rankdp.report.results import Table
 from rankdp.theory import mallows as theory
 from rankdp.theory.permutations import all_permutations, moves, places
 from rankdp.types import Floats, Longs

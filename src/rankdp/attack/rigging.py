@@ -101,7 +101,7 @@ def rigging(counts: PairCounts, ridge: float = 1.0) -> Rigging:
     strengths = fit(counts, ridge=pull).theta
     order = np.argsort(-strengths, kind="stable")
     votes = [_votes(counts, below, above, pull) for above, below in pairwise(order.tolist())]
-    return Rigging(tuple(counts.items[i] for i in order), np.array(votes, np.int64), int(counts.halves.sum()) // 2)
+    return Rigging(tuple(counts.items[i] for i in order), np.array(votes, np.int64), int(counts.comparisons.sum()))
 
 
 def _votes(counts: PairCounts, item: int, above: int, ridge: float) -> int:
@@ -111,9 +111,10 @@ def _votes(counts: PairCounts, item: int, above: int, ridge: float) -> int:
         more = PairCounts.from_pairs(
             np.append(counts.first, item),
             np.append(counts.second, above),
-            np.append(counts.half_wins_first, 2 * votes),
+            np.append(counts.half_wins_first, 2 * votes * counts.steps),
             np.append(counts.half_wins_second, 0),
             items=counts.items,
+            steps=counts.steps,
         )
         theta = fit(more, ridge=ridge).theta
         return bool(theta[item] > theta[above])

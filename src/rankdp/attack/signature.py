@@ -26,8 +26,9 @@ import numpy as np
 from rankdp.checks import share
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import SERIES, drawing
+from rankdp.report.results import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,12 +1,11 @@
 """Several audits of one thing, and their report.
 
-The picture has a bar for everything that was shown about epsilon, and a line at what is claimed: a bar that crosses the
-line is a violation.
+A dot stands for everything that was shown about epsilon, a line for what is claimed: a dot beyond the line is a
+violation.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
@@ -20,13 +19,14 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.registry import Protect
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real
-from rankdp.report.document import Report, Table
-from rankdp.report.plots import drawing
+from rankdp.report.document import Report
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultRow, ResultTable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
-_KEPT, _BROKEN = "#0072B2", "#D55E00"
+_EVENT = ("input", "its neighbour", "draws of the input", "of its neighbour")
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,9 @@ class AuditReport:
         }
 
     def report(self) -> Report:
-        """For readers: the verdicts, the picture and the events."""
-        bars = self.bars()
-        rows = [
-            [
-                event.event,
-                *event.inputs,
-                *(f"{hits:,} of {draws:,}" for hits, draws in zip(event.hits, event.draws, strict=True)),
-                show(max(0.0, event.epsilon_low)),
-            ]
-            for audit in self.audits
-            if isinstance(audit, StatisticalAudit)
-            for event in audit.events
-        ]
-        heads = ["event", "input", "its neighbour", "draws of the input", "of its neighbour", "epsilon at least"]
+        """For readers: the verdict, a dot for everything that was shown about epsilon, and the line of the claim."""
+        bars, results = self.bars(), self._results()
+        said = "no test found more than its claim of" if self.holds else "breaks its claim of"
         return Report(
             title="Audit: no violation found" if self.holds else "Audit: violation",
             records=[
@@ -88,17 +77,27 @@ class AuditReport:
             ],
             columns=["shown_by", "epsilon_at_least", "claimed_epsilon"],
             facts=self.to_dict,
-            tables=[Table(heads, rows, texts=3)] if rows else [],
-            words=[
-                f"{self.subject}, claimed epsilon {show(self.claimed)}",
-                *(audit.explain() for audit in self.audits if audit.holds),
-            ],
+            headline=f"{self.subject}: {said} epsilon {show(self.claimed)}.",
+            results=results if results.rows else None,
+            words=[audit.explain() for audit in self.audits if audit.holds],
             warnings=[audit.explain() for audit in self.audits if not audit.holds],
-            footer=[
-                "A lower bound that stays below the claim is no proof of the claim: it says that nothing was found."
-            ],
-            figure=drawing(lambda axes: _draw(self, axes), 8, 1.4 + 0.45 * len(bars)) if bars else None,
+            sure=["A lower bound that stays below the claim is no proof of the claim: it says that nothing was found."],
+            figure=(lambda: intervals_figure([(self.subject, results)])) if bars else None,
             failed=not self.holds,
+        )
+
+    def _results(self) -> ResultTable:
+        rows = []
+        for audit in self.audits:
+            if isinstance(audit, ExactAudit) and audit.delta_low is None:
+                rows.append(ResultRow(name="exact", estimate=float(audit.epsilon_low), cells=[""] * len(_EVENT)))
+            elif isinstance(audit, StatisticalAudit):
+                for event in audit.events:
+                    hits = [f"{hit:,} of {drawn:,}" for hit, drawn in zip(event.hits, event.draws, strict=True)]
+                    bound = max(0.0, event.epsilon_low)
+                    rows.append(ResultRow(name=event.event, estimate=bound, cells=[*event.inputs, *hits]))
+        return ResultTable(
+            rows=rows, measure="epsilon at least", subject="event", heads=_EVENT, line=float(self.claimed)
         )
 
     def bars(self) -> list[tuple[str, float]]:
@@ -169,18 +168,3 @@ def write_audit(report: AuditReport, path: str | PathLike[str]) -> None:
         A file that ends with .csv, .json, .html, .png, .svg or .pdf.
     """
     report.report().write(path)
-
-
-def _draw(report: AuditReport, axes: Axes) -> None:
-    """Bars against the claim."""
-    words, values = zip(*report.bars()[::-1], strict=True)
-    claimed, rows = float(report.claimed), range(len(words))
-    longest = 1.15 * max(claimed, *(value for value in values if math.isfinite(value)), 0.0) or 1.0
-    colours = [_BROKEN if value > claimed * (1 + 1e-12) else _KEPT for value in values]
-    axes.barh(rows, [min(value, longest) for value in values], color=colours, height=0.6)
-    axes.axvline(claimed, color="black", linewidth=1)
-    axes.annotate(
-        f"claimed: {show(claimed)}", (claimed, len(rows) - 0.55), xytext=(4, 0), textcoords="offset points", fontsize=8
-    )
-    axes.set_yticks(rows, [text if len(text) < 48 else f"{text[:46]} …" for text in words], fontsize=8)
-    axes.set(xlabel="epsilon is at least", xlim=(0, longest))

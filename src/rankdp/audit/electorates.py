@@ -38,13 +38,13 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.permutohedron import dilation_of
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
-from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.rankers.runoff import Piles
 from rankdp.types import Floats, Longs
 
-BallotMechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
+BallotMechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | TopSet
 Count = Callable[[Ballots], Longs]
 """What is counted from ballots before the noise: Borda scores, margins or votes."""
 
@@ -58,7 +58,7 @@ def audit_electorates(
     mechanism: BallotMechanism, claimed: Fraction, draws: int, bits: Bits, count: Count | None = None
 ) -> ExactAudit:
     """The exact audit of a mechanism for ballots; ``count`` in the place of the counting that it is made for."""
-    if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+    if isinstance(mechanism, (PermuteAndFlip, TopSet)):
         return _audit_selection(mechanism, claimed, draws, bits)
     if isinstance(mechanism, NoisyVotes) and not mechanism.delta:
         return _audit_rounds(mechanism, claimed, draws, bits)
@@ -138,7 +138,7 @@ def audit_election(
         if isinstance(mechanism, NoisyVotes):
             return _stated(mechanism, ballots, size, source)
         counted = _counted(mechanism, ballots, m, count)
-        if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+        if isinstance(mechanism, (PermuteAndFlip, TopSet)):
             return np.array([mechanism.sample(counted, source) for _ in range(size)])
         drawn: Any = mechanism.samples(counted, size, source)
         return drawn[(slice(None), *np.triu_indices(m, 1))] if isinstance(mechanism, NoisyMargins) else drawn
@@ -290,7 +290,7 @@ def _noise_p_value(
     return p_value
 
 
-def _audit_selection(mechanism: PermuteAndFlip | JointTopK, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
+def _audit_selection(mechanism: PermuteAndFlip | TopSet, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
     electorates = [
         np.array(votes) for votes in itertools.product(range(_MOST_VOTES + 1), repeat=3) if sum(votes) <= _MOST_VOTES
     ]
@@ -328,14 +328,14 @@ def _audit_selection(mechanism: PermuteAndFlip | JointTopK, claimed: Fraction, d
     )
 
 
-def _outcomes(mechanism: PermuteAndFlip | JointTopK) -> list[tuple[int, ...]]:
-    return list(itertools.permutations(range(3), mechanism.k if isinstance(mechanism, JointTopK) else 1))
+def _outcomes(mechanism: PermuteAndFlip | TopSet) -> list[tuple[int, ...]]:
+    return list(itertools.combinations(range(3), mechanism.k if isinstance(mechanism, TopSet) else 1))
 
 
-def _selection_law(mechanism: PermuteAndFlip | JointTopK, votes: Longs) -> Floats:
+def _selection_law(mechanism: PermuteAndFlip | TopSet, votes: Longs) -> Floats:
     if isinstance(mechanism, PermuteAndFlip):
         return mechanism.probabilities(votes)
-    falling = -np.sort(-votes)
-    losses = np.array([(falling[: mechanism.k] - votes[list(outcome)]).max() for outcome in _outcomes(mechanism)])
+    held = np.array([np.isin(range(3), outcome) for outcome in _outcomes(mechanism)])
+    losses = np.maximum(np.where(held, 0, votes).max(axis=1) - np.where(held, votes, _MOST_VOTES).min(axis=1), 0)
     weights = np.exp(-losses * float(mechanism.epsilon / (2 * mechanism.spread)))
     return np.asarray(weights / weights.sum())

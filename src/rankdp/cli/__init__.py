@@ -21,6 +21,7 @@ from rankdp.cli.budget import budget
 from rankdp.cli.demo import demo
 from rankdp.cli.elect import elect
 from rankdp.cli.learn import learn, predict
+from rankdp.cli.live import live
 from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
 from rankdp.cli.privatize import privatize
@@ -77,6 +78,7 @@ def _ready(command: click.Command) -> click.Command:
 for command in (
     privatize,
     rank,
+    live,
     elect,
     scores,
     aggregate,

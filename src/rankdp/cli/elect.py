@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import (
+    OPENING,
     PATH,
     Sectioned,
     charged,
     check_new,
     choice,
     columns_option,
+    in_a_line,
     items_option,
+    layout_option,
     need,
+    opening_options,
     option,
     rehearse,
     sections,
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Sectioned, sections=sections(Data="contest", Output="synthetic"))
-@click.argument("ballots", metavar="BALLOTS", callback=standard_input)
+@click.argument("ballots", metavar="BALLOTS...", nargs=-1, required=True, callback=standard_input)
 @option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER")
 @option(
     "--rule",
@@ -58,7 +62,8 @@ if TYPE_CHECKING:
 @voter_column_option
 @columns_option
 @option("--weight-column", "Column with the number of equal ballots that a row stands for.", "NAME")
-@option("--table", "Table to read in a .duckdb file.", "NAME")
+@layout_option
+@opening_options
 @option("--contest", "Contest to count, in cast vote records that hold several.", "NAME")
 @option(
     "--synthetic",
@@ -71,7 +76,7 @@ if TYPE_CHECKING:
 @rehearse
 @output_options
 def elect(
-    ballots: str,
+    ballots: str | list[str],
     epsilon: str,
     synthetic: Path | None,
     outputs: tuple[Path, ...],
@@ -83,9 +88,9 @@ def elect(
 ) -> None:
     """Publish the result of an election by ranked ballots, with every ballot protected.
 
-    BALLOTS is a CSV, JSON, Parquet, PrefLib or BLT file, a pattern such as 'ballots/*.csv', a DuckDB file, or cast vote
-    records (also the directory or .zip file of a JSON export). Its columns are rank_1, rank_2, …, a row a ballot,
-    perhaps with a count of equal ballots; or voter, item and rank.
+    BALLOTS is a CSV, JSON, Excel, Parquet, PrefLib or BLT file, several tables or a pattern such as 'ballots/*.csv', a
+    DuckDB file, or cast vote records (also the directory or .zip file of a JSON export). Its columns are rank_1,
+    rank_2, …, one row per ballot, perhaps with a count of equal ballots; or voter, item and rank (or rating).
 
     \b
     Examples:
@@ -99,16 +104,16 @@ def elect(
 
     rules = "--rule plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet"
     need(
-        f"rankdp elect {ballots} --epsilon 1 --rule irv -o result.html",
+        f"rankdp elect {in_a_line(ballots)} --epsilon 1 --rule irv -o result.html",
         epsilon=("--epsilon NUMBER", epsilon),
         rule=(rules, options["rule"] or synthetic),
     )
     check_files(outputs)
-    columns = ("voter_column", "weight_column", "columns", "table", "contest")
+    columns = ("voter_column", "weight_column", "columns", "layout", "contest", *OPENING)
     reading = {name: options.pop(name) for name in ("items", *columns)}
     if synthetic is not None:
         _check_synthetic(outputs)
-        check_new(synthetic, source=ballots)
+        check_new(synthetic, source=None if isinstance(ballots, list) else ballots)
         from rankdp.publish.synthetic_ballots import synthetic_ballots_file
 
         release = synthetic_ballots_file(

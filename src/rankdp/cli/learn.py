@@ -74,7 +74,7 @@ def learn(
     if as_json:
         click.echo(json.dumps({"out": str(target), **json.loads(done.report.json())}, indent=2))
         return
-    for words in (*done.report.words, *done.report.footer):
+    for words in (*done.report.words, *done.report.computed):
         say(words)
     if done.report.release:
         say(done.report.release.explain())

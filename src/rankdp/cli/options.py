@@ -131,7 +131,7 @@ class Sectioned(click.Command):
 
 
 SHARED_SECTIONS = {
-    "Data": "items items_from_data voter_column columns weight_column table",
+    "Data": "items items_from_data voter_column columns layout weight_column table sheet encoding",
     "Privacy": "epsilon protect delta ledger_file dataset convert bits",
     "Output": "outputs as_json title force",
 }
@@ -204,6 +204,11 @@ def seeded(help: str) -> Decorator:
     return option("--rehearse bits", help, "SEED", int, callback=bits)
 
 
+def in_a_line(source: Any) -> str:
+    """A file, or several, as they stand on the command line."""
+    return " ".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
 def names_in(_: click.Context, __: click.Parameter, given: Path | None) -> list[Any] | None:
     """The names that a file lists, or those on the command line where no file is called so."""
     from rankdp.data.columns import listed_items
@@ -239,6 +244,17 @@ columns_option = option(
     callback=mapped,
 )
 voter_column_option = option("--voter-column", "Column with the voters, if not recognised.", "NAME")
+layout_option = choice(
+    "--layout",
+    ["auto", "ranks"],
+    help="ranks: every column but the voter's is an item and holds its rank; auto: the names of the columns say it.",
+)
+sheet_option = option("--sheet", "Sheet to read in an Excel workbook with several.", "NAME")
+encoding_option = option(
+    "--encoding", "Encoding of a text file, such as windows-1252; UTF-8 or UTF-16 if not given.", "NAME"
+)
+OPENING = ("table", "sheet", "encoding")
+opening_options = options(option("--table", "Table to read in a .duckdb file.", "NAME"), sheet_option, encoding_option)
 rehearse = seeded("Repeatable draw for tests: NOT private.")
 
 
@@ -304,7 +320,13 @@ DASH = Path("-")
 
 
 def standard_input(context: click.Context, _: click.Parameter, path: Any) -> Any:
-    """The callback of an argument that is a file to read: `-` is where standard input is kept for the command."""
+    """The callback of an argument that is a file to read: `-` is where standard input is kept for the command.
+
+    Of several files it gives all, of one the file itself.
+    """
+    if isinstance(path, tuple):
+        kept = [standard_input(context, _, one) for one in path]
+        return kept[0] if len(kept) == 1 else kept
     if path is None or Path(path) != DASH:
         return path
     return type(path)(context.with_resource(_kept_input()))
@@ -326,10 +348,10 @@ def _kept_input() -> Iterator[Path]:
 
 
 @contextmanager
-def standard_output(path: Path, source: Path) -> Iterator[Path]:
+def standard_output(path: Path, source: Path | list[Path]) -> Iterator[Path]:
     """A file to write from ``source``: this one, or a CSV file that is copied to standard output if it is `-`."""
     if path != DASH:
-        check_new(path, source=source)
+        check_new(path, source=None if isinstance(source, list) else source)
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="rankdp-") as place:

@@ -18,9 +18,12 @@ from rankdp.cli.options import (
     choice,
     columns_option,
     force_option,
+    in_a_line,
     items_option,
+    layout_option,
     need,
     noted,
+    opening_options,
     option,
     rehearse,
     sections,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
         Output="as_tiers drop_voters shuffle",
     ),
 )
-@click.argument("source", metavar="IN", type=PATH, callback=standard_input)
+@click.argument("source", metavar="IN...", type=PATH, nargs=-1, required=True, callback=standard_input)
 @click.argument("target", metavar="OUT", type=PATH)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER")
 @choice(
@@ -64,7 +67,13 @@ if TYPE_CHECKING:
     help="What auto chooses for: the fewest respondents for `rankdp aggregate`, the most pairs of each ranking in "
     "order, or the most of the first --top items among the first.",
 )
-@option("--top", "With --purpose top: the length of the top list.", "K", int)
+@option(
+    "--top",
+    "With --purpose top: the length of the top list. With --protect ranking: write lists of the first K items alone; "
+    "which items they are is protected as well. Give --items then.",
+    "K",
+    int,
+)
 @option(
     "--tiers",
     "Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
@@ -95,6 +104,8 @@ if TYPE_CHECKING:
 @option("--shuffle", "Write the rows of OUT in random order, not in that of IN.", is_flag=True)
 @voter_column_option
 @columns_option
+@layout_option
+@opening_options
 @items_option
 @option(
     "--answers answers_file",
@@ -114,7 +125,7 @@ if TYPE_CHECKING:
 @option("--json as_json", "Print a summary as JSON.", is_flag=True)
 @force_option
 def privatize(
-    source: Path,
+    source: Path | list[Path],
     target: Path,
     answers_file: Path | None,
     as_json: bool,
@@ -122,13 +133,15 @@ def privatize(
 ) -> None:
     """Replace every ranking by a private synthetic one.
 
-    Reads the rankings in IN (CSV, JSON, Parquet, PrefLib or BLT, also compressed) and writes OUT (CSV, Parquet or
-    PrefLib); the ending of the name decides, and - is standard input or output. OUT.release.json states the guarantee.
+    Reads the rankings in IN (CSV, JSON, Excel, Parquet, PrefLib or BLT, also compressed; several files with the same
+    columns are read as one) and writes OUT (CSV, Parquet or PrefLib); the ending of the name decides, and - is standard
+    input or output. OUT.release.json states the guarantee.
 
     \b
     Examples:
       rankdp privatize poll.csv private.csv --epsilon 2
       rankdp privatize poll.csv private.csv --epsilon 4 --protect ranking
+      rankdp privatize films.csv private.csv --epsilon 4 --protect ranking --top 5 --items films.txt
       rankdp privatize poll.parquet private.parquet --epsilon-column own_epsilon --drop-voters
     """
     from rankdp.privacy.answers import AnswerStore
@@ -136,7 +149,7 @@ def privatize(
 
     given = [options["epsilon"], options["epsilon_column"]]
     need(
-        f"rankdp privatize {source} {target} --epsilon 2",
+        f"rankdp privatize {in_a_line(source)} {target} --epsilon 2",
         epsilon=("--epsilon NUMBER or --epsilon-column NAME", any(given)),
     )
     if all(given):
@@ -177,6 +190,5 @@ def _described(release: Release[Any]) -> str:
     if len(facts["choices"]) > 1:
         return f"{release.provenance.mechanism} ({len(facts['choices'])} different lengths or epsilons)"
     (choice,) = facts["choices"]
-    return describe(
-        mechanism(choice["mechanism"], choice["items"], choice["epsilon"]), facts.get("top"), facts["protect"]
-    )
+    chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
+    return describe(chosen, facts.get("top"), facts["protect"])

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdp.cli.options import (
+    OPENING,
     Sectioned,
     charged,
     choice,
     columns_option,
+    in_a_line,
     items_option,
     need,
+    opening_options,
     option,
     rehearse,
     sections,
@@ -44,7 +47,7 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
         Data="both_bad on_problem by categories categories_from_data covariates", Privacy="max_per_voter"
     ),
 )
-@click.argument("votes", metavar="VOTES", callback=standard_input)
+@click.argument("votes", metavar="VOTES...", nargs=-1, required=True, callback=standard_input)
 @option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER")
 @option(
     "--protect",
@@ -107,13 +110,13 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 @option("--weight-column", "Column with the number of equal comparisons that a row stands for.", "NAME")
 @choice("--both-bad", ["tie", "drop"], help="Votes that call both bad: count them as ties, or leave them out.")
 @choice("--on-problem", ["refuse", "drop"], help="Rows that break a rule: refuse the votes, or leave these rows out.")
-@option("--table", "Table to read in a .duckdb file.", "NAME")
+@opening_options
 @option("--title", "Heading of the leaderboard.", default="Leaderboard")
 @charged
 @rehearse
 @output_options
 def rank(
-    votes: str,
+    votes: str | list[str],
     epsilon: str,
     by: str | None,
     categories: dict[str, str] | None,
@@ -128,9 +131,9 @@ def rank(
 ) -> None:
     """Publish a leaderboard from votes, with every vote protected.
 
-    VOTES is a CSV, JSON or Parquet file, a pattern such as 'votes/*.parquet', a DuckDB file, or - for standard
-    input. Its columns are left, right, winner; winner, loser; item_1, item_2, outcome; model_a, model_b, winner; or
-    named by --columns.
+    VOTES is one or several CSV, JSON, Excel or Parquet files, a pattern such as 'votes/*.parquet', a DuckDB file, or -
+    for standard input. Its columns are left, right, winner; winner, loser; item_1, item_2, outcome; model_a, model_b,
+    winner; or named by --columns.
 
     \b
     Examples:
@@ -143,7 +146,7 @@ def rank(
     from rankdp.publish.rank import BoardRequest
 
     need(
-        f"rankdp rank {votes} --epsilon 1 --protect comparison --items-from-data -o board.html",
+        f"rankdp rank {in_a_line(votes)} --epsilon 1 --protect comparison --items-from-data -o board.html",
         epsilon=("--epsilon NUMBER", epsilon),
         protect=("--protect comparison, outcome or voter", options["protect"]),
         items=("--items FILE or --items-from-data", items or options["items_from_data"]),
@@ -151,7 +154,7 @@ def rank(
     check_files(outputs)
     reading = {
         name: options.pop(name)
-        for name in ("items_from_data", "voter_column", "weight_column", "columns", "both_bad", "on_problem", "table")
+        for name in ("items_from_data", "voter_column", "weight_column", "columns", "both_bad", "on_problem", *OPENING)
     }
     covariates = options.pop("covariates")
     if by is None and (categories or categories_from_data):

@@ -13,9 +13,11 @@ from rankdp.cli.options import (
     PATH,
     charged,
     choice,
+    encoding_option,
     force_option,
     option,
     rehearse,
+    sheet_option,
     standard_input,
     standard_output,
 )
@@ -39,6 +41,8 @@ from rankdp.cli.terminal import many, say
 @option("--clamp-output", "Move noisy scores back into the bounds (costs no privacy).", is_flag=True)
 @option("--item-column", "Column with the item names, if not called item, name or id.", "NAME")
 @option("--score-column", "Column with the scores, if not called score or value.", "NAME")
+@sheet_option
+@encoding_option
 @charged
 @rehearse
 @option("--json as_json", "Print a summary as JSON.", is_flag=True)

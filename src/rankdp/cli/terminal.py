@@ -97,15 +97,15 @@ def publish(
 def _show(report: Report, name: str = "") -> None:
     for warning in report.warnings:
         say(f"note: {name}{warning}")
-    for table in report.tables:
+    for table in report.shown_tables():
         print_table(table.title or report.title, table.heads, table.rows, table.texts)
     for part in report.parts:
         _show(part, f"{part.title}: ")
-    if not report.tables and not report.parts:
+    if not report.shown_tables() and not report.parts:
         click.echo(report.title)
-    for words in report.words:
+    for words in filter(None, [report.headline, *report.words]):
         click.echo("\n" + textwrap.fill(words, min(100, shutil.get_terminal_size((100, 24)).columns)))
-    for words in report.footer:
+    for words in (*report.sure, *report.computed):
         say(words)
     if report.release:
         say(report.release.explain())

@@ -23,7 +23,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -45,14 +45,19 @@ class NewFile:
     path
         The file to make or replace. A symbolic link stays one, and what it points to is replaced.
     source
-        A file that is being read meanwhile and must not be replaced.
+        The file, or files, that are being read meanwhile and must not be replaced.
     private
         Readable by its owner alone.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, private: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+        private: bool = False,
     ) -> None:
+        sources = [source] if isinstance(source, (str, os.PathLike)) else source or ()
         self.path = os.fspath(path)
         self.target = Path(os.path.realpath(self.path))
         self.temporary = _temporary(self.target)
@@ -65,7 +70,7 @@ class NewFile:
                 raise InputError(f"{place}: this is a directory, not a file to write")
             if place.exists() and not place.is_file():
                 raise InputError(f"{place}: this is not a regular file")
-        if source is not None and self.target.exists() and self.target.samefile(source):
+        if self.target.exists() and any(self.target.samefile(read) for read in sources):
             raise InputError(f"{self.path}: this is the file being read; write to another one")
         try:
             os.close(os.open(self.temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))

@@ -24,12 +24,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from rankdp.checks import whole
-from rankdp.data.cells import Coded, Known, Where, arrow_ids, encode, in_a_sentence, text_of, understand
+from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
+from rankdp.data.cells import Coded, Known, Where, arrow_ids, as_frame, encode, in_a_sentence, text_of, understand
 from rankdp.data.columns import Columns, check_names, first_known, listed_items, recognise
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
@@ -39,7 +40,7 @@ from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.orders import ReadTies
 from rankdp.data.queries import asked
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, open_table
+from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, is_paths, open_table
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
 from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported
@@ -98,12 +99,18 @@ class Ballots:
         source
             Ballots (returned as they are), Rankings, lists of names (`from_orders`), a path, a frame (pandas, Polars,
             PyArrow or anything with an Arrow stream), or what stays on its engine: a DuckDB relation or connection, a
-            Spark DataFrame, a lazy frame that Narwhals knows.
+            Spark DataFrame, a lazy frame that Narwhals knows. Or a profile of another library: VoteKit, pref_voting,
+            PrefLib-Tools.
         **options
             The options of the method that is called: `read` if not `from_orders`.
         """
-        if isinstance(source, (list, tuple)):
+        if isinstance(source, (list, tuple)) and not is_paths(source):
             return cls.from_orders(source, **options)
+        if (found := counted_profile(source, options.get("items"))) is not None:
+            if others := options.keys() - {"items"}:
+                raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
+            rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
+            return cls._counted([(rankings, found.counts)])
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
         if options:
@@ -154,8 +161,9 @@ class Ballots:
         voter_column: str | None = None,
         weight_column: str | None = None,
         columns: Mapping[str, str] | None = None,
-        table: str | None = None,
+        layout: Literal["auto", "ranks"] = "auto",
         contest: str | None = None,
+        **opening: Any,
     ) -> Self:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
@@ -166,8 +174,8 @@ class Ballots:
         Parameters
         ----------
         source
-            A file, for CSV and Parquet also a pattern like ``ballots-*.csv``, or a table as for `of`; the columns are
-            those of rankings.
+            A file, for tables also a pattern like ``ballots-*.csv`` or a list of files, or a table as for `of`; the
+            columns are those of rankings.
         items
             The public list of candidates, or a file with one name per line; then any other name is refused.
         voter_column, weight_column
@@ -175,20 +183,26 @@ class Ballots:
             stands for, where their names are not the usual ones.
         columns
             Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
-        table
-            The table of a ``.duckdb`` file or of a connection.
+        layout
+            "ranks" if every column but those of voter and weight is a candidate and holds their rank.
         contest
             The contest of Dominion's records, where they hold several with ranks.
+        **opening
+            ``table``, ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
         """
+        asked = items, voter_column, weight_column, columns, layout
         if not isinstance(source, (str, os.PathLike)):
-            return cls._on(open_table(source, table), items, voter_column, weight_column, columns)
+            return cls._on(open_table(source, **opening), *asked)
         name = os.fspath(source)
         kind = bare_suffix(name).removeprefix(".")
-        marked = table is None and is_dominion(name)
+        opening = {option: value for option, value in opening.items() if value is not None}
+        marked = not opening and layout == "auto" and is_dominion(name)
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
         if kind not in COUNTED and not marked:
-            return cls._on(open_table(name, table), items, voter_column, weight_column, columns)
+            return cls._on(open_table(name, **opening), *asked)
+        if opening:
+            raise InputError(f"{name}: ", Setting(next(iter(opening))), " is for tables, not for this format")
         if voter_column or weight_column or columns:
             raise InputError(
                 f"{name}: ",
@@ -215,13 +229,16 @@ class Ballots:
         voter_column: str | None = None,
         weight_column: str | None = None,
         columns: Mapping[str, str] | None = None,
+        layout: str = "auto",
     ) -> Self:
         names = list(held.kinds)
         check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
         asked = dict(columns or {})
         usual = first_known(names, WEIGHT_NAMES, {voter_column, *asked.values()})
         weight = weight_column or asked.pop("weight", None) or usual
-        meant = recognise([name for name in names if name != weight], held.what, voter_column, columns=asked)
+        meant = recognise(
+            [name for name in names if name != weight], held.what, voter_column, columns=asked, layout=layout
+        )
         refuse_nested(held.what, held.kinds, meant.used, "other")
         if meant.layout == "long" and weight is not None:
             raise Unsupported(
@@ -270,6 +287,34 @@ class Ballots:
         cast.flags.writeable = False
         assert kept.tied is not None
         return cls(items, kept.orders, kept.tied, cast, found)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The distinct ballots as a frame: rank_1, rank_2, … and count; tied candidates of a ballot have one rank.
+
+        Parameters
+        ----------
+        kind
+            "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
+        """
+        import pyarrow as pa
+
+        if self.tied.any():
+            ranks = Rankings._of(self.orders, self.items, None, None, None, self.tied).ranks()
+            columns = {
+                f"rank of {item}": pa.array(ranks[:, at], mask=ranks[:, at] == 0) for at, item in enumerate(self.items)
+            }
+        else:
+            names = np.array([*self.items, None], dtype=object)
+            columns = {f"rank_{place + 1}": pa.array(names[self.orders[:, place]]) for place in range(len(self.items))}
+        return as_frame(pa.table({**columns, "count": self.weights}), kind)
+
+    def to_votekit(self) -> Any:
+        """A VoteKit ``RankProfile``; VoteKit must be installed."""
+        return to_votekit(self.items, self.orders, self.tied, self.weights)
+
+    def to_pref_voting(self) -> Any:
+        """A pref_voting ``Profile``, or ``ProfileWithTies`` if there are ties or partial ballots."""
+        return to_pref_voting(self.items, self.orders, self.tied, self.weights)
 
     @property
     def count(self) -> int:
@@ -429,6 +474,10 @@ def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _:
 
 def _engine_parts(held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
     """The distinct ballots of a table on an engine."""
+    if columns.ratings:
+        raise Unsupported(
+            f"{held.what}: ratings are read from files and frames, not on an engine; use a column of ranks"
+        )
     if columns.layout != "long":
         alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
     else:

@@ -4,7 +4,11 @@ All patterns stand here as data. A table of rankings is
 
 - *wide*: one row per voter, a column per place that holds an item (``WIDE``);
 - *ranked*: one row per voter, a column per item that holds its rank (``RANKED``);
-- *long*: one row per voter and item, with the columns voter, item and rank.
+- *long*: one row per voter and item, with the columns voter, item and rank, or rating: the higher the better, equal
+  ratings of one voter being ties.
+
+``layout="ranks"`` says that a table has a column of ranks per item where the names of the columns do not: all columns
+but those of the voter, epsilon and offset are items then.
 
 ``VOTES`` are the columns of a comparison; `rankdp.data.vote_columns` says what their cells mean. Everything else is
 ignored, and listed as ignored, so that a caller can say so. ``columns={"rank_1": "Q7"}`` gives a column of the table
@@ -22,6 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from rankdp.checks import one_of
 from rankdp.errors import InputError, Setting, system_problem
 
 _WHO = ("respondent", "person", "participant", "subject", "judge", "rater", "annotator", "worker")
@@ -45,6 +50,7 @@ ITEM_NAMES = (
     "product",
 )
 RANK_NAMES = ("rank", "ranking", "position", "place", "tier")
+RATING_NAMES = ("rating", "stars", "score", "grade")
 
 SCORED_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "model", "player", "product")
 SCORE_NAMES = ("score", "value", "rating", "points")
@@ -93,6 +99,8 @@ VOTES = {
 }  # fmt: skip
 """The columns of a comparison, by what they say."""
 
+LAYOUTS = ("auto", "ranks")
+"""Whether the names of the columns say what they hold, or all are items with their ranks."""
 _LONGEST_NAME = 500
 _CELL = re.compile(rf"(?:{_CHOICE}|#)?\s*{_PLACE}(?:\.0*)?(?:\s*{_CHOICE})?", re.IGNORECASE)
 
@@ -113,6 +121,8 @@ class Columns:
     """Ranked: the items, in the order of their columns."""
     loose: bool = False
     """Wide: whether these are cast vote records, whose voters may leave places out."""
+    ratings: bool = False
+    """Long: whether the second column of ``ranks`` holds ratings, the higher the better."""
 
     @property
     def used(self) -> list[str]:
@@ -127,8 +137,10 @@ def recognise(
     epsilon_column: str | None = None,
     offset_column: str | None = None,
     columns: Mapping[str, str] | None = None,
+    layout: str = "auto",
 ) -> Columns:
     """Find the voter, rank, item, epsilon and offset columns of a table, or say in one sentence what is missing."""
+    one_of("layout", layout, LAYOUTS)
     check_names(names, what, voter_column=voter_column, epsilon_column=epsilon_column, offset_column=offset_column)
     real = renamed(names, what, columns)
     shown = {column: name for name, column in real.items()}
@@ -136,7 +148,8 @@ def recognise(
     free = [name for name in real if name not in taken]
     voter = voter_column if voter_column is not None else real.get(first_known(free, VOTER_NAMES, set()) or "")
     free = [name for name in free if real[name] != voter]
-    found = _wide_columns(free, what) or _ranked_columns(free) or _long_columns(free, what, voter, names)
+    found = _all_items(free, what) if layout == "ranks" else None
+    found = found or _wide_columns(free, what) or _ranked_columns(free) or _long_columns(free, what, voter, names)
     ranks = tuple(real[name] for name in found.ranks)
     used = {voter, epsilon_column, offset_column, *ranks}
     ignored = tuple(name for name in names if name not in used)
@@ -252,17 +265,34 @@ def _ranked_columns(names: Sequence[str]) -> Columns | None:
     return None
 
 
+def _all_items(names: Sequence[str], what: str) -> Columns:
+    """Every column as an item, whose rank it holds."""
+    items = [name.strip() for name in names]
+    if len(items) < 2 or not all(items):
+        raise InputError(
+            f"{what}: ",
+            Setting("layout", "ranks"),
+            f" needs a named column for each of at least two items, got {listed_names(names)}",
+        )
+    return Columns("ranked", None, tuple(names), None, (), items=tuple(items))
+
+
 def _long_columns(free: Sequence[str], what: str, voter: str | None, names: Sequence[str]) -> Columns:
     item = first_known(free, ITEM_NAMES, set())
     rank = first_known(free, RANK_NAMES, set())
     if item is not None and rank is not None and voter is not None:
         return Columns("long", voter, (item, rank), None, ())
+    rating = first_known(free, RATING_NAMES, set())
+    if item is not None and rating is not None and voter is not None:
+        return Columns("long", voter, (item, rating), None, (), ratings=True)
     if vote_style(names):
         raise InputError(f"{what}: these are votes between two items, not rankings: rank makes a leaderboard of them")
     raise InputError(
         f"{what}: rankings need the columns voter, rank_1, rank_2, … (one row per voter) or voter, item, rank (one row "
         f"per listed item), or those named by ",
         Setting("columns"),
+        "; if every column is an item and holds its rank, use ",
+        Setting("layout", "ranks"),
         f"; the columns are {listed_names(names)}",
     )
 

@@ -39,7 +39,7 @@ from rankdp.data.vote_columns import (
     is_blank,
     recognise_votes,
 )
-from rankdp.data.votes import count, load_counts, texts_in, vote_rows
+from rankdp.data.votes import count, load_counts, texts_in, vote_rows, voter_loads
 from rankdp.errors import InputError, Setting
 from rankdp.types import Longs
 
@@ -106,14 +106,14 @@ class Comparisons(VoteRules):
         columns: Mapping[str, str] | None = None,
         both_bad: BothBad = "tie",
         on_problem: OnProblem = "refuse",
-        table: str | None = None,
+        **opening: Any,
     ) -> Self:
         """Votes in CSV, JSON or Parquet files, in a table of a DuckDB file, or in any other table.
 
         Parameters
         ----------
         source
-            A file, a pattern like ``votes-*.parquet``, a ``.duckdb`` file, or a table as for `of`.
+            A file, a pattern like ``votes-*.parquet``, a list of files, a ``.duckdb`` file, or a table as for `of`.
         items
             The public list of items, or a file with one name per line (or a CSV file with a column ``item``).
         items_from_data
@@ -125,13 +125,13 @@ class Comparisons(VoteRules):
         both_bad
             Whether an outcome "both_bad" counts as a "tie" or its row is left out ("drop").
         on_problem
-            "refuse" stops at the first row with a self-comparison, an unknown or missing item, a missing outcome or
-            (where voters are protected) a missing voter; "drop" leaves such rows out. Unknown outcomes and bad weights
-            are always refused.
-        table
-            The table of a ``.duckdb`` file or of a connection.
+            "refuse" stops at rows with a self-comparison, an unknown or missing item, a missing outcome or (where
+            voters are protected) a missing voter, and names the first of each kind; "drop" leaves such rows out.
+            Unknown outcomes and bad weights are always refused.
+        **opening
+            ``table``, ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
         """
-        held = open_table(source, table)
+        held = open_table(source, **opening)
         one_of("both_bad", both_bad, get_args(BothBad))
         one_of("on_problem", on_problem, get_args(OnProblem))
         found = recognise_votes(held.kinds, held.what, voter_column, weight_column, columns)
@@ -298,6 +298,20 @@ class Comparisons(VoteRules):
         """
         bounded = self.bound(max(bounds))
         return dict(zip(bounds, count(self.table, bounded, bounds)[0], strict=True))
+
+    def voter_loads(self) -> dict[str, int]:
+        """How many comparisons each voter has; secret."""
+        return voter_loads(self.table, self.bound(1))
+
+    def count_within(self, left: Mapping[str, int]) -> PairCounts:
+        """Half-wins in steps, where each voter counts for at most so many steps.
+
+        Parameters
+        ----------
+        left
+            By voter; those that it does not name count for nothing.
+        """
+        return count(self.table, self.bound(1), [1], left)[0][0]
 
     def load_counts(self) -> Longs:
         """How many voters have 1 comparison, 2 to 3, 4 to 7, …, 1,024 or more. Computed from the secret votes."""

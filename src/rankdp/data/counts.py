@@ -45,6 +45,9 @@ class PairCounts:
         The items of each pair as indices, `first < second`; pairs in increasing order and each once.
     half_wins_first, half_wins_second
         The half-wins of either item against the other: not negative, not both 0, at most 2^53 in all.
+    steps
+        In how many steps a comparison is counted: a win adds 2 `steps` half-wins (`votes`). A mechanism refuses counts
+        in other steps than its noise.
     """
 
     items: tuple[str, ...]
@@ -52,6 +55,7 @@ class PairCounts:
     second: Ints
     half_wins_first: Longs
     half_wins_second: Longs
+    steps: int = 1
 
     def __post_init__(self) -> None:
         columns = [_whole(name, getattr(self, name), dtype).copy() for name, dtype in _COLUMNS.items()]
@@ -62,25 +66,33 @@ class PairCounts:
             raise InputError("pairs must be given once, first < second, in increasing order; use PairCounts.from_pairs")
         if ((ahead == 0) & (behind == 0)).any():
             raise InputError("every pair must have been compared, got one with 0 half-wins on both sides")
-        self._hold(names, columns)
+        self._hold(names, columns, whole("steps", self.steps, 1, MOST_HALVES))
 
     @classmethod
-    def _of(cls, items: tuple[str, ...], first: Any, second: Any, ahead: Any, behind: Any) -> Self:
+    def _of(cls, items: tuple[str, ...], first: Any, second: Any, ahead: Any, behind: Any, steps: int = 1) -> Self:
         """Assemble parts that are already checked."""
         self = object.__new__(cls)
-        self._hold(items, (first, second, ahead, behind))
+        self._hold(items, (first, second, ahead, behind), steps)
         return self
 
-    def _hold(self, items: tuple[str, ...], columns: Sequence[Any]) -> None:
+    def _hold(self, items: tuple[str, ...], columns: Sequence[Any], steps: int) -> None:
         _check_total(*columns[2:])
         object.__setattr__(self, "items", items)
+        object.__setattr__(self, "steps", steps)
         for name, column in zip(_COLUMNS, columns, strict=True):
             column.flags.writeable = False
             object.__setattr__(self, name, column)
 
     @classmethod
     def from_pairs(
-        cls, left: Any, right: Any, half_wins_left: Any, half_wins_right: Any = None, *, items: int | Iterable[Any]
+        cls,
+        left: Any,
+        right: Any,
+        half_wins_left: Any,
+        half_wins_right: Any = None,
+        *,
+        items: int | Iterable[Any],
+        steps: int = 1,
     ) -> Self:
         """Counts from rows in any order, in which a pair may come more than once and either way round.
 
@@ -95,6 +107,8 @@ class PairCounts:
             The half-wins of the right item, where a row holds any number of comparisons.
         items
             The names of the items, or how many there are.
+        steps
+            In how many steps a comparison is counted, where `half_wins_right` is given.
         """
         from scipy.sparse import coo_array
 
@@ -119,8 +133,8 @@ class PairCounts:
         table = coo_array((halves, places), shape=(len(names), len(names))).tocsr()  # which adds up equal places
         table.eliminate_zeros()
         first = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(table.indptr))
-        sums = (part.astype(np.int64) for part in (table.data.real, table.data.imag))
-        return cls._of(names, first, table.indices.astype(np.int32, copy=False), *sums)
+        ahead, behind = (part.astype(np.int64) for part in (table.data.real, table.data.imag))
+        return cls._of(names, first, table.indices.astype(np.int32, copy=False), ahead, behind, steps)
 
     @classmethod
     def from_dense(cls, wins: Any, items: Iterable[Any] | None = None) -> Self:
@@ -179,13 +193,13 @@ class PairCounts:
 
     @property
     def halves(self) -> Longs:
-        """Half-wins of both sides of each pair: twice the number of comparisons, exactly."""
+        """Half-wins of both sides of each pair: twice the number of comparisons, times `steps`, exactly."""
         return self.half_wins_first + self.half_wins_second
 
     @property
     def comparisons(self) -> Floats:
         """How often each pair was compared (a half when half a comparison was given)."""
-        return self.halves / 2
+        return self.halves / (2 * self.steps)
 
     @property
     def half_wins(self) -> Longs:
@@ -214,8 +228,8 @@ class PairCounts:
     def dense(self) -> Floats:
         """The square table of wins that `from_dense` takes."""
         wins = np.zeros((len(self.items), len(self.items)))
-        wins[self.first, self.second] = self.half_wins_first / 2
-        wins[self.second, self.first] = self.half_wins_second / 2
+        wins[self.first, self.second] = self.half_wins_first / (2 * self.steps)
+        wins[self.second, self.first] = self.half_wins_second / (2 * self.steps)
         return wins
 
     def __len__(self) -> int:
@@ -225,7 +239,7 @@ class PairCounts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PairCounts):
             return NotImplemented
-        return self.items == other.items and all(
+        return (self.items, self.steps) == (other.items, other.steps) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in _COLUMNS
         )
 
@@ -236,7 +250,7 @@ class PairCounts:
 
     def __repr__(self) -> str:
         shown = ", ".join(self.items[:4]) + (", …" if len(self.items) > 4 else "")
-        total = int(self.halves.sum()) / 2
+        total = int(self.halves.sum()) / (2 * self.steps)
         return f"PairCounts({total:,.15g} comparisons of {len(self):,} pairs of {len(self.items)} items: {shown})"
 
 

@@ -6,10 +6,11 @@ Reading. The ending says the format and the header the layout:
 - CSV, long: `voter, item, rank`, one line per listed item;
 - Parquet (`.parquet`, `.pq`): the same wide or long columns; items as text, dictionaries or whole numbers;
 - JSON (`.jsonl`, `.ndjson`, `.json`): an object per line, or an array of objects, with the same columns;
+- Excel (`.xlsx`): one sheet with the same columns;
 - PrefLib (`.soc`, `.soi`, `.toc`, `.toi`) and BLT (`.blt`): counted orders, one row for each voter that is counted.
 
 `rankdp.data.columns` lists the other names of columns that are recognised, such as those of survey tools. All but
-Parquet may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
+Parquet and Excel may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
 
 A cell may spell *missing* as a blank, NA, N/A, NaN, nan, null, NULL, None or -, one way in one file; a name
 that `items=` lists is an item all the same. Spaces around an item's name are not part of it. Without `items=`
@@ -27,16 +28,20 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
+from glob import has_magic
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from rankdp.checks import one_of, whole
+from rankdp.data.adapters import counted_profile
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.cells import Batch, Known, WhereIn, in_a_sentence, row_number
 from rankdp.data.formats.csv import CsvSink
 from rankdp.data.formats.parquet import ParquetSink
-from rankdp.data.formats.preflib import PreflibSink, open_preflib
+from rankdp.data.formats.preflib import PreflibSink, open_preflib, repeated
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import (
     BATCH_ROWS,
@@ -48,14 +53,26 @@ from rankdp.data.frames import (
     row_batches,
     to_arrow,
 )
+from rankdp.data.orders import refuse_tie
 from rankdp.data.rankings import FORMATS, Rankings
-from rankdp.data.tables import Frame, Held, a_file, one_file
-from rankdp.errors import InputError, system_problem
+from rankdp.data.tables import (
+    LIBRARIES,
+    EngineTable,
+    Frame,
+    Held,
+    ParquetFiles,
+    Table,
+    a_file,
+    find_files,
+    open_table,
+)
+from rankdp.errors import InputError, Setting, system_problem
 
 PREFLIB = ("soc", "soi", "toc", "toi")
 COUNTED = (*PREFLIB, "blt")
 _FORMATS = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".parquet", ".pq"), "parquet")
 _FORMATS |= {f".{kind}": kind for kind in COUNTED} | dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
+_FORMATS |= {".xlsx": "excel"}
 
 
 Sink = CsvSink | ParquetSink | PreflibSink
@@ -67,13 +84,23 @@ def format_of(path: str | PathLike[str]) -> str:
     name = os.fspath(path)
     packed = codec(name)
     kind = _FORMATS[known_ending(Path(name).with_suffix("") if packed else name, tuple(_FORMATS))]
-    if packed and kind == "parquet":
-        raise InputError(f"{name}: a Parquet file compresses by itself; use the ending .parquet")
+    if packed and kind in ("parquet", "excel"):
+        raise InputError(
+            f"{name}: a file of this format compresses by itself; leave out the ending {Path(name).suffix}"
+        )
     return kind
 
 
-def open_rankings(path: str | PathLike[str], *, batch_rows: int = BATCH_ROWS, **reading: Any) -> RankingsReader:
-    """Open a file of rankings for reading in batches, each checked as it is read.
+def open_rankings(
+    source: Any,
+    *,
+    batch_rows: int = BATCH_ROWS,
+    table: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    **reading: Any,
+) -> RankingsReader:
+    """Open rankings for reading in batches, each checked as it is read.
 
     Wide CSV and Parquet are streamed: the memory does not depend on the number of rows. A long table must be
     grouped by voter and is loaded whole; so are the distinct orders of a PrefLib file. Without a list of items, of the
@@ -81,25 +108,46 @@ def open_rankings(path: str | PathLike[str], *, batch_rows: int = BATCH_ROWS, **
 
     Parameters
     ----------
-    path
-        A file whose ending says its format (see the module).
+    source
+        A file whose ending says its format (see the module), or whatever else `open_table` opens: a pattern, a list of
+        files, a frame.
     batch_rows
         The most rankings in a batch.
+    table, sheet, encoding
+        As in `open_table`.
     **reading
         The options of `Rankings.read`.
     """
-    name, asked = os.fspath(path), Reading(**reading)
+    asked = Reading(**reading)
     whole("batch_rows", batch_rows, 1)
-    with a_file(name, "rankings"):
-        kind = format_of(name)
-        if kind in COUNTED:
-            return open_preflib(name, kind, asked, batch_rows)
-        table = one_file(name, kind)
-        return _open(table, "parquet" if kind == "parquet" else "csv", asked, batch_rows, table.where)
+    if isinstance(source, (str, PathLike)) and table is None and (Path(source).exists() or not has_magic(str(source))):
+        name = os.fspath(source)
+        with a_file(name, "rankings"):
+            if (kind := format_of(name)) in COUNTED:
+                if sheet or encoding:
+                    raise InputError(
+                        f"{name}: ", Setting("sheet" if sheet else "encoding"), " is for tables, not for this format"
+                    )
+                return open_preflib(name, kind, asked, batch_rows)
+            return _open(_held(find_files(name, sheet=sheet, encoding=encoding)), asked, batch_rows)
+    return _open(_held(open_table(source, table, sheet=sheet, encoding=encoding)), asked, batch_rows)
 
 
-def _open(table: Held, kind: str, asked: Reading, batch_rows: int, where: WhereIn) -> RankingsReader:
-    """The rankings of a table; `where` says where its rows stand."""
+def _held(table: Table) -> Held:
+    """A table that this process reads; of one that lives on an engine, its rows."""
+    if not isinstance(table, EngineTable):
+        return table
+    native = table.frame.to_native()
+    with in_a_sentence(table.what, *LIBRARIES):
+        frame = Frame(native if table.frame.implementation.is_duckdb() else table.frame.collect("pyarrow").to_native())
+    frame.what = table.what
+    return frame
+
+
+def _open(table: Held, asked: Reading, batch_rows: int) -> RankingsReader:
+    """The rankings of a table."""
+    kind = "parquet" if isinstance(table, ParquetFiles) else "frame" if isinstance(table, Frame) else "csv"
+    where: WhereIn = (lambda _, row: row_number(row)) if kind == "frame" else table.where
     columns = asked.recognise(list(table.kinds), table.what)
     refuse_nested(table.what, table.kinds, columns.used)
     if table.rows == 0:
@@ -109,13 +157,16 @@ def _open(table: Held, kind: str, asked: Reading, batch_rows: int, where: WhereI
     coded, long = columns.ranks, columns.layout == "long"
     plain = [name for name in columns.used if name not in (coded[:1] if long else coded)]
     stream = _some(table.batches(columns.used, plain=plain, batch_rows=batch_rows), table.what)
+    paths = () if isinstance(table, Frame) else tuple(table.paths)
     about = columns, known, table.what, where, asked.ties
     if not long:
         batches = row_batches(stream, *about)
-        return RankingsReader(table.what, kind, columns, known, table.rows, len(coded), batches, stream.close)
+        return RankingsReader(
+            table.what, kind, columns, known, table.rows, len(coded), batches, stream.close, paths=paths
+        )
     rankings = long_rankings(stream, *about)
     width = rankings.orders.shape[1]
-    return RankingsReader(table.what, kind, columns, known, len(rankings), width, iter([rankings]))
+    return RankingsReader(table.what, kind, columns, known, len(rankings), width, iter([rankings]), paths=paths)
 
 
 def _some(stream: Iterable[Batch], what: str) -> Generator[Batch, None, None]:
@@ -128,16 +179,16 @@ def _some(stream: Iterable[Batch], what: str) -> Generator[Batch, None, None]:
         raise InputError(f"{what}: there is a header but no row")
 
 
-def from_frame(frame: Any, **reading: Any) -> Rankings:
-    """Rankings from anything that speaks the Arrow C stream protocol (see `Rankings.from_frame`)."""
-    table = Frame(frame.toArrow() if hasattr(frame, "toArrow") else frame)  # toArrow is Spark's
-    with in_a_sentence(table.what):
-        return _all_of(_open(table, "frame", Reading(**reading), BATCH_ROWS, lambda _, row: row_number(row)))
-
-
-def read_rankings(path: str | PathLike[str], **reading: Any) -> Rankings:
+def read_rankings(source: Any, **reading: Any) -> Rankings:
     """A whole file as one table (see `Rankings.read`); what would not fit into the memory is refused before."""
-    with open_rankings(path, **reading) as reader:
+    if (counted := counted_profile(source, reading.get("items"))) is not None:
+        asked = Reading(**reading)
+        if asked.ties == "refuse" and counted.tied.any():
+            row, place = np.argwhere(counted.tied)[0].tolist()
+            pair = [counted.known.items[item] for item in counted.orders[row, place - 1 : place + 1]]
+            raise refuse_tie(f"ballot {row + 1}", pair, place)
+        return Rankings.concatenate(repeated(counted, asked.ties, BATCH_ROWS))
+    with open_rankings(source, **reading) as reader:
         needed = (reader.rows or 0) * reader.width * 4
         if needed > _memory():
             raise InputError(
@@ -260,15 +311,15 @@ def open_writer(
         raise InputError(f"{name}: only CSV files are written in the long layout")
     if kind in ("toc", "toi") and not tiers:
         raise InputError(f"{name}: there are no ties to write; use the ending .soc (complete) or .soi (partial)")
-    if kind in ("json", "blt") or (codec(name) and kind != "csv"):
+    if kind in ("json", "blt", "excel") or (codec(name) and kind != "csv"):
         raise InputError(f"{name}: rankings are written as .csv (also .csv.gz, .csv.zst), .parquet, .soc or .soi")
     if kind in ("soc", "soi") and tiers:
         raise InputError(f"{name}: a tier list has ties; use the ending .toc (complete) or .toi (partial)")
     if isinstance(like, RankingsReader):
-        source, width, voter, epsilon = like.path, like.width, like.columns.voter, like.columns.epsilon
+        width, voter, epsilon = like.width, like.columns.voter, like.columns.epsilon
     else:
-        source, width, voter, epsilon = None, like.orders.shape[1], None, None
-    file = NewFile(name, source=source)
+        width, voter, epsilon = like.orders.shape[1], None, None
+    file = NewFile(name, source=like.paths if isinstance(like, RankingsReader) else ())
     columns = {"long": tiers or layout == "long", "voter": voter or "voter", "epsilon": epsilon or "epsilon"}
     try:
         sink: Sink
@@ -290,4 +341,4 @@ def write_rankings(rankings: Rankings, path: str | PathLike[str], layout: Litera
         writer.write(rankings)
 
 
-FORMATS.update(from_frame=from_frame, to_arrow=to_arrow, read=read_rankings, write=write_rankings)
+FORMATS.update(to_arrow=to_arrow, read=read_rankings, write=write_rankings)

@@ -47,7 +47,7 @@ from rankdp.data.orders import (
 )
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
-from rankdp.types import Flags, Ints, Longs
+from rankdp.types import Flags, Floats, Ints, Longs
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -68,6 +68,7 @@ class Reading:
     epsilon_column: str | None = None
     offset_column: str | None = None
     columns: Mapping[str, str] | None = None
+    layout: str = "auto"
 
     def __post_init__(self) -> None:
         one_of("ties", self.ties, get_args(ReadTies))
@@ -75,7 +76,7 @@ class Reading:
     def recognise(self, names: Sequence[str], what: str) -> Columns:
         """What the columns of a table mean."""
         asked = self.voter_column, self.epsilon_column, self.offset_column
-        return recognise(names, what, *asked, self.columns)
+        return recognise(names, what, *asked, self.columns, self.layout)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -84,7 +85,7 @@ class RankingsReader:
 
     path: str
     format: str
-    """`csv`, `parquet`, `soc`, `soi`, `toc` or `toi`."""
+    """`csv` (any text file), `parquet`, `frame`, `soc`, `soi`, `toc`, `toi` or `blt`."""
     columns: Columns
     """What the columns of the file were taken to mean."""
     _known: Known
@@ -97,6 +98,8 @@ class RankingsReader:
     """Closes the file."""
     notes: tuple[str, ...] = ()
     """What was skipped or cleaned on the way, for the eyes of whoever holds the file."""
+    paths: tuple[str, ...] = ()
+    """The files that are read, which must not be replaced meanwhile."""
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -264,7 +267,9 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     item_column, rank_column = columns.ranks
     voters, epsilons, offsets = _about_voters(table, columns, where)
     coded = encode(voters)
-    ranks = numbers(table.column(rank_column), "rank", where)
+    ranks = numbers(table.column(rank_column), "rating" if columns.ratings else "rank", where)
+    if columns.ratings:
+        ranks = _ranks_of(ranks, coded.codes, where)
     wrong = np.flatnonzero((ranks != np.floor(ranks)) & ~np.isnan(ranks) | (ranks >= 2**31) | (ranks < 1))
     if wrong.size:
         row = int(wrong[0])
@@ -282,6 +287,20 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     epsilons = None if epsilons is None else _one_each(epsilons, coded.codes, "epsilons", where)
     offsets = None if offsets is None else _one_each(offsets, coded.codes, "offsets", where)
     return Rankings._of(orders, known.items, ids, epsilons, offsets, _kept(tied, ties), known.from_data)
+
+
+def _ranks_of(ratings: Floats, codes: Ints, where: Where) -> Floats:
+    """The rank of every rating among those of its voter, 1 for the highest; a rating that is missing has none."""
+    if np.isinf(ratings).any():
+        raise InputError(f"{where(int(np.isinf(ratings).argmax()))}: a rating must be a finite number")
+    ranks = np.full(len(ratings), np.nan)
+    rated = np.flatnonzero(~np.isnan(ratings))
+    order = rated[np.lexsort((-ratings[rated], codes[rated]))]
+    voter, rating = codes[order], ratings[order]
+    begins = np.append(True, voter[1:] != voter[:-1])[: len(order)]
+    steps = np.cumsum(begins | np.append(True, rating[1:] != rating[:-1])[: len(order)])
+    ranks[order] = steps - np.maximum.accumulate(np.where(begins, steps, 0)) + 1
+    return ranks
 
 
 def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:

@@ -16,13 +16,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from rankdp.data.adapters import to_pref_voting, to_votekit
 from rankdp.data.cells import as_frame, check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.data.orders import ReadTies, Ties, check_orders, index_array, orders_array, orders_from_ranks
 from rankdp.errors import InputError
 from rankdp.types import Flags, Floats, Ints
 
 FORMATS: dict[str, Callable[..., Any]] = {}
-"""How rankings come from frames and files and go there: `from_frame`, `to_arrow`, `read`, `write`.
+"""How rankings come from tables and files and go there: `read`, `to_arrow`, `write`.
 
 `rankdp.data.files` stands above this module and puts its functions here when it is imported, which `rankdp.data` does
 first of all. So the class has the methods that people look for, and this module knows no format.
@@ -84,24 +85,24 @@ class Rankings:
         Parameters
         ----------
         source
-            Rankings (returned as they are), a path (`read`), or a frame (`from_frame`): PyArrow, pandas, Polars,
-            DuckDB or whatever else speaks the Arrow C stream protocol; a Spark DataFrame is brought into memory
-            (``privatize`` and ``aggregate`` leave it where it is).
+            Rankings (returned as they are), or whatever `rankdp.data.tables.open_table` opens: a path or several, a
+            frame (PyArrow, pandas, Polars, DuckDB or anything with an Arrow stream), also with a column of lists called
+            ranking, order or ballot; a Spark DataFrame is brought into memory (``privatize`` and ``aggregate`` leave it
+            where it is). Or a profile of another library: VoteKit, pref_voting, PrefLib-Tools.
         **options
-            The options of the method that is called.
+            The options of `read`.
         """
         if isinstance(source, cls):
             if options:
                 raise InputError(f"these rankings are open already: {', '.join(options)} cannot be given again")
             return source
-        if isinstance(source, (str, PathLike)):
-            return cls.read(source, **options)
-        if not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "toArrow"):
+        known = ("__arrow_c_stream__", "toArrow", "kinds", "collect_schema", "candidates", "alternatives_name")
+        if not isinstance(source, (str, PathLike, list, tuple)) and not any(hasattr(source, name) for name in known):
             raise InputError(
                 "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Spark), "
                 f"got {type(source).__name__}"
             )
-        return cls.from_frame(source, **options)
+        return cls.read(source, **options)
 
     @classmethod
     def from_orders(
@@ -163,7 +164,7 @@ class Rankings:
     @classmethod
     def read(
         cls,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
         items: Iterable[Any] | None = None,
         *,
         ties: ReadTies = "refuse",
@@ -171,14 +172,16 @@ class Rankings:
         epsilon_column: str | None = None,
         offset_column: str | None = None,
         columns: Mapping[str, str] | None = None,
+        layout: Literal["auto", "ranks"] = "auto",
+        **opening: Any,
     ) -> Self:
-        """Read a whole file: CSV, JSON Lines, Parquet, PrefLib or BLT (see `rankdp.data.files`).
+        """Read a whole file: CSV, JSON Lines, Excel, Parquet, PrefLib or BLT (see `rankdp.data.files`).
 
         Parameters
         ----------
         path
-            A file whose ending says its format. The columns of a table are voter, rank_1, rank_2, … or voter, item,
-            rank, or others that `rankdp.data.columns` recognises.
+            A file whose ending says its format, a pattern, or a list of files with the same columns. The columns of a
+            table are voter, rank_1, rank_2, … or voter, item, rank, or others that `rankdp.data.columns` recognises.
         items
             The public list of items; then any other item is refused.
         ties
@@ -191,8 +194,13 @@ class Rankings:
             The column of the public offsets of synthetic rankings; without it no column is taken for one.
         columns
             Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
+        layout
+            "ranks" if every column but the voter's is an item and holds its rank.
+        **opening
+            ``table``, ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
         """
         asked = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
+        asked |= {"layout": layout, **opening}
         return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, columns=columns, **asked)])
 
     @classmethod
@@ -206,7 +214,7 @@ class Rankings:
         items, **reading
             As in `read`.
         """
-        return cls.concatenate([FORMATS["from_frame"](frame, items=items, **reading)])
+        return cls.read(frame, items, **reading)
 
     @classmethod
     def concatenate(cls, batches: Iterable[Rankings], *, sort_items: bool = False) -> Self:
@@ -353,6 +361,14 @@ class Rankings:
             "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
         """
         return as_frame(self.to_arrow(), kind)
+
+    def to_votekit(self) -> Any:
+        """A VoteKit ``RankProfile``, a ballot for each ranking; VoteKit must be installed."""
+        return to_votekit(self.items, self.orders, self.tied, np.ones(len(self), np.int64))
+
+    def to_pref_voting(self) -> Any:
+        """A pref_voting ``Profile``, or ``ProfileWithTies`` if there are ties or partial rankings."""
+        return to_pref_voting(self.items, self.orders, self.tied, np.ones(len(self), np.int64))
 
     def _repr_html_(self) -> str:
         """The first rankings, for a notebook."""

@@ -24,12 +24,12 @@ from rankdp.data.cells import Where
 from rankdp.data.columns import recognise_scores
 from rankdp.data.formats.texts import codec
 from rankdp.data.frames import refuse_nested
-from rankdp.data.tables import Frame, Held, a_file, one_file
+from rankdp.data.tables import Frame, Held, a_file, find_files
 from rankdp.errors import InputError
 from rankdp.types import Floats
 
 _TABLES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_READ = _TABLES | dict.fromkeys((".jsonl", ".ndjson", ".json"), "csv")
+_READ = (*_TABLES, ".jsonl", ".ndjson", ".json", ".xlsx")
 _WRITTEN = {**_TABLES, ".json": "json"}
 
 
@@ -45,13 +45,23 @@ class ScoreTable:
 
 
 def read_scores(
-    path: str | os.PathLike[str], item_column: str | None = None, score_column: str | None = None
+    path: str | os.PathLike[str], item_column: str | None = None, score_column: str | None = None, **opening: Any
 ) -> ScoreTable:
-    """The names and scores of a file, or one sentence that says what is wrong with it and where."""
+    """The names and scores of a file, or one sentence that says what is wrong with it and where.
+
+    Parameters
+    ----------
+    path
+        The file.
+    item_column, score_column
+        The columns, where their names are not the usual ones.
+    **opening
+        ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
+    """
     name = os.fspath(path)
     with a_file(name, "scores"):
-        kind = _READ[known_ending(Path(name).with_suffix("") if codec(name) else name, tuple(_READ))]
-        return _scores(one_file(name, kind), item_column, score_column)
+        known_ending(Path(name).with_suffix("") if codec(name) else name, _READ)
+        return _scores(find_files(name, **opening), item_column, score_column)
 
 
 def scores_of_frame(frame: Any) -> ScoreTable:

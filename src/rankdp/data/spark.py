@@ -26,7 +26,7 @@ from rankdp.data.columns import Columns, recognise
 from rankdp.data.frames import OFFSET, arrow_batch, long_rankings, row_batches
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import numbered
-from rankdp.errors import InputError, RankdpError, Setting, Unsupported
+from rankdp.errors import InputError, RankdpError, Setting
 
 _WHAT = "Spark table"
 
@@ -133,23 +133,117 @@ def new_directory(frame: Any, target: str) -> Iterator[Directory]:
     target
         The path or address of the directory.
     """
-    session = frame.sparkSession
-    if not hasattr(session, "_jsparkSession"):
-        raise Unsupported("rankings are privatized on Spark by a session of this process, not over Spark Connect")
+    session, beside = frame.sparkSession, target.rstrip("/") + SIDECAR
+    files = _DriverFiles(session) if hasattr(session, "_jsparkSession") else _WorkerFiles(session)
     with _told(target):
-        path = session._jvm.org.apache.hadoop.fs.Path(target)
-        files = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
-        beside = path.suffix(SIDECAR)
-        if files.exists(path) or files.exists(beside):
+        if files.exists(target) or files.exists(beside):
             raise InputError(f"{target}: there is something of this name already; ", Setting("target"), " must be new")
-        if not files.mkdirs(path):
+        if not files.make(target):
             raise InputError(f"{target}: the directory could not be made")
     try:
         yield Directory(session, target, files, beside)
     except BaseException:
-        for made in (path, beside):
-            files.delete(made, True)
+        for made in (target, beside):
+            files.remove(made)
         raise
+
+
+class _DriverFiles:
+    """Files by the Hadoop of a session in this process, which has the credentials of every file system it reaches."""
+
+    def __init__(self, session: Any) -> None:
+        self._jvm, self._session = session._jvm, session._jsparkSession
+
+    def _at(self, place: str) -> tuple[Any, Any]:
+        path = self._jvm.org.apache.hadoop.fs.Path(place)
+        return path.getFileSystem(self._session.sessionState().newHadoopConf()), path
+
+    def exists(self, place: str) -> bool:
+        files, path = self._at(place)
+        return bool(files.exists(path))
+
+    def make(self, place: str) -> bool:
+        files, path = self._at(place)
+        return bool(files.mkdirs(path))
+
+    def write(self, place: str, content: bytes) -> None:
+        files, path = self._at(place)
+        stream = files.create(path)
+        stream.write(bytearray(content))
+        stream.close()
+
+    def remove(self, place: str) -> None:
+        files, path = self._at(place)
+        files.delete(path, True)
+
+
+class _WorkerFiles:
+    """Files by a task of one row, where the session is in another process: the client of Spark Connect sees no disk."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def _run(self, work: Callable[..., bool], *arguments: Any) -> bool:
+        task = self._session.range(1, numPartitions=1).mapInArrow(partial(_done, work, arguments), "done boolean")
+        return all(row["done"] for row in task.collect())
+
+    def exists(self, place: str) -> bool:
+        return self._run(_exists, place)
+
+    def make(self, place: str) -> bool:
+        return self._run(_make, place)
+
+    def write(self, place: str, content: bytes) -> None:
+        self._run(_write, place, content)
+
+    def remove(self, place: str) -> None:
+        self._run(_remove, place)
+
+
+def _done(work: Callable[..., bool], arguments: Sequence[Any], arrow: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in arrow:
+        if batch.num_rows:
+            yield pa.RecordBatch.from_pydict({"done": [work(*arguments)]})
+
+
+def _file_system(place: str) -> tuple[Any, str]:
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    return FileSystem.from_uri(place) if ":" in place else (LocalFileSystem(), place)
+
+
+def _exists(place: str) -> bool:
+    from pyarrow.fs import FileType
+
+    files, path = _file_system(place)
+    return bool(files.get_file_info(path).type != FileType.NotFound)
+
+
+def _make(place: str) -> bool:
+    files, path = _file_system(place)
+    files.create_dir(path)
+    return True
+
+
+def _write(place: str, content: bytes) -> bool:
+    files, path = _file_system(place)
+    with files.open_output_stream(path) as stream:
+        stream.write(content)
+    return True
+
+
+def _remove(place: str) -> bool:
+    from pyarrow.fs import FileType
+
+    files, path = _file_system(place)
+    kind = files.get_file_info(path).type
+    if kind == FileType.Directory:
+        files.delete_dir(path)
+    elif kind != FileType.NotFound:
+        files.delete_file(path)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +252,8 @@ class Directory:
 
     session: Any
     target: str
-    files: Any
-    beside: Any
+    files: _DriverFiles | _WorkerFiles
+    beside: str
 
     def keep(self, frame: Any) -> Any:
         """The rows of a DataFrame, computed once and for all: what is returned reads the files written here.
@@ -175,9 +269,7 @@ class Directory:
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Write TARGET.release.json."""
         with _told(self.target):
-            stream = self.files.create(self.beside)
-            stream.write(bytearray(json.dumps(facts, indent=2).encode()))
-            stream.close()
+            self.files.write(self.beside, json.dumps(facts, indent=2).encode())
 
 
 def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[Rankings]:

@@ -1,12 +1,12 @@
 """Tables: whatever holds rows, opened as columns of text with row numbers.
 
-    open_table(source) -> Table        files, frames, tables of engines
+    open_table(source) -> Table        files, frames, tables of engines; a Table stays what it is
     table.batches(columns)             Arrow batches, with where each one begins; files and frames
     queries.asked(table, columns)      the same columns as a lazy Narwhals frame of trimmed texts
 
-Files are read by this process into Arrow: CSV behind a guard, JSON by Python's parser, Parquet by Arrow. Frames come as
-Arrow. What lives on an engine (a DuckDB relation or file, a Spark DataFrame, any other lazy frame of Narwhals) stays
-there.
+Files are read by this process into Arrow: CSV behind a guard, JSON by Python's parser, Excel by calamine, Parquet by
+Arrow. Frames come as Arrow. What lives on an engine (a DuckDB relation or file, a Spark DataFrame, any other lazy frame
+of Narwhals) stays there.
 
 Input is untrusted. Memory is taken by batches, never by what a file announces, and the rows that arrive are compared
 with the rows announced. What a library raises becomes one sentence.
@@ -23,6 +23,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from rankdp.data.adapters import wide_lists
 from rankdp.data.cells import (
     FOUND_KEY,
     Batch,
@@ -34,7 +35,9 @@ from rankdp.data.cells import (
 )
 from rankdp.data.columns import check_names
 from rankdp.data.formats.csv import open_text
+from rankdp.data.formats.excel import open_sheet
 from rankdp.data.formats.parquet import open_checked, read_group, validate
+from rankdp.data.formats.texts import TextFile, known_encoding
 from rankdp.errors import InputError, Setting, system_problem
 from rankdp.progress import tell
 
@@ -44,22 +47,34 @@ LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
 """Whose exceptions about a table become a sentence."""
 
 
-def open_table(source: Any, table: str | None = None) -> Table:
+def open_table(
+    source: Any, table: str | None = None, *, sheet: str | None = None, encoding: str | None = None
+) -> Table:
     """Open whatever holds rows.
 
     Parameters
     ----------
     source
-        A path or pattern of files, a ``.duckdb`` file, a frame (pandas, Polars, PyArrow, a Hugging Face dataset or
-        anything with an Arrow stream), or what stays on its engine: a DuckDB relation or connection, a Spark DataFrame,
-        a lazy frame of Narwhals or of a library that it knows.
+        A path or pattern of files, or a list of them; a ``.duckdb`` file, a frame (pandas, Polars, PyArrow, a Hugging
+        Face dataset or anything with an Arrow stream), or what stays on its engine: a DuckDB relation or connection, a
+        Spark DataFrame, a lazy frame of Narwhals or of a library that it knows.
     table
         The name of the table, where ``source`` is a ``.duckdb`` file or a connection.
+    sheet
+        The name of the sheet, where ``source`` is an Excel workbook with several.
+    encoding
+        The encoding of text files, such as "windows-1252"; UTF-8, or UTF-16 with a byte order mark, if not given.
     """
-    if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
-        duck = path.endswith((".duckdb", ".ddb"))
-        return _duckdb_table(_duckdb_file(path), path, table) if duck or table is not None else find_files(path)
+    if is_paths(source):
+        paths = [os.fspath(source)] if isinstance(source, (str, os.PathLike)) else [os.fspath(path) for path in source]
+        if len(paths) == 1 and (paths[0].endswith((".duckdb", ".ddb")) or table is not None):
+            return _duckdb_table(_duckdb_file(paths[0]), paths[0], table)
+        return find_files(*paths, sheet=sheet, encoding=encoding)
+    if sheet is not None or encoding is not None:
+        name = "encoding" if sheet is None else "sheet"
+        raise InputError(Setting(name), f" is for files, got {sheet or encoding!r} beside a table that is open already")
+    if isinstance(source, (_Files, Frame, EngineTable)) and table is None:
+        return source  # type: ignore[return-value]
     home = type(source).__module__.partition(".")[0]
     if home in ("duckdb", "_duckdb") and hasattr(source, "cursor"):
         return _duckdb_table(source, "DuckDB", table)
@@ -70,6 +85,13 @@ def open_table(source: Any, table: str | None = None) -> Table:
     if home == "datasets":  # Hugging Face's: with_format gives all columns as Arrow
         source = source.with_format("arrow")[:]
     return Frame(source)
+
+
+def is_paths(source: Any) -> bool:
+    """Whether this is a path, or a list of paths."""
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(isinstance(path, (str, os.PathLike)) for path in source)
+    return isinstance(source, (str, os.PathLike))
 
 
 def check_rows(what: str, announced: int | None, rows: int) -> None:
@@ -96,18 +118,32 @@ def kind_of(kind: Any) -> Kind:
 # -- files -------------------------------------------------------------------------------------------------------
 
 
-def find_files(pattern: str) -> Files:
-    """The files that a path or pattern means, their headers looked at."""
-    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
-    if not paths:
-        raise InputError(f"{pattern}: there is no such file")
+def find_files(*patterns: str, sheet: str | None = None, encoding: str | None = None) -> Files:
+    """The files that paths or patterns mean, their headers looked at. Parameters as in ``open_table``."""
+    what = patterns[0] if len(patterns) == 1 else f"{patterns[0]} and {len(patterns) - 1} more"
+    paths = list[str]()
+    for pattern in patterns:
+        found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+        if not found:
+            raise InputError(f"{pattern}: there is no such file")
+        paths += found
+    if twice := next((path for at, path in enumerate(paths) if path in paths[:at]), None):
+        raise InputError(f"{twice}: the file is given twice")
+    encoding = None if encoding is None else known_encoding(encoding)
     try:
         parquet = [path for path in paths if _is_parquet(path)]
         if parquet and len(parquet) != len(paths):
-            raise InputError(f"{pattern}: some of the files are Parquet and some are not")
-        return ParquetFiles(pattern, paths) if parquet else TextFiles(pattern, paths)
+            raise InputError(f"{what}: some of the files are Parquet and some are not")
+        if wrong := next((path for path in paths if sheet is not None and not _is_excel(path)), None):
+            raise InputError(f"{wrong}: ", Setting("sheet"), " is for Excel workbooks (.xlsx)")
+        if wrong := next((path for path in paths if encoding and (parquet or _is_excel(path))), None):
+            raise InputError(f"{wrong}: ", Setting("encoding"), " is for text files")
+        if parquet:
+            return ParquetFiles(what, paths)
+        opened = [open_sheet(path, sheet) if _is_excel(path) else open_text(path, encoding) for path in paths]
+        return TextFiles(what, opened)
     except OSError as error:
-        raise system_problem(str(error.filename or pattern), error, "read") from None
+        raise system_problem(str(error.filename or what), error, "read") from None
 
 
 @contextmanager
@@ -123,17 +159,16 @@ def a_file(path: str, what: str) -> Iterator[None]:
         raise system_problem(path, error, "read") from None
 
 
-def one_file(path: str, kind: str) -> Files:
-    """The one file at this path, Parquet or text as ``kind`` says."""
-    if not Path(path).stat().st_size:
-        raise InputError(f"{path}: the file is empty")
-    return ParquetFiles(path, [path]) if kind == "parquet" else TextFiles(path, [path])
+def _is_excel(path: str) -> bool:
+    return Path(path).suffix.lower() == ".xlsx"
 
 
 def _is_parquet(path: str) -> bool:
     """Whether its ending or its first bytes say so."""
+    if not Path(path).is_dir() and not Path(path).stat().st_size:
+        raise InputError(f"{path}: the file is empty")
     with Path(path).open("rb") as file:
-        return Path(path).suffix == ".parquet" or file.read(4) == b"PAR1"
+        return Path(path).suffix.lower() in (".parquet", ".pq") or file.read(4) == b"PAR1"
 
 
 class _Files:
@@ -195,14 +230,14 @@ class ParquetFiles(_Files):
 
 
 class TextFiles(_Files):
-    """CSV or JSON files; the cells of a CSV file come as dictionaries of texts, or as texts if ``plain``."""
+    """CSV, JSON or Excel files; the cells of a CSV file come as dictionaries of texts, or as texts if ``plain``."""
 
-    def __init__(self, what: str, paths: Sequence[str]) -> None:
-        super().__init__(what, paths)
-        self._files = [open_text(path) for path in paths]
-        for file in self._files:
+    def __init__(self, what: str, files: Sequence[TextFile]) -> None:
+        super().__init__(what, [file.path for file in files])
+        self._files = files
+        for file in files:
             self._same_columns(file.path, file.kinds)
-        check_names(self._files[0].names, paths[0])
+        check_names(files[0].names, files[0].path)
 
     def batches(
         self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
@@ -235,7 +270,7 @@ class Frame:
                 with self._relation(1) as reader:
                     schema, self.rows = reader.schema, None
             else:
-                self._table = arrow_table(frame)
+                self._table = wide_lists(arrow_table(frame))
                 schema, self.rows = self._table.schema, len(self._table)
         check_names(schema.names, self.what)
         self.declared_items = declared_items(schema)

@@ -151,6 +151,16 @@ class Diagnostics:
         return f"{self.rows:,} rows, {self.used:,} used{reasons} (not for publication)"
 
 
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """The rows that break one rule: which rule, how many rows, and the cells and the place of the first."""
+
+    problem: int
+    rows: int
+    cells: Mapping[str, Any]
+    where: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class VoteRules:
     """How the rows of a table of votes are counted."""
@@ -197,56 +207,66 @@ class VoteRules:
         """Whether rows may be left out, so that how many are counted depends on what they say."""
         return self.on_problem == "drop" or self.drops_both_bad or self.category is not None
 
-    def refusal(self, problem: int, cells: Mapping[str, Any], where: str) -> InputError:
-        """The refusal of a row that breaks a rule.
+    def refusal(self, bad: Sequence[BadRows]) -> InputError:
+        """The refusal of all rows that break a rule, one example of each kind.
 
         Parameters
         ----------
-        problem
-            The code of the rule, an index into ``PROBLEMS``.
-        cells
-            The row's cells by the names of their columns.
-        where
-            The file and the row, in words.
+        bad
+            The rows of each kind, those that come first in the table first.
         """
+        droppable = [rows for rows in bad if self._droppable(rows.problem)]
+        ordered = [*droppable, *(rows for rows in bad if rows not in droppable)]
+        parts: list[str | Setting] = []
+        for number, rows in enumerate(ordered):
+            where = rows.where if not parts else f"; {rows.where.rpartition(', ')[2]}"
+            many = f" ({rows.rows:,} such rows)" if rows.rows > 1 else ""
+            parts += [f"{where}: ", *self._said(rows.problem, rows.cells), many]
+            if number == len(droppable) - 1:
+                parts += [" (", Setting("on_problem", "drop"), " leaves such rows out)"]
+        return InputError(*parts)
+
+    def _droppable(self, problem: int) -> bool:
+        """Whether rows with this problem may be left out."""
+        return problem not in ALWAYS_REFUSED and not (problem == MISSING_OUTCOME and self.outcomes_required)
+
+    def _said(self, problem: int, cells: Mapping[str, Any]) -> list[str | Setting]:
+        """What is wrong with a row."""
         columns = self.columns
         left, right = (text_of(cells[name]) for name in (columns.left, columns.right))
         blank = " and ".join(columns.marks) or repr(columns.outcome)
         match PROBLEMS[problem]:
             case "unknown outcome" if columns.marks:
                 got = ", ".join(repr(cells[name]) for name in columns.marks)
-                return InputError(f"{where}: one of {', '.join(columns.marks)} must be 1 and the others 0, got {got}")
+                return [f"one of {', '.join(columns.marks)} must be 1 and the others 0, got {got}"]
             case "unknown outcome":
                 spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
                 rule, column = f"{', '.join(spelled[:-1])} or {spelled[-1]}", columns.outcome or ""
-                return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
+                return [f"{column!r} must be {rule}, got {cells[column]!r}"]
             case "bad weight":
                 rule, column = f"a whole number from 0 to {MOST_WEIGHT:,}", columns.weight or ""
-                return InputError(f"{where}: {column!r} must be {rule}, got {cells[column]!r}")
+                return [f"{column!r} must be {rule}, got {cells[column]!r}"]
             case "missing outcome" if self.outcomes_required:
-                return InputError(
-                    f"{where}: {blank} is blank, and leaving such rows out would make public which "
-                    "outcomes are missing, which ",
+                return [
+                    f"{blank} is blank, and leaving such rows out would make public which outcomes are missing, which ",
                     Setting("protect", "outcome"),
                     " counts as secret: use ",
                     Setting("protect", "comparison"),
                     " or ",
                     Setting("protect", "voter"),
-                )
+                ]
             case "missing outcome":
-                said = f"{blank} is blank"
+                return [f"{blank} is blank"]
             case "missing voter":
-                said = (
-                    f"{columns.voter!r} is blank, and contributions can only be bounded when every row names its voter"
-                )
+                rule = "contributions can only be bounded when every row names its voter"
+                return [f"{columns.voter!r} is blank, and {rule}"]
             case "missing item":
-                said = f"{columns.left if is_blank(left, self.items) else columns.right!r} is blank"
+                return [f"{columns.left if is_blank(left, self.items) else columns.right!r} is blank"]
             case "unknown item":
                 unknown = left if left not in self.items else right
-                said = f"{unknown!r} is not one of the {len(self.items)} items given"
+                return [f"{unknown!r} is not one of the {len(self.items)} items given"]
             case _:
-                said = f"{left!r} is compared with itself"
-        return InputError(f"{where}: {said} (", Setting("on_problem", "drop"), " leaves such rows out)")
+                return [f"{left!r} is compared with itself"]
 
 
 def recognise_votes(

@@ -22,7 +22,8 @@ So half-wins in steps add up to at most 2^53, which ``PairCounts`` and the divis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import narwhals as nw
@@ -48,6 +49,7 @@ from rankdp.data.vote_columns import (
     TIE,
     UNMARKED,
     WHOLE,
+    BadRows,
     Diagnostics,
     VoteRules,
 )
@@ -57,7 +59,9 @@ from rankdp.types import Longs
 MOST_COMPARISONS = 1 << 52
 
 
-def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple[list[PairCounts], Diagnostics]:
+def count(
+    table: Table, rules: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, int] | None = None
+) -> tuple[list[PairCounts], Diagnostics]:
     """Half-wins of every pair, in steps where voters are weighed, for each of several bounds.
 
     Parameters
@@ -68,10 +72,20 @@ def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple
         What their rows mean.
     bounds
         The most comparisons that count of a voter; None for all, unweighed.
+    allowance
+        What each voter may still count for, in steps, in the place of one bound: the weight of k comparisons is
+        min(1, allowance/k) on each. Voters that it does not name count for nothing.
     """
     with asked(table, rules.used) as votes:
         rows = _judged(votes, rules)
-        sums = {f"rd_sum{at}": _weighed(bound) for at, bound in enumerate(bounds)}
+        if allowance is not None:
+            table_of = {
+                "rd_named": pa.array(list(allowance), pa.string()),
+                "rd_left_over": pa.array(allowance.values(), pa.int64()),
+            }
+            beside = votes.beside(pa.table(table_of))
+            rows = rows.join(beside, left_on="rd_voter", right_on="rd_named", how="left")
+        sums = {f"rd_sum{at}": _weighed(bound) if allowance is None else _within() for at, bound in enumerate(bounds)}
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
         totals = [nw.col(name).sum() for name in ("rd_size", *sums)]
         grouped = weighed.group_by("rd_problem", "rd_left", "rd_right", "rd_outcome")
@@ -85,7 +99,7 @@ def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple
     left, right, outcome = _integers(good, "rd_left", "rd_right", "rd_outcome")
     ahead = np.array([2, 0, 1])[outcome]  # FIRST, SECOND, TIE
     counts = [
-        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items)
+        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items, steps=steps)
         for sums in _integers(good, *sums)
     ]
     return counts, facts
@@ -109,6 +123,15 @@ def load_counts(table: Table, rules: VoteRules) -> Longs:
     place, voters_there = _integers(found, "rd_cell", "rd_voters")
     counts[place] = voters_there
     return counts
+
+
+def voter_loads(table: Table, rules: VoteRules) -> dict[str, int]:
+    """How many comparisons each voter has. Parameters as for ``load_counts``."""
+    with asked(table, rules.used) as votes:
+        good = _judged(votes, rules).filter(nw.col("rd_amount") > 0)
+        found = votes.run(good.group_by("rd_voter").agg(rd_load=nw.col("rd_amount").sum()))
+    (loads,) = _integers(found, "rd_load")
+    return dict(zip(found["rd_voter"].to_pylist(), loads.tolist(), strict=True))
 
 
 def texts_in(table: Table, columns: Sequence[str]) -> set[str | None]:
@@ -255,6 +278,13 @@ def _weighed(bound: int | None) -> Any:
     return amount * nw.when(nw.col("rd_load") > most).then(share).otherwise(nw.lit(STEPS, nw.Int64))
 
 
+def _within() -> Any:
+    """What a row counts for where every voter has an own number of steps left."""
+    share = nw.col("rd_left_over").fill_null(0) // nw.col("rd_load")
+    steps = nw.lit(STEPS, nw.Int64)
+    return nw.col("rd_amount") * nw.when(share < steps).then(share).otherwise(steps)
+
+
 def _one_of(text: Any, words: Sequence[str], null: bool = True) -> Any:
     """Whether a text is one of these, or ``null`` where there is none; word by word, since lists take engines long."""
     found = text.is_null() if null else ~text.is_null()
@@ -281,18 +311,21 @@ def _first(votes: Asked) -> dict[str, Any]:
 
 
 def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) -> Diagnostics:
-    """Refuse the first row that is to be refused, and a table that lacks rows; else what was seen."""
+    """Refuse rows that are to be refused, all kinds at once, and a table that lacks rows; else what was seen."""
     problems = np.zeros(len(PROBLEMS), np.int64)
     np.add.at(problems, *_integers(found, "rd_problem", "rd_rows"))
     refused = [problem for problem in rules.refused if problems[problem]]
-    if refused and votes.has_rows:
-        bad = found.filter(pc.is_in(found["rd_problem"], pa.array(refused, pa.int64())))
-        row = int(pc.min(bad["rd_first"]).as_py())
-        (cells,) = votes.run(rows.filter(nw.col(ROW) == row).select("rd_problem", *rules.used)).to_pylist()
-        raise rules.refusal(cells["rd_problem"], cells, table.where(row // FILE, row % FILE))  # type: ignore[union-attr]
     if refused:
-        some = votes.run(rows.filter(nw.col("rd_problem") == refused[0]).select(*rules.used).head(1)).to_pylist()
-        raise rules.refusal(refused[0], some[0], table.what)
+        bad = []
+        for problem in refused:
+            these, where = rows.filter(nw.col("rd_problem") == problem), table.what
+            if votes.has_rows:
+                first = int(pc.min(found.filter(pc.equal(found["rd_problem"], problem))["rd_first"]).as_py())
+                these = these.filter(nw.col(ROW) == first)
+                where = table.where(first // FILE, first % FILE)  # type: ignore[union-attr]
+            (cells,) = votes.run(these.select(*rules.used).head(1)).to_pylist()
+            bad.append((first if votes.has_rows else 0, BadRows(problem, int(problems[problem]), cells, where)))
+        raise rules.refusal([rows for _, rows in sorted(bad, key=itemgetter(0))])
     seen = int(problems.sum())
     check_rows(table.what, table.rows, seen)
     return Diagnostics.of(problems.tolist(), seen)

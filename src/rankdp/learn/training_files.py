@@ -33,8 +33,9 @@ from rankdp.learn.estimator import History, PairwiseRanker
 from rankdp.learn.linear import LinearPairwiseRanker
 from rankdp.learn.towers import TwoTowerRanker
 from rankdp.privacy.exact import Real, positive
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import SERIES, new_figure
+from rankdp.report.results import Table
 from rankdp.types import Floats, Longs
 
 if TYPE_CHECKING:
@@ -323,7 +324,7 @@ def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Rele
             Table(["setting", "value"], [[setting, str(value)] for setting, value in settings.items()]),
         ],
         words=notes,
-        footer=[f"{len(history)} epochs; training ended: {history.stopped}."],
+        computed=[f"{len(history)} epochs; training ended: {history.stopped}."],
         figure=lambda: _curves(history, f"{name}, {settings.get('loss')} loss"),
         release=release,
     )

@@ -23,6 +23,7 @@ from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, read_name, spelled
+from rankdp.mechanisms.rankings.top_ball import TopBall
 from rankdp.mechanisms.rankings.ulam import Ulam
 from rankdp.mechanisms.whole_rankings import protecting_rankings
 from rankdp.privacy.exact import Real, positive
@@ -69,7 +70,7 @@ def register(kind: Kind) -> Kind:
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
         raise InputError(f"name must not be taken by another mechanism, got {name!r}, which is {known.__qualname__}")
     _registered[name] = kind
-    for cached in (_build, _protecting, _best):
+    for cached in (_build, _protecting, _best, _listing):
         cached.cache_clear()
     return kind
 
@@ -98,7 +99,8 @@ def mechanism(
     purpose
         What "auto" chooses for, and "kendall-ball" its radius: "aggregate", "order" or "top" (see ``candidates``).
     top
-        With ``purpose="top"``, how many items the top list has.
+        With ``purpose="top"``, how many items the top list has. With ``protect="ranking"`` and another purpose, how
+        many items are released at all: the mechanism is "top-ball" then.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them.
@@ -109,7 +111,9 @@ def mechanism(
     name = named(name, tiers)
     check_choice(name, purpose, top, protect)
     exact = positive(epsilon)
-    if name == "auto":
+    if releases_lists(purpose, top, protect):
+        chosen: RankingMechanism = _listing(name, items, exact, purpose, cast(int, top))
+    elif name == "auto":
         chosen = _best(items, exact, purpose, top, protect)
     else:
         chosen = _protecting(name, items, exact, purpose, protect)
@@ -126,10 +130,23 @@ def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, 
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
     one_of("purpose", purpose, get_args(Purpose))
     one_of("protect", protect, get_args(Protect))
-    if (purpose == "top") != (top is not None):
-        raise InputError(f"top, the length of the top list, goes with purpose top, got {top!r} with {purpose}")
-    if top is not None:
-        whole("top", top, 1)
+    if top is None and purpose == "top":
+        raise InputError("top, the length of the top list, goes with purpose top, got None")
+    if top is None:
+        return
+    whole("top", top, 1)
+    if purpose != "top" and protect != "ranking":
+        raise InputError(
+            f"top goes with purpose top, or with protect ranking to release lists of the first items, got {top} with "
+            f"purpose {purpose} and protect {protect}"
+        )
+    if releases_lists(purpose, top, protect) and base not in ("auto", TopBall.name):
+        raise InputError(f"mechanism must be auto or {TopBall.name} to release lists of {top} items, got {name!r}")
+
+
+def releases_lists(purpose: str, top: int | None, protect: str) -> bool:
+    """Whether lists of the first ``top`` items are asked for instead of rankings of all."""
+    return top is not None and protect == "ranking" and purpose != "top"
 
 
 def last_version_with(name: str) -> str | None:
@@ -181,6 +198,18 @@ def _build(name: str, items: int, epsilon: Fraction, purpose: Purpose) -> Rankin
 
 
 @lru_cache(maxsize=256, typed=True)
+def _listing(name: str, items: int, epsilon: Fraction, purpose: Purpose, top: int) -> TopBall:
+    """The ball on lists of the first ``top`` items; a length that follows the name must be this one."""
+    numbers = read_name(name)[1]
+    chosen = TopBall.with_numbers(items, epsilon, numbers) if numbers else None
+    if chosen is not None and chosen.lists != top:
+        raise InputError(f"top must be {chosen.lists}, the length that {name} says, got {top}")
+    if chosen is None or len(numbers or ()) == 1:
+        return TopBall.for_lists(items, epsilon, top, purpose)
+    return chosen
+
+
+@lru_cache(maxsize=256, typed=True)
 def _protecting(name: str, items: int, epsilon: Fraction, purpose: Purpose, protect: Protect) -> RankingMechanism:
     """The same with an epsilon that protects one position, or the whole ranking."""
     if protect == "position":
@@ -217,7 +246,8 @@ def candidates(
         "top" puts the one first that keeps most of the first ``top`` items among the first. Tiers are the top list
         and the rest.
     top
-        With ``purpose="top"``, how many items the top list has; of shorter rankings, all but the last.
+        With ``purpose="top"``, how many items the top list has; of shorter rankings, all but the last. With
+        ``protect="ranking"`` and another purpose it is "top-ball" on lists of so many items.
     protect
         "position" or "ranking" (see ``mechanism``). For whole rankings nothing keeps more pairs than "kendall-ball".
 
@@ -228,6 +258,8 @@ def candidates(
     """
     check_choice("auto", purpose, top, protect)
     exact = positive(epsilon)
+    if releases_lists(purpose, top, protect):
+        return [_listing("auto", items, exact, purpose, cast(int, top))]
     if purpose == "top":
         k = min(cast(int, top), items - 1)
         names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # whose cuts are elsewhere
@@ -258,8 +290,9 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
 
     1 + V/B to nine digits. V is the mean variance that the noise gives to one respondent's unbiased win rate (above 10
     items, and wherever whole rankings are protected: mean rank), B the variance between respondents who order the items
-    at random, 1/4 (or (m^2 - 1)/12). Above 200 items, where no closed form is known, it is that of 200: it hardly
-    depends on the length there. Single win rates cost far more where whole rankings are protected, for every mechanism.
+    at random, 1/4 (or (m^2 - 1)/12; less for lists, whose unlisted items share a rank). Above 200 items, where no
+    closed form is known, it is that of 200: it hardly depends on the length there. Single win rates cost far more where
+    whole rankings are protected, for every mechanism.
 
     Parameters
     ----------
@@ -285,7 +318,7 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
         noise = (pair_estimator if pairs else rank_estimator)(candidate).mean_variance
     except Unsupported:
         return None
-    return float(f"{1 + noise / (0.25 if pairs else (candidate.items**2 - 1) / 12):.9g}")
+    return float(f"{1 + noise / (0.25 if pairs else candidate.rank_targets.var()):.9g}")
 
 
 def _top_kept(candidate: RankingMechanism, k: int) -> float | None:
@@ -314,10 +347,13 @@ def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect 
     own = f"epsilon {float(chosen.epsilon):g}"
     if protect == "ranking":
         own = f"epsilon {float(chosen.local_epsilon()):.4g} for the whole ranking"
-    line = f"{chosen.name} ({chosen.items} items, {own})"
-    if not chosen.serves(chosen.items):  # its public numbers are estimates, or slow
+    count = f"{chosen.items} items" if chosen.lists is None else f"the first {chosen.lists} of {chosen.items} items"
+    line = f"{chosen.name} ({count}, {own})"
+    if chosen.lists is None and not chosen.serves(chosen.items):  # its public numbers are estimates, or slow
         return line
-    if top is None:
+    if chosen.lists is not None:
+        kept = f"keeps {chosen.top_overlap(chosen.lists):.0%} of the items of a list"
+    elif top is None:
         kept = f"keeps {chosen.expected_concordance():.0%} of pairs"
     else:
         k = min(top, chosen.items - 1)
@@ -327,7 +363,7 @@ def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect 
         return f"{line}: {kept}; no aggregate can undo its noise"
     shown = f"{needed:.1f}" if needed < 5 else f"{needed:,.0f}" if needed < 1e6 else f"{needed:.1e}"
     answers = "1 answer tells" if shown == "1.0" else f"{shown} answers tell"
-    return f"{line}: {kept}; {answers} as much as one true ranking"
+    return f"{line}: {kept}; {answers} as much as one true {'ranking' if chosen.lists is None else 'list'}"
 
 
 for _kind in (
@@ -339,6 +375,7 @@ for _kind in (
     Tiers,
     OffsetTiers,
     KendallBall,
+    TopBall,
     Optimal,
 ):
     register(_kind)

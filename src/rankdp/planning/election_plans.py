@@ -28,7 +28,8 @@ from rankdp.planning.score_plans import accuracy_of_sorting
 from rankdp.planning.situation import EXACT, PAIRS, RIGHT_WINNER, TALLY, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, positive, rational
 from rankdp.publish.ballot_rules import borda_noise, check_rule, margin_noise, vote_noise
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
+from rankdp.report.results import Table
 from rankdp.theory.noises.families import Gaussian, Laplace
 from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.theory.score_laws import Normal
@@ -145,9 +146,9 @@ def voters_report(
         records=[{"rule": rule, "voters": needed}],
         facts=lambda: {"rule": rule, "voters": needed, "assumptions": situation.assumptions},
         tables=[Table(["rule", "voters"], [[str(rule), "–" if needed is None else f"{needed:,}"]])],
-        words=[
+        headline=(
             f"{enough} enough for the right winner with probability {RIGHT_WINNER.show(right_winner)} by {rule}. "
             + " ".join(situation.assumptions)
-        ],
-        footer=[f"Epsilon protects {situation.protects}. All numbers follow from public numbers only."],
+        ),
+        computed=[f"Epsilon protects {situation.protects}. All numbers follow from public numbers only."],
     )

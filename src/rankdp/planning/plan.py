@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from rankdp.planning.situation import (
     needed_epsilon,
 )
 from rankdp.privacy.exact import Real, positive, rational
+
+if TYPE_CHECKING:
+    from rankdp.report.results import Table
 
 
 def _loaded(module: str, name: str) -> Callable[..., Situation]:
@@ -53,7 +56,7 @@ class Choice:
     detail: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The answer: the recommended option at ``epsilon``, the alternatives, a plain sentence, and a curve if asked."""
 
@@ -103,6 +106,42 @@ class Plan:
     def explain(self) -> str:
         """What to do, in plain words."""
         return " ".join(self.sentences)
+
+    @property
+    def compares_respondents(self) -> bool:
+        """Whether it is known how many respondents tell as much as one true ranking."""
+        return any(needed is not None for needed in self.respondents.values())
+
+    def table(self) -> Table:
+        """What each option needs, where that was asked, and what it gives at the plan's epsilon."""
+        from rankdp.report.results import Table
+
+        measures = self.situation.measures
+        at = f"at epsilon {short(self.epsilon)}: "
+        heads = ["option", *(["epsilon needed"] if self.target is not None else [])]
+        heads += [(at if place == 0 else "") + self.request.words(measure) for place, measure in enumerate(measures)]
+        heads += ["respondents for one"] if self.compares_respondents else []
+        rows = []
+        for choice in self.choices:
+            needs = "–" if math.isnan(choice.accuracy[self.measure.name]) else short(choice.epsilon)
+            told = self.respondents[choice.name] if self.compares_respondents else None
+            rows.append(
+                [
+                    choice.name,
+                    *([needs] if self.target is not None else []),
+                    *(measure.show(choice.accuracy[measure.name]) for measure in measures),
+                    *(["–" if told is None else f"{float(f'{told:.3g}'):,g}"] if self.compares_respondents else []),
+                ]
+            )
+        return Table(heads, rows)
+
+    def __repr__(self) -> str:
+        return f"{self.explain()}\n{self.table().text()}"
+
+    def _repr_html_(self) -> str:
+        from rankdp.report.document import Report
+
+        return Report(title="Plan", records=[], facts=dict, headline=self.explain(), tables=[self.table()]).notebook()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not known are null."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankdp.planning.plan import Plan, short
+from rankdp.planning.plan import Plan
 from rankdp.planning.situation import Measure
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import COLOURS, drawing
+from rankdp.report.results import Table
 from rankdp.types import Floats
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def plan_report(plan: Plan) -> Report:
         What ``rankdp.plan`` returned.
     """
     heads, rows, told = plan.situation.promises(plan.epsilon)
-    advice = [plan.explain(), plan.situation.advice(plan.recommended.name, plan.epsilon), told]
+    advice = [plan.situation.advice(plan.recommended.name, plan.epsilon), told]
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
@@ -35,47 +36,18 @@ def plan_report(plan: Plan) -> Report:
                 "option": choice.name,
                 "epsilon": choice.epsilon,
                 **choice.accuracy,
-                **({"respondents": plan.respondents[choice.name]} if _told(plan) else {}),
+                **({"respondents": plan.respondents[choice.name]} if plan.compares_respondents else {}),
                 "recommended": place == 0,
             }
             for place, choice in enumerate(plan.choices)
         ],
         facts=plan.to_dict,
-        tables=[_table(plan), *([Table(heads, rows, texts=3, title="Which promise?")] if rows else [])],
-        words=[" ".join(filter(None, advice))],
-        footer=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
+        tables=[plan.table(), *([Table(heads, rows, texts=3, title="Which promise?")] if rows else [])],
+        headline=plan.explain(),
+        words=[" ".join(filter(None, advice))] if any(advice) else [],
+        computed=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
         figure=drawing(lambda axes: draw(plan, axes), width=8, height=4.6),
     )
-
-
-def _table(plan: Plan) -> Table:
-    """What each option needs, where that was asked, and what it gives at the plan's epsilon."""
-    measures = plan.situation.measures
-    at = f"at epsilon {short(plan.epsilon)}: "
-    heads = ["", *(["epsilon needed"] if plan.target is not None else [])]
-    heads += [(at if place == 0 else "") + plan.request.words(measure) for place, measure in enumerate(measures)]
-    if _told(plan):
-        heads.append("respondents for one")
-    rows = []
-    for choice in plan.choices:
-        needs = "–" if math.isnan(choice.accuracy[plan.measure.name]) else short(choice.epsilon)
-        rows.append(
-            [
-                choice.name,
-                *([needs] if plan.target is not None else []),
-                *(measure.show(choice.accuracy[measure.name]) for measure in measures),
-                *([_count(plan.respondents[choice.name])] if _told(plan) else []),
-            ]
-        )
-    return Table(heads, rows)
-
-
-def _told(plan: Plan) -> bool:
-    return any(needed is not None for needed in plan.respondents.values())
-
-
-def _count(respondents: float | None) -> str:
-    return "–" if respondents is None else f"{float(f'{respondents:.3g}'):,g}"
 
 
 def draw(plan: Plan, axes: Axes) -> None:

@@ -17,7 +17,8 @@ from rankdp.errors import InputError, Setting
 from rankdp.planning.comparison_plans import ManyComparisons
 from rankdp.planning.situation import HALF_WIDTH, PAIRS, Request
 from rankdp.privacy.exact import Real, positive
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
+from rankdp.report.results import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,9 @@ def voter_bounds_report(
         records=records,
         facts=lambda: {"bounds": records, "recommended": best.most},
         tables=[Table(heads, rows)],
-        words=[
+        headline=(
             f"Use at most {best.most:,} of each voter: rankdp rank VOTES --epsilon {epsilon} --protect voter "
             f"--max-per-voter {best.most}"
-        ],
-        footer=["The guess must come from elsewhere than the votes: the bound is published and would tell about them."],
+        ),
+        computed=["The guess must not come from the votes: the bound is published and would tell about them."],
     )

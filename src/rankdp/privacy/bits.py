@@ -127,3 +127,12 @@ class SeededBits(Bits):
         with self._lock:
             self._children += 1
             return SeededBits(self.seed or 0, f"{self._path}/{self._children}")
+
+
+def seeded(bits: Bits | None, seed: int | None) -> Bits | None:
+    """The bits of a verb that takes either: ``seed`` makes a rehearsal; both together are refused."""
+    if seed is None:
+        return bits
+    if bits is not None:
+        raise InputError(f"give bits or seed, not both; got seed {seed!r} and {bits!r}")
+    return SeededBits(seed)

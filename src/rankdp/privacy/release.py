@@ -7,12 +7,14 @@ and says so wherever it is shown or saved.
 from __future__ import annotations
 
 import datetime
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
+from rankdp.privacy.exact import shown
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.version import __version__
 
@@ -87,7 +89,20 @@ class Release(Generic[T]):
         }
 
     def __repr__(self) -> str:
-        return f"Release({self.value!r}, {self.provenance.mechanism}: {self.explain()})"
+        return f"{self.value!r}\n{self._line()}"
+
+    def _repr_html_(self) -> str:
+        show = getattr(self.value, "_repr_html_", lambda: f"<pre>{html.escape(repr(self.value))}</pre>")
+        words = f"<p>{html.escape(self.explain())}</p>"
+        return f"{words}{show()}" if self.rehearsal else f"{show()}{words}"
+
+    def _line(self) -> str:
+        """What is promised, in a line."""
+        made_by = self.provenance.mechanism
+        if self.guarantee is None:
+            return f"REHEARSAL, NOT PRIVATE: {made_by} with seed {self.provenance.seed}; no guarantee is given"
+        delta = f", delta {shown(self.guarantee.delta)}" if self.guarantee.delta else ""
+        return f"Release by {made_by}: epsilon {shown(self.guarantee.epsilon)}{delta} for {self.guarantee.protects}"
 
 
 def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:

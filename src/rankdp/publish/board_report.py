@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
 from rankdp.privacy.exact import shown
-from rankdp.privacy.guarantee import OUTCOME, Guarantee
 from rankdp.privacy.release import Release
 from rankdp.publish.categories import Boards
 from rankdp.publish.leaderboard import Leaderboard
-from rankdp.report.document import Report, Table, rank_span
-from rankdp.report.plots import win_rate_map
+from rankdp.report.document import Report
+from rankdp.report.results import Table, digits_for
+from rankdp.report.results import shown as number
 
 _GRID = 12  # items in the table of who beats whom
 
@@ -33,11 +32,12 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
         title=title,
         records=board.rows(),
         facts=lambda: _facts(board),
+        headline=board.headline(),
+        results=board.results(),
         tables=_tables(board),
-        words=_meaning(board),
         warnings=board.warnings,
+        sure=_meaning(board),
         figure=lambda: board.plot(title),
-        drawing=board.intervals().svg() + _win_rates(board, release.guarantee),
         release=release,
     )
 
@@ -60,9 +60,10 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
             title=name,
             records=board.rows(),
             facts=dict,
+            headline=board.headline(),
+            results=board.results(),
             tables=_tables(board),
             warnings=[words for words in board.warnings if words not in everywhere],
-            drawing=board.intervals().svg() + _win_rates(board, release.guarantee),
         )
         for name, board in boards.items()
     ]
@@ -77,11 +78,9 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
             "by": release.value.by,
             "boards": {name: {"epsilon": own[name], **_facts(board)} for name, board in boards.items()},
         },
-        words=[
-            *_meaning(level),
-            f"One board for each category in {release.value.by!r}. Epsilon of each board: {shares}.",
-        ],
         warnings=everywhere,
+        sure=_meaning(level),
+        computed=[f"One board for each category in {release.value.by!r}. Epsilon of each board: {shares}."],
         figure=lambda: release.value.plot(title),
         release=release,
         parts=parts,
@@ -95,6 +94,7 @@ def _shared(warnings: list[tuple[str, ...]]) -> list[str]:
 
 def _facts(board: Leaderboard) -> dict[str, Any]:
     return {
+        "headline": board.headline(),
         "leaderboard": board.rows(),
         "level": board.level,
         "warnings": board.warnings,
@@ -120,21 +120,7 @@ def write_board(
 
 
 def _tables(board: Leaderboard) -> list[Table]:
-    known = board.best_probability is not None
-    heads = ["rank", "item", board.score_name, *([f"{board.level:.0%} interval"] if known else [])]
-    if board.top is not None:
-        heads.append(f"in the top {board.top}")
-    rows = []
-    for record in board.rows():
-        span = rank_span(record["rank_low"], record["rank_high"]) if known else str(record["rank"])
-        row = [span, record["item"], _number(record[board.score_name])]
-        if known:
-            row.append(f"{_number(record['low'])} … {_number(record['high'])}")
-        if board.top is not None:
-            chance = f" ({record['top_probability']:.0%})" if known else ""
-            row.append(f"{'yes' if record['in_top'] else 'no'}{chance}")
-        rows.append(row)
-    return [Table(heads, rows, texts=2), *_beaten(board), *([_effects(board)] if board.effects else [])]
+    return [*_beaten(board), *([_effects(board)] if board.effects else [])]
 
 
 def _beaten(board: Leaderboard) -> list[Table]:
@@ -149,13 +135,6 @@ def _beaten(board: Leaderboard) -> list[Table]:
     return [
         Table(["wins over", *names], rows, title="Who beats whom: wins of the row's item over the column's, with noise")
     ]
-
-
-def _win_rates(board: Leaderboard, promised: Guarantee | None) -> str:
-    """The map of win rates where who was compared with whom is public; a rehearsal has no guarantee to say so."""
-    if board.score_name != "score" or promised is None or promised.protects != OUTCOME:
-        return ""
-    return win_rate_map(board.items, board.scores.tolist())
 
 
 def _meaning(board: Leaderboard) -> list[str]:
@@ -181,19 +160,14 @@ def _meaning(board: Leaderboard) -> list[str]:
 
 def _effects(board: Leaderboard) -> Table:
     heads = ["covariate", "at its bound", "adds to the log-odds", f"{board.level:.0%} interval"]
+    digits = digits_for([value for effect in board.effects for value in (effect.effect, effect.low, effect.high)])
     rows = [
         [
             effect.covariate,
             f"{effect.bound:g}",
-            _number(effect.effect),
-            f"{_number(effect.low)} … {_number(effect.high)}",
+            number(effect.effect, digits),
+            f"{number(effect.low, digits)} to {number(effect.high, digits)}",
         ]
         for effect in board.effects
     ]
     return Table(heads, rows, texts=1, title="Covariates")
-
-
-def _number(value: float) -> str:
-    if not math.isfinite(value):
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{round(value, 2) + 0.0:.2f}"  # never -0.00

@@ -34,7 +34,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.vote_columns import is_blank
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
@@ -42,8 +42,9 @@ from rankdp.privacy.release import Release, released
 from rankdp.publish.covariate_scores import CovariateVotes
 from rankdp.publish.leaderboard import Leaderboard
 from rankdp.publish.rank import BoardRequest, CountedVotes
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals, stacked
+from rankdp.report.notebook import Displayable
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,8 +54,8 @@ _ASKED = ("method", "max_per_voter", "top", "scale", "delta", "prior", "link", "
 Categories = Iterable[Any] | Mapping[Any, Real] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Boards(Shown):
+@dataclass(frozen=True, slots=True, repr=False)
+class Boards(Displayable):
     """A leaderboard for each category.
 
     Parameters
@@ -75,14 +76,15 @@ class Boards(Shown):
         """One plain record an item and category."""
         return [{"category": name, **record} for name, board in self.boards.items() for record in board.rows()]
 
-    def intervals(self) -> Intervals:
-        """The scores of all categories, one after the other."""
-        plots = [(name, board.intervals()) for name, board in self.boards.items()]
-        names = [f"{item} ({name})" for name, plot in plots for item in plot.names]
-        values, low, high = (
-            [x for _, plot in plots for x in getattr(plot, part)] for part in ("values", "low", "high")
-        )
-        return Intervals(names, values, low, high, plots[0][1].label)
+    def results(self) -> ResultTable:
+        """The items of all categories, one category after the other."""
+        tables = {name: board.results() for name, board in self.boards.items()}
+        rows = [replace(row, name=f"{row.name} ({name})") for name, table in tables.items() for row in table.rows]
+        return replace(next(iter(tables.values())), rows=rows)
+
+    def headline(self) -> str:
+        """Who leads in each category."""
+        return " ".join(f"{name}: {board.headline()}" for name, board in self.boards.items())
 
     def plot(self, title: str = "") -> Figure:
         """The boards one above the other, drawn by matplotlib.
@@ -92,7 +94,7 @@ class Boards(Shown):
         title
             What stands above them.
         """
-        figure = stacked([(name, board.intervals()) for name, board in self.boards.items()])
+        figure = intervals_figure([(name, board.results()) for name, board in self.boards.items()])
         figure.suptitle(title)
         return figure
 
@@ -107,6 +109,7 @@ def rank_by(
     categories_from_data: bool = False,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     **options: Any,
 ) -> Release[Boards]:
     """A private leaderboard for each category of the votes, all of them under one guarantee.
@@ -117,6 +120,8 @@ def rank_by(
         As in ``rank``; epsilon is for all boards together, and the ledger is charged once. With ``protect="voter"``
         ``max_per_voter`` comparisons of a voter count fully in each category. With ``protect="outcome"`` the
         categories of comparisons are public.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     by
         The column that says each row's category.
     categories
@@ -132,6 +137,7 @@ def rank_by(
     Release[Boards]
         The leaderboards with their guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     asked = {name: options.pop(name) for name in _ASKED if name in options}
     covariates = options.pop("covariates", None)
     request = BoardRequest.of(epsilon, protect, **asked)

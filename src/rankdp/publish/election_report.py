@@ -6,19 +6,11 @@ from os import PathLike
 from typing import Any
 
 from rankdp.privacy.release import Release
-from rankdp.publish.election_result import TOLD, Election
-from rankdp.report.document import Report, Table, rank_span, shown_ranks
+from rankdp.publish.election_result import Election
+from rankdp.report.document import Report
+from rankdp.report.results import Table
 
-RULE_NAMES = {
-    "plurality": "first places",
-    "borda": "Borda's count",
-    "irv": "an instant runoff",
-    "stv": "the single transferable vote",
-    "kemeny": "Kemeny's rule",
-    "copeland": "Copeland's rule",
-    "ranked-pairs": "ranked pairs",
-    "schulze": "Schulze's rule",
-}
+_SURE = "With a probability of {level:.0%} an interval holds the exact count, and the range shown the exact rank."
 _MOST_PAIRS = 20  # candidates whose margins a page shows as a table
 _MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
 _POINTS = "Points, the sum of a candidate's margins, do not decide."
@@ -26,17 +18,17 @@ _DUELS = "The order goes by duels won less duels lost, then by points, the sum o
 _COUNTED = {
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
     "borda": "Borda points: on every ballot, one for each candidate ranked lower less one for each ranked higher.",
-    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
-    "candidate's votes are those of the last round in which it stood.",
+    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. "
+    "The table shows the tally of a candidate's last round.",
     "stv": "Every round counts each ballot for the highest candidate on it who still stands. Whoever reaches the quota "
     "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
     "of their worth which is above the quota (Gregory's method, weighted inclusive). If nobody reaches it, the last "
-    "one goes out. A candidate's votes are those of the last round in which it stood.",
+    "one goes out. The table shows the tally of a candidate's last round.",
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
     f"{_POINTS}",
     "copeland": f"{_MARGINS} {_DUELS}",
-    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips those that contradict "
-    f"the ones before. {_POINTS}",
+    "ranked-pairs": f"{_MARGINS} Ranked pairs fixes majorities from the largest down and skips majorities that "
+    f"contradict earlier ones. {_POINTS}",
     "schulze": f"{_MARGINS} Schulze's order compares chains of majorities, each as strong as its weakest margin. "
     f"{_POINTS}",
     "condorcet": f"{_MARGINS} A Condorcet winner beats every other candidate. {_DUELS}",
@@ -54,17 +46,19 @@ def election_report(release: Release[Election], title: str = "Election result") 
         The heading of the page or picture.
     """
     result = release.value
-    noisy = "Numbers are those of the ballots plus noise: they can be fractions, or below 0."
+    noisy = "All numbers are counts plus noise: they can be fractions, or below 0."
     return Report(
         title=title,
         records=result.rows(),
         facts=lambda: _facts(result),
-        tables=[_table(result), *_details(result)],
-        words=[summary(result)],
+        headline=result.headline(),
+        results=result.results() if result.scores else None,
+        tables=_details(result) if result.scores else [_names(result)],
+        words=_more(result),
         warnings=result.warnings,
-        footer=[f"{_COUNTED[result.rule]} {noisy}"] if result.scores else [],
+        sure=[_SURE.format(level=result.level)] if result.scores else [],
+        computed=[f"{_COUNTED[result.rule]} {noisy}"] if result.scores else [],
         figure=(lambda: result.plot(title)) if result.scores else None,
-        drawing=result.intervals().svg() if result.scores else "",
         release=release,
     )
 
@@ -82,31 +76,9 @@ def write_election(release: Release[Election], path: str | PathLike[str], title:
     election_report(release, title).write(path)
 
 
-def summary(result: Election) -> str:
-    """Who won, by which rule, and how sure that is.
-
-    Parameters
-    ----------
-    result
-        The value of what ``rankdp.elect`` returned.
-    """
-    names, of = ", ".join(result.winners), ""
-    if result.ballots is not None:
-        of = f", of {result.ballots:,} ballot{'s' * (result.ballots != 1)}"
-    nobody = "no candidate beats every other in the released margins"
-    if result.rule != "condorcet":
-        said = [f"Elected by {RULE_NAMES[result.rule]}: {names}{of}".removesuffix(".") + "."]
-    elif result.winners:
-        said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
-    else:
-        said = [f"There is no Condorcet winner{of}: {nobody}."]
-    if result.winners_probability is not None and result.winners_probability >= TOLD:
-        least = "at least " if result.winners_probability <= _HIGHEST else ""
-        same = f"elects the same candidate{'s' * (len(result.winners) > 1)}"
-        said.append(
-            f"The probability that the exact count {'says the same' if result.rule == 'condorcet' else same} is "
-            f"{least}{_chance(result.winners_probability)}."
-        )
+def _more(result: Election) -> list[str]:
+    """What the margins or the rounds say in addition to the winners."""
+    said, nobody = [], "no candidate beats every other in the released margins"
     if result.margins is not None and result.rule != "condorcet":
         found = result.condorcet_winner
         beaten = nobody if found is None else f"{found} beats every other candidate in the released margins"
@@ -116,23 +88,13 @@ def summary(result: Election) -> str:
     if values := {name: value for one in result.rounds[:-1] for name, value in one.transfers.items()}:
         told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
         said.append(f"Of their ballots' worth, this share went on from those elected: {told}.")
-    if not result.scores:
-        said.append("Only the names were released; how many votes each got was not.")
-    return " ".join(said)
-
-
-_HIGHEST = 0.999
-
-
-def _chance(value: float) -> str:
-    if value > _HIGHEST:
-        return "above 99.9%"
-    return "below 0.1%" if value < 1 - _HIGHEST else f"{value:.1%}"
+    return [" ".join(said)] if said else []
 
 
 def _facts(result: Election) -> dict[str, Any]:
     pairs = {"candidates": result.items, "margins": result.margins, "half_width": result.margin_half_width}
     return {
+        "headline": result.headline(),
         "rule": result.rule,
         "winners": result.winners,
         "winners_probability": result.winners_probability,
@@ -161,24 +123,8 @@ def _facts(result: Election) -> dict[str, Any]:
     }
 
 
-def _table(result: Election) -> Table:
-    if not result.scores:
-        return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
-    heads = ["rank", "candidate", "", result.score_name, f"{result.level:.0%} interval", "rank interval"]
-    rows = []
-    mark = "Condorcet winner" if result.rule == "condorcet" else "elected"
-    for rank, record in zip(shown_ranks(result.ranks), result.rows(), strict=True):
-        rows.append(
-            [
-                rank,
-                record["candidate"],
-                mark if record["winner"] else "",
-                _count(record[result.score_name]),
-                f"{_count(record['low'])} … {_count(record['high'])}",
-                rank_span(record["rank_low"], record["rank_high"]),
-            ]
-        )
-    return Table(heads, rows, texts=3)
+def _names(result: Election) -> Table:
+    return Table(["place", "elected"], [[str(place), name] for place, name in enumerate(result.items, 1)], texts=2)
 
 
 def _details(result: Election) -> list[Table]:

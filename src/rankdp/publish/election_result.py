@@ -35,18 +35,27 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.privacy.bits import SeededBits
-from rankdp.publish.leaderboard import indistinct
 from rankdp.rankers.condorcet import condorcet_winner, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals
+from rankdp.report.notebook import Displayable
+from rankdp.report.results import ResultRow, ResultTable
 from rankdp.types import Flags, Floats, Longs
 
 _SEED = 1
 _DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
-_SURE = 0.9  # below this probability a result says that its winners are not certain
+_HIGHEST = 0.999  # a probability above it is not told
 TOLD = 0.05  # a floor below this tells nothing
+RULE_NAMES = {
+    "plurality": "first places",
+    "borda": "Borda's count",
+    "irv": "an instant runoff",
+    "stv": "the single transferable vote",
+    "kemeny": "Kemeny's rule",
+    "copeland": "Copeland's rule",
+    "ranked-pairs": "ranked pairs",
+    "schulze": "Schulze's rule",
+}
 
 ORDERS: dict[str, Callable[[Floats], Any]] = {
     "kemeny": lambda margins: kemeny(np.maximum(margins, 0)).order,
@@ -71,8 +80,8 @@ class CountedRound:
     """Of the interval of every tally of this round."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Election(Shown):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Election(Displayable):
     """A published result; candidates stand in the order of the result, the first one first.
 
     Parameters
@@ -123,12 +132,48 @@ class Election(Shown):
     quota: int | None = None
     warnings: tuple[str, ...] = ()
 
-    def intervals(self) -> Intervals:
-        """Scores with their intervals, to be drawn; refused where only names were released."""
+    def headline(self) -> str:
+        """Who won, by which rule, and how sure that is."""
+        names, of = ", ".join(self.winners), ""
+        if self.ballots is not None:
+            of = f", of {self.ballots:,} ballot{'s' * (self.ballots != 1)}"
+        nobody = "no candidate beats every other in the released margins"
+        if self.rule != "condorcet":
+            said = [f"Elected by {RULE_NAMES[self.rule]}: {names}{of}".removesuffix(".") + "."]
+        elif self.winners:
+            said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
+        else:
+            said = [f"There is no Condorcet winner{of}: {nobody}."]
+        if self.winners_probability is not None and self.winners_probability < TOLD:
+            said.append("The noise is too large to say how likely the exact count gives the same.")
+        elif self.winners_probability is not None:
+            least = "at least " if self.winners_probability <= _HIGHEST else ""
+            same = f"elects the same candidate{'s' * (len(self.winners) > 1)}"
+            said.append(
+                f"The probability that the exact count {'says the same' if self.rule == 'condorcet' else same} is "
+                f"{least}{_chance(self.winners_probability)}."
+            )
+        if not self.scores:
+            said.append("Only the names were released; how many votes each got was not.")
+        return " ".join(said)
+
+    def results(self) -> ResultTable:
+        """The candidates for readers; refused where only names were released."""
         if not self.scores:
             raise Unsupported("only the winners' names were released: there is nothing to draw")
-        axis = f"{self.score_name}, with the {self.level:.0%} interval"
-        return Intervals(self.items, self.scores, self.low, self.high, axis)
+        mark = "Condorcet winner" if self.rule == "condorcet" else "elected"
+        rows = [
+            ResultRow(
+                name=name,
+                estimate=self.scores[row],
+                low=self.low[row],
+                high=self.high[row],
+                ranks=(self.rank_low[row], self.rank_high[row]),
+                mark=mark if name in self.winners else "",
+            )
+            for row, name in enumerate(self.items)
+        ]
+        return ResultTable(rows=rows, measure=self.score_name, level=self.level, subject="candidate")
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record a candidate."""
@@ -183,7 +228,7 @@ def by_scores(
     )
     (low, high), (first, last) = draws.interval(level), draws.rank_range(level)
     first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
-    result = replace(
+    return replace(
         result,
         scores=tuple(scores[order].tolist()),
         low=tuple(low.tolist()),
@@ -192,7 +237,6 @@ def by_scores(
         rank_low=tuple(first.tolist()),
         rank_high=tuple(last.tolist()),
     )
-    return replace(result, warnings=tuple(_doubts(result, np.triu(last[:, None] < first))))
 
 
 def by_pairs(
@@ -335,7 +379,7 @@ def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Flo
     surely = np.triu(ahead >= 1 - (1 - result.level) / (m - 1))  # in a cycle someone behind may beat someone before
     ranks = np.maximum.accumulate(1 + surely.sum(axis=0))
     lowest = np.maximum(m - surely.sum(axis=1), ranks)
-    result = replace(
+    return replace(
         result,
         scores=tuple(scores.tolist()),
         low=tuple((scores - half).tolist()),
@@ -344,18 +388,12 @@ def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Flo
         rank_low=tuple(ranks.tolist()),
         rank_high=tuple(lowest.tolist()),
     )
-    return replace(result, warnings=tuple(_doubts(result, surely)))
 
 
-def _doubts(result: Election, surely: Flags) -> list[str]:
-    """That winners are not certain, and which places cannot be told apart."""
-    found = []
-    if result.winners_probability is not None and result.winners_probability < _SURE:
-        told = f"the exact count gives the same with a probability of at least {result.winners_probability:.0%}."
-        if result.winners_probability < TOLD:
-            told = "how likely the exact count gives the same cannot be told from what was released."
-        found.append(f"The noise leaves doubt about the winner{'s' * (len(result.winners) > 1)}: {told}")
-    return [*found, *indistinct(surely)]
+def _chance(value: float) -> str:
+    if value > _HIGHEST:
+        return "above 99.9%"
+    return "below 0.1%" if value < 1 - _HIGHEST else f"{value:.1%}"
 
 
 def _draws(numbers: int) -> int:

@@ -30,8 +30,8 @@ from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
-from rankdp.mechanisms.ballots.selection import JointTopK, PermuteAndFlip
-from rankdp.privacy.bits import Bits, SeededBits
+from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
+from rankdp.privacy.bits import Bits, SeededBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
@@ -43,7 +43,7 @@ from rankdp.rankers.runoff import Piles, run
 
 ANNOUNCED = ("everything", "winners")
 
-Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | JointTopK
+Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | TopSet
 
 
 def elect(
@@ -59,6 +59,7 @@ def elect(
     level: float = 0.95,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     deliver: Callable[[Release[Election], Callable[[], None]], None] | None = None,
     **reading: Any,
 ) -> Release[Election]:
@@ -85,14 +86,16 @@ def elect(
     first
         With "plurality": how many candidates a ballot votes for, the first ones on it.
     announce
-        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or jointly
-        (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
+        "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or as a
+        set (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
     level
         The confidence of the intervals, between 0 and 1.
     ledger
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     deliver
         Called with the release, and with a function to call before its first byte leaves the process, while the charge
         is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
@@ -105,6 +108,7 @@ def elect(
     Release[Election]
         The result with its guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, announce, level)
     counted = request.count(Ballots.of(ballots, **reading))
     return paid(counted, ledger, bits, deliver)
@@ -189,7 +193,7 @@ class CountedBallots:
             spread = asked.protection.moved * (SHARES if rule == "plurality" else 2 * (m - 1))
             if asked.seats == 1:
                 return PermuteAndFlip(asked.protection, spread, asked.epsilon)
-            return JointTopK(asked.protection, spread, asked.epsilon, asked.seats)
+            return TopSet(asked.protection, spread, asked.epsilon, asked.seats)
         if rule == "borda":
             return borda_noise(*public)
         if rule in PAIR_RULES:
@@ -221,7 +225,7 @@ class CountedBallots:
         """The result by this rule, from what the mechanism releases."""
         asked, ballots = self.request, self.ballots
         items, seats, level = ballots.items, asked.seats, asked.level
-        if isinstance(mechanism, (PermuteAndFlip, JointTopK)):
+        if isinstance(mechanism, (PermuteAndFlip, TopSet)):
             counted = ballots.first_k(asked.first) if rule == "plurality" else ballots.centred_borda()
             chosen = tuple(items[item] for item in np.ravel(mechanism.sample(counted, bits)).tolist())
             return Election(rule, chosen, chosen, level=level)

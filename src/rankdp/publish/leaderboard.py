@@ -12,12 +12,11 @@ import numpy as np
 from rankdp.checks import share, whole
 from rankdp.errors import InputError
 from rankdp.inference.draws import Draws
-from rankdp.report.notebook import Shown
-from rankdp.report.plots import Intervals
-from rankdp.types import Flags, Floats, Longs
+from rankdp.report.notebook import Displayable
+from rankdp.report.results import ResultRow, ResultTable, leading, percent
+from rankdp.types import Floats, Longs
 
 ELO = 400 / math.log(10)
-_NAMED = 10  # items in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,8 @@ class Effect:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Leaderboard(Shown):
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaderboard(Displayable):
     """Items with their scores, best first."""
 
     items: tuple[str, ...]
@@ -58,12 +57,33 @@ class Leaderboard(Shown):
         scores, low, high = (1000 + ELO * values for values in (self.scores, self.low, self.high))
         return replace(self, scores=scores, low=low, high=high, score_name="elo")
 
-    def intervals(self) -> Intervals:
-        """Scores with their intervals, to be drawn."""
-        known = self.best_probability is not None
-        axis = f"{self.score_name}, with its {self.level:.0%} interval" if known else self.score_name
-        ends = (self.low, self.high) if known else (self.scores, self.scores)
-        return Intervals(self.items, self.scores.tolist(), ends[0].tolist(), ends[1].tolist(), axis)
+    def results(self) -> ResultTable:
+        """The items for readers; an item has a range of ranks where errors are known."""
+        known, top, chances = not np.isnan(self.low).all(), self.top, self.top_probability
+        best, worst = (self.rank_low, self.rank_high) if known else (self.ranks, self.ranks)
+        rows = []
+        for row, item in enumerate(self.items):
+            inside = "yes" if top is not None and row < top else "no"
+            chance = "" if chances is None else f" ({percent(float(chances[row]))})"
+            rows.append(
+                ResultRow(
+                    name=item,
+                    estimate=float(self.scores[row]),
+                    low=float(self.low[row]),
+                    high=float(self.high[row]),
+                    ranks=(int(best[row]), int(worst[row])),
+                    cells=() if top is None else (inside + chance,),
+                )
+            )
+        heads = () if top is None else (f"in the top {top}",)
+        return ResultTable(rows=rows, measure=self.score_name, level=self.level, heads=heads)
+
+    def headline(self) -> str:
+        """Who leads, and which items cannot be told apart from the leader."""
+        if np.isnan(self.low).all():
+            return f"{self.items[0]} has the highest {self.score_name}."
+        best = self.best_probability
+        return leading(self.results().rows, first_probability=None if best is None else float(best[0]))
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain record an item."""
@@ -136,7 +156,7 @@ def build(
         level,
         score_name,
         best_probability=draws.best[order],
-        warnings=(*warnings, *_undecided(items, draws, level)),
+        warnings=tuple(warnings),
     )
     return board if top is None else replace(board, top=top, top_probability=draws.top(top)[order])
 
@@ -164,37 +184,3 @@ def without_intervals(
     any_rank = np.ones_like(places), np.full_like(places, len(places))
     board = Leaderboard(names, scores[order], unknown, unknown, places, *any_rank, level, score_name)
     return replace(board, top=top, warnings=tuple(warnings))
-
-
-def _undecided(items: Sequence[str], draws: Draws, level: float) -> list[str]:
-    """Which items at the top cannot be told apart."""
-    found = [items[item] for item in draws.contenders(level)]
-    if len(found) == 1:
-        return []
-    if len(found) > _NAMED:
-        return [f"The best item is not clear: it is one of {len(found)} items (with {level:.0%} probability)."]
-    return [f"The best item is not clear: it is one of {', '.join(found)} (with {level:.0%} probability)."]
-
-
-def indistinct(above: Flags) -> list[str]:
-    """Sentences about runs of places of which the first is not surely above the others.
-
-    Parameters
-    ----------
-    above
-        Row i, column j: whether place i is surely above place j.
-    """
-    runs, first = [], 0
-    while first < len(above):
-        last = first
-        while last + 1 < len(above) and not above[first, last + 1]:
-            last += 1
-        if last > first:
-            runs.append(f"{first + 1} to {last + 1}")
-        first = last + 1
-    if not runs:
-        return []
-    if len(runs) > 5:
-        runs[5:] = [f"{len(runs) - 5} more runs"]
-    shown = " and ".join(filter(None, (", ".join(runs[:-1]), runs[-1])))
-    return [f"At this epsilon places {shown} cannot be told apart."]

@@ -6,7 +6,7 @@
 
 Complete rankings of m items go through one mechanism for m items. A partial ranking of k items is a complete
 ranking of those k: its *order* is protected and *which* items it lists is not, so partial tables are refused
-unless the caller says that this is public.
+unless the caller says that this is public, or asks for lists of the first k, whose items are secret (``top-ball``).
 
 A voter who stands in k rows is drawn for k times, and k draws at epsilon cost k epsilon (basic composition). So
 repeated voters are refused unless the caller says that they may be; then k is the largest number of rows of any voter,
@@ -27,11 +27,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -41,9 +41,9 @@ from rankdp.data.orders import Ties
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import is_spark
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.mechanisms.registry import Protect, Purpose, named
+from rankdp.mechanisms.registry import Protect, Purpose, named, releases_lists
 from rankdp.privacy.answers import AnswerStore, Question
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.guarantee import ITEM_POSITION, Guarantee
 from rankdp.privacy.ledger import Ledger, spending
@@ -73,6 +73,7 @@ def privatize(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
+    seed: int | None = None,
     target: str | os.PathLike[str] | None = None,
 ) -> Release[Any]:
     """A synthetic copy of a table: the same voters and items, every order drawn around the true one.
@@ -94,7 +95,9 @@ def privatize(
         What the rankings are for: "aggregate" needs the fewest respondents for ``aggregate``, "order" keeps most pairs
         of each ranking in order, and "top" keeps most of the first ``top`` items among the first.
     top
-        With ``purpose="top"``, the length of the top list.
+        With ``purpose="top"``, the length of the top list. With ``protect="ranking"`` and another purpose, lists of the
+        first ``top`` items are released instead of rankings, and which items they are is protected as well as their
+        order; rankings may then be partial, but ``items`` must be known and every one must list so many.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -115,6 +118,8 @@ def privatize(
         are drawn and charged again.
     bits
         Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     target
         With a Spark DataFrame, a new directory for Parquet files, which the result reads: a DataFrame is computed again
         by every action, and synthetic rankings must be drawn once.
@@ -124,9 +129,12 @@ def privatize(
     Release
         The synthetic table (``Rankings``, or a Spark DataFrame) with its guarantee.
     """
+    bits = seeded(bits, seed)
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
             raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
+        if releases_lists(purpose, top, protect):
+            raise Unsupported("lists of the first items are not drawn on Spark: privatize a table in memory, or a file")
         if target is None:
             raise InputError(
                 Setting("target"), " must name a new directory for what is drawn, once, from a Spark table"
@@ -158,7 +166,7 @@ def privatize(
 
 
 def privatize_file(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
     epsilon: Real | None = None,
     *,
@@ -171,6 +179,7 @@ def privatize_file(
     epsilon_column: str | None = None,
     voter_column: str | None = None,
     columns: Mapping[str, str] | None = None,
+    layout: Literal["auto", "ranks"] = "auto",
     listed_items_public: bool = False,
     repeated_voters: bool = False,
     drop_voters: bool = False,
@@ -181,8 +190,10 @@ def privatize_file(
     answers: AnswerStore | None = None,
     wave: str = "",
     bits: Bits | None = None,
+    seed: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     told: Callable[..., None] = lambda *parts: None,
+    **opening: Any,
 ) -> Release[Path]:
     """Privatize a file of rankings into another; rows keep their order, and a failure leaves nothing behind.
 
@@ -192,19 +203,23 @@ def privatize_file(
     Parameters
     ----------
     source
-        The file of true rankings: CSV, Parquet or PrefLib, by its ending.
+        The file of true rankings: CSV, JSON, Excel, Parquet, PrefLib or BLT, by its ending; or several tables.
     target
         The file to write, in the format that its ending says.
     epsilon
         The privacy of every ranking, smaller is more private.
     protect, mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     voter_column
         The column of the voters' ids, where it does not have one of the usual names.
     columns
         Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
+    layout
+        "ranks" if every column but the voter's is an item and holds its rank.
     drop_voters
         Leave the voters' ids out of the target. They are public otherwise, as they are; only their rankings are not.
     shuffle
@@ -221,12 +236,15 @@ def privatize_file(
     told
         Called with sentences for whoever holds the file, in the parts of a refusal: what was skipped, or that the ids
         look like addresses.
+    **opening
+        ``table``, ``sheet`` and ``encoding``, as in ``rankdp.data.tables.open_table``.
 
     Returns
     -------
     Release[Path]
         The target with its guarantee.
     """
+    bits = seeded(bits, seed)
     if (epsilon is None) == (epsilon_column is None):
         raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
     if ledger is not None and epsilon is None:
@@ -237,8 +255,12 @@ def privatize_file(
     )
     job = PrivatizeJob(request, bits)
     listed = None if items is None else tuple(items)
-    file = _RankingsFile(source, listed, ties, epsilon_column, voter_column, columns)
-    with file.open() as reader, open_writer(target, like=reader, tiers=as_tiers) as writer:
+    named_columns = {"voter_column": voter_column, "epsilon_column": epsilon_column, "columns": columns}
+    file = _RankingsFile(source, {"items": listed, "ties": ties, "layout": layout, **named_columns, **opening})
+    with (
+        file.open() as reader,
+        open_writer(target, like=_as_wide_as(reader, request.lists), tiers=as_tiers) as writer,
+    ):
         for note in reader.notes:
             told(note)
         dropped = [reader.columns.voter] if drop_voters and reader.columns.voter else []
@@ -280,7 +302,7 @@ def privatize_file(
                 writer.write(_in_random_order(Rankings.concatenate(held), job.bits))
             job.check_voters(file.voter_of)
             if ledger is not None and job.guarantee() != promise:
-                raise InputError(f"{os.fspath(source)}: the file changed while it was read")
+                raise InputError(f"{reader.path}: the file changed while it was read")
             release = job.release(Path(target), reader.width, **facts)
             writer.promise(release.to_dict())
             writer.keep()
@@ -292,27 +314,14 @@ def privatize_file(
 class _RankingsFile:
     """A file of rankings and how it is read, as often as needed."""
 
-    source: str | os.PathLike[str]
-    items: tuple[str, ...] | None
-    ties: Ties
-    epsilon_column: str | None
-    voter_column: str | None
-    columns: Mapping[str, str] | None
+    source: Any
+    reading: Mapping[str, Any]
 
     def open(self) -> RankingsReader:
-        return open_rankings(
-            self.source,
-            items=self.items,
-            ties=self.ties,
-            epsilon_column=self.epsilon_column,
-            voter_column=self.voter_column,
-            columns=self.columns,
-        )
+        return open_rankings(self.source, **self.reading)
 
     def load(self) -> Rankings:
-        return Rankings.read(
-            self.source, items=self.items, ties=self.ties, voter_column=self.voter_column, columns=self.columns
-        )
+        return Rankings.read(self.source, **self.reading)
 
     def voter_of(self, row: int) -> Any:
         """The id in a row."""
@@ -322,6 +331,11 @@ class _RankingsFile:
                     return batch.voters[row]
                 row -= len(batch)
         raise InputError("the file changed while it was read")
+
+
+def _as_wide_as(reader: RankingsReader, lists: int | None) -> RankingsReader:
+    """What tells the writer the width of its rows: the reader's, or that of lists."""
+    return reader if lists is None else replace(reader, width=lists)
 
 
 def _published(batch: Rankings, drop_voters: bool, told: Callable[..., None]) -> Rankings:
@@ -364,6 +378,8 @@ def _permanent(
             Setting("answers"),
             ", which keep one answer for each voter: privatize a voter's rows in waves of their own",
         )
+    if job.request.lists is not None:
+        raise Unsupported(Setting("answers"), " keep whole rankings, not lists of the first items")
     if rankings.voters is None or job.epsilon is None or not rankings.complete or job.bits.seed is not None:
         raise InputError(
             "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "

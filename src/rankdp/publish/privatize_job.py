@@ -25,7 +25,8 @@ from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.tiers import Tiered
-from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, check_choice, may_have_offsets
+from rankdp.mechanisms.rankings.top_ball import completed
+from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, check_choice, may_have_offsets, releases_lists
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import positive
@@ -65,6 +66,11 @@ class PrivatizeRequest:
     def __post_init__(self) -> None:
         check_choice(self.mechanism, self.purpose, self.top, self.protect)
 
+    @property
+    def lists(self) -> int | None:
+        """How many items the lists have that are released instead of rankings."""
+        return self.top if releases_lists(self.purpose, self.top, self.protect) else None
+
 
 class PrivatizeJob:
     """One call: what was asked for, and what its rows have shown so far."""
@@ -75,6 +81,7 @@ class PrivatizeJob:
         self.mechanisms: dict[tuple[int, Fraction], RankingMechanism] = {}
         self._partial, self._items, self._rows_per_voter = False, 0, 1
         self._voter_keys: list[Longs] = []
+        self._item_names: tuple[str, ...] = ()
         self._admitting = Lock()
 
     def look(self, batch: Rankings) -> list[Group]:
@@ -88,6 +95,10 @@ class PrivatizeJob:
 
     def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
         """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
+        if self.request.lists is not None:
+            rankings = completed(batch.orders[:, : self.request.lists], len(batch.items))
+            drawn = drawn_orders(rankings, groups, bits, workers)[0][:, : self.request.lists]
+            return Rankings._of(np.ascontiguousarray(drawn), batch.items, batch._voters, batch.epsilons)
         drawn, offsets = drawn_orders(batch.orders, groups, bits, workers)
         if self.request.as_tiers:
             return self.tied(batch, drawn, offsets, groups)
@@ -112,7 +123,7 @@ class PrivatizeJob:
         One mechanism for all rows decides. Where lengths or epsilons differ, later rows may have offsets that the first
         ones do not have.
         """
-        if self.request.as_tiers:
+        if self.request.as_tiers or self.request.lists is not None:
             return False
         if self.epsilon is not None and not self.request.listed_items_public:
             return any(chosen.has_offsets for chosen in self.mechanisms.values())
@@ -132,7 +143,10 @@ class PrivatizeJob:
             raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
         complete, items = batch.complete, len(batch.items)
         with self._admitting:
-            if not complete or self._items not in (0, items):
+            if self.request.lists is not None:
+                self._check_lists(batch)
+                self._item_names = batch.items
+            elif not complete or self._items not in (0, items):
                 if not self.request.listed_items_public:
                     raise InputError(
                         "some rankings list only some of the items: their order can be protected, but not which items "
@@ -141,15 +155,31 @@ class PrivatizeJob:
                     )
                 self._partial = True
             self._items = items
-            if complete and self.epsilon is not None:
+            if self.epsilon is not None and (complete or self.request.lists is not None):
                 return [(slice(None), self._mechanism(items, self.epsilon))] if items > 1 else []
             own = np.zeros(len(batch)) if batch.epsilons is None or self.epsilon is not None else batch.epsilons
-            kinds, kind = np.unique(np.stack([batch.lengths, own]), axis=1, return_inverse=True)
+            lengths = batch.lengths if self.request.lists is None else np.full(len(batch), items)
+            kinds, kind = np.unique(np.stack([lengths, own]), axis=1, return_inverse=True)
             return [
                 (np.flatnonzero(kind == number), self._mechanism(int(length), self.epsilon or positive(value)))
                 for number, (length, value) in enumerate(kinds.T.tolist())
                 if length > 1
             ]
+
+    def _check_lists(self, batch: Rankings) -> None:
+        """Refuse lists that are too short, and names of items that come from the lists, which are secret."""
+        shortest = int(batch.lengths.min(initial=len(batch.items)))
+        if shortest < (self.request.lists or 0):
+            raise InputError(
+                Setting("top", self.request.lists),
+                f" needs {self.request.lists} items or more in every ranking, got one that lists {shortest}",
+            )
+        if (batch.items_from_data and not batch.complete) or self._items not in (0, len(batch.items)):
+            raise InputError(
+                Setting("items"),
+                " must name all items that could be listed: names that are taken from the lists would become public",
+            )
+        self._items = len(batch.items)
 
     def _mechanism(self, length: int, epsilon: Fraction) -> RankingMechanism:
         if (length, epsilon) not in self.mechanisms:
@@ -237,6 +267,7 @@ class PrivatizeJob:
             "purpose": asked.purpose,
             **({"top": asked.top} if asked.top else {}),
             **({"as_tiers": True} if asked.as_tiers else {}),
+            **({"lists": {"length": asked.lists, "items": list(self._item_names)}} if asked.lists else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
             "choices": [
                 {"mechanism": chosen.name, **chosen.parameters, **self._promised(epsilon)}

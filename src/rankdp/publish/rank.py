@@ -31,7 +31,7 @@ from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.privacy.bits import Bits
+from rankdp.privacy.bits import Bits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
@@ -67,6 +67,7 @@ def rank(
     covariates: str | Sequence[str] | None = None,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     deliver: Callable[[Release[Leaderboard], Callable[[], None]], None] | None = None,
     **reading: Any,
 ) -> Release[Leaderboard]:
@@ -115,6 +116,8 @@ def rank(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     deliver
         Called with the release, and with a function to call before its first byte leaves the process, while the charge
         is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
@@ -127,6 +130,7 @@ def rank(
     Release[Leaderboard]
         The leaderboard with its guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     asked = {"top": top, "scale": scale, "pairing": pairing, "level": level}
     request = BoardRequest.of(epsilon, protect, method, max_per_voter, delta, prior, link, **asked)
     counted = request.counted(Comparisons.of(votes, **reading), covariates)
@@ -235,7 +239,7 @@ class BoardRequest:
         if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC:
             raise Unsupported(Setting("covariates"), " go with the logistic Bradley-Terry model and delta 0 only")
         return CovariateVotes.of(
-            _prepared(votes, self.protection),
+            prepared(votes, self.protection),
             wanted,
             self.protection,
             self.epsilon,
@@ -251,13 +255,13 @@ class BoardRequest:
             return replace(self, protection=replace(self.protection, moved=votes.per_voter), chooses_bound=False).count(
                 votes
             )
-        prepared = _prepared(votes, self.protection)
-        request = replace(self, protection=replace(self.protection, drops=prepared.drops))
-        warnings = _item_warnings(prepared, self.protection)
+        ready = prepared(votes, self.protection)
+        request = replace(self, protection=replace(self.protection, drops=ready.drops))
+        warnings = _item_warnings(ready, self.protection)
         if not self.chooses_bound:
-            request._check_items(len(prepared.items))
-            return CountedVotes(request, prepared.count(), warnings)
-        bounds = request._possible_bounds(len(prepared.items))
+            request._check_items(len(ready.items))
+            return CountedVotes(request, ready.count(), warnings)
+        bounds = request._possible_bounds(len(ready.items))
         counts = votes.count_for(bounds)
         return CountedVotes(request, UnboundedVotes(counts, votes.load_counts()), warnings)
 
@@ -314,8 +318,8 @@ class BoardRequest:
             return board_estimators.by_majorities(votes, public, NoisyLeads(self.protection, epsilon, self.delta), bits)
         noisy = NoisyWins(self.protection, epsilon, self.delta)
         if self.method == "wins":
-            return board_estimators.by_own_wins(votes.half_wins, public, noisy, bits)
-        return board_estimators.from_wins(public, noisy, votes.half_wins, self._prior, bits)
+            return board_estimators.by_own_wins(noisy.counted(votes), public, noisy, bits)
+        return board_estimators.from_wins(public, noisy, noisy.counted(votes), self._prior, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +356,7 @@ class CountedVotes:
         protection = asked.protection
         public = Public(
             votes.items,
-            int(votes.halves.sum()) / (2 * protection.steps) if protection.count_public else None,
+            int(votes.halves.sum()) / (2 * votes.steps) if protection.count_public else None,
             votes if protection.design_public else None,
         )
         drawn = asked.scores(votes, public, epsilon, bits)
@@ -385,7 +389,7 @@ class CountedVotes:
         return board.as_elo() if self.request.scale == "elo" else board
 
 
-def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
+def prepared(votes: Comparisons, protection: Protection) -> Comparisons:
     """The votes as this unit of protection must count them; refused where no promise would hold.
 
     A weight depends on how many comparisons a voter has. One replaced comparison can go from one voter to another and

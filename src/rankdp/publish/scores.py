@@ -21,7 +21,7 @@ from rankdp.data.score_files import check_ending, encoded, read_scores, scores_o
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.scores.grid import ScoreMechanism, check_bounds
-from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.bits import Bits, SecureBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release, released
@@ -43,6 +43,7 @@ def privatize_scores(
     clamp_output: bool = False,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
 ) -> Release[Any]:
     """A noisy copy of a vector of scores, each of them protected.
 
@@ -71,7 +72,10 @@ def privatize_scores(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     """
+    bits = seeded(bits, seed)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before any score is looked at
     one_of("outside", outside, ("refuse", "clip"))
     if hasattr(x, "__arrow_c_stream__") and hasattr(x, "columns"):  # a table; a column alone has no columns
@@ -104,8 +108,11 @@ def privatize_scores_file(
     clamp_output: bool = False,
     item_column: str | None = None,
     score_column: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
 ) -> Release[Path]:
     """Privatize a file of names and scores (CSV, Parquet) into another (CSV, Parquet, JSON); rows keep their order.
 
@@ -119,15 +126,20 @@ def privatize_scores_file(
         The file to write; that it can be written is made sure of before anything is charged.
     epsilon, bounds, noise, delta, p, gamma, outside, clamp_output, ledger, bits
         As in ``privatize_scores``.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     item_column
         The column with the names, where it is not called item, name or id.
     score_column
         The column with the scores, where it is not called score or value.
+    sheet, encoding
+        The sheet of an Excel workbook with several, and the encoding of a text file that is not UTF-8.
     """
+    bits = seeded(bits, seed)
     check_ending(target)
     _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
     one_of("outside", outside, ("refuse", "clip"))
-    table = read_scores(source, item_column, score_column)
+    table = read_scores(source, item_column, score_column, sheet=sheet, encoding=encoding)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
     inside, bits = _within(table.scores, job, outside, table.names), bits or SecureBits()
     facts = {

@@ -19,10 +19,11 @@ from rankdp.data.atomic import NewFile
 from rankdp.data.ballots import Ballots
 from rankdp.data.files import format_of, open_writer
 from rankdp.data.rankings import Rankings
+from rankdp.data.tables import is_paths
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms.ballots.prefixes import NoisyPrefixes
 from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.privacy.bits import Bits, SecureBits
+from rankdp.privacy.bits import Bits, SecureBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release, released
@@ -38,6 +39,7 @@ def synthetic_ballots(
     delta: Real = 0,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     **reading: Any,
 ) -> Release[Rankings]:
     """A table of ballots that may be published: it counts like the true ones, and no row of it is a voter's.
@@ -57,6 +59,8 @@ def synthetic_ballots(
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
+    seed
+        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
     **reading
         How to open ``ballots``; see ``Ballots.read``.
 
@@ -65,6 +69,7 @@ def synthetic_ballots(
     Release[Rankings]
         The table, in order of its ballots, with its guarantee and provenance.
     """
+    bits = seeded(bits, seed)
     counted = _CountedTable.of(Ballots.of(ballots, **reading), epsilon, protect, delta)
     bits = bits or SecureBits()
     with spending(ledger, counted.noisy.guarantee, "synthetic ballots", bits) as charge:
@@ -82,13 +87,14 @@ def synthetic_ballots_file(
     delta: Real = 0,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
+    seed: int | None = None,
     **reading: Any,
 ) -> Release[Rankings]:
     """Write a table of synthetic ballots, with its guarantee beside it in PATH.release.json.
 
     Parameters
     ----------
-    ballots, epsilon, protect, delta, ledger, bits, **reading
+    ballots, epsilon, protect, delta, ledger, bits, seed, **reading
         As for ``synthetic_ballots``.
     path
         A CSV, Parquet or PrefLib ``.soi`` file; never the file that is read.
@@ -98,9 +104,11 @@ def synthetic_ballots_file(
     Release[Rankings]
         What was written.
     """
+    bits = seeded(bits, seed)
     if format_of(path) not in ("csv", "parquet", "soi"):
         raise InputError(f"{os.fspath(path)}: synthetic ballots are written to .csv, .parquet or .soi")
-    read = ballots if isinstance(ballots, (str, os.PathLike)) and Path(ballots).is_file() else None
+    several = ballots if is_paths(ballots) and isinstance(ballots, (list, tuple)) else [ballots]
+    read = [one for one in several if isinstance(one, (str, os.PathLike)) and Path(one).is_file()]
     counted = _CountedTable.of(Ballots.of(ballots, **reading), epsilon, protect, delta)
     NewFile(path, source=read).drop()
     bits = bits or SecureBits()

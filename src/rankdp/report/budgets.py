@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from rankdp.privacy.exact import shown
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import Budget, Entry
-from rankdp.report.document import Report, Table
+from rankdp.report.document import Report
 from rankdp.report.plots import SERIES, new_figure, unformatted
+from rankdp.report.results import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,24 +4,27 @@ A result is described once, as a `Report`, and written in the format that a file
 with it in every format: in the JSON, in a box of the page, below the picture, and beside a CSV in PATH.release.json.
 A rehearsal is called one in all of them.
 
-A page is self-contained HTML that loads nothing, with the stylesheet that all pages share; its tables can be sorted
-and filtered, and CSV and JSON be saved from it. A spreadsheet runs text cells that begin like a formula. In a CSV such
-a cell gets an apostrophe in front, and so does one that begins with an apostrophe, so that taking one away gives the
-text back. Numbers stay numbers.
+A page says the result first: a headline, then a table with one row per item (`rankdp.report.results`). How sure that
+is, what is promised and how it was computed are folded below. The page is self-contained HTML that loads nothing and
+may stand in an iframe; CSV, JSON and a picture can be saved from it. `Report.fragment` is the same for a page that has
+the stylesheets (`page/style.css` and `page/report.css`) already.
+
+A spreadsheet runs text cells that begin like a formula. In a CSV such a cell gets an apostrophe in front, and so does
+one that begins with an apostrophe, so that taking one away gives the text back. Numbers stay numbers.
 """
 
 from __future__ import annotations
 
 import base64
 import csv
+import dataclasses
 import hashlib
 import html
 import io
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
@@ -31,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.errors import Unsupported
 from rankdp.report.plots import need_matplotlib, picture
+from rankdp.report.results import ResultTable, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,44 +43,10 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 PAGE_FILES = Path(__file__).parent / "page"
-"""The stylesheet of all pages, and what sorts and filters tables."""
+"""The stylesheets of all pages, and what sorts and filters tables."""
 FORMATS = (".csv", ".json", ".html", *PICTURES)
+SURE, PROMISED, COMPUTED = "How sure is this?", "What is promised", "How it was computed"
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table for people: cells are finished texts.
-
-    Parameters
-    ----------
-    heads
-        The name of each column.
-    rows
-        The cells, row by row.
-    texts
-        How many of the first columns are set as text; the others are set as numbers.
-    title
-        What stands above it.
-    """
-
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    texts: int = 1
-    title: str = ""
-
-    def html(self) -> str:
-        """The table as an element of a page."""
-
-        def line(tag: str, cells: Sequence[str]) -> str:
-            kinds = [" class=text"] * self.texts + [""] * (len(cells) - self.texts)
-            marked = (f"<{tag}{kind}>{html.escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=False))
-            return f"<tr>{''.join(marked)}</tr>"
-
-        body = "\n".join(line("td", row) for row in self.rows)
-        caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
-        table = f"<table>{caption}<thead>{line('th', self.heads)}</thead><tbody>\n{body}\n</tbody></table>"
-        return _scrolling(table, self.title or "Table")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,36 +63,40 @@ class Report:
         The keys of the records that the CSV has; those of the first record if not given.
     facts
         Makes the content of the JSON; fractions become text, and numbers that are not finite become null.
+    headline
+        The result in one or two plain sentences; it is also the alternative text of table and picture.
+    results
+        One row per item, with ranks, estimates and intervals.
     tables
-        Tables for the page and the terminal.
+        Other tables for the page and the terminal; the page folds tables with a title.
     words
-        Paragraphs above the picture of a page and below a picture of its own.
+        Paragraphs below the headline of a page, and below a picture.
     warnings
-        Paragraphs that must not be missed.
-    footer
-        Paragraphs at the foot of a page.
+        Sentences that must not be missed.
+    sure, computed
+        Paragraphs that the page folds under "How sure is this?" and "How it was computed".
     figure
         Draws the picture; None where there is nothing to draw.
-    drawing
-        The picture of the page as finished SVG; without it the page shows ``figure`` where matplotlib is installed.
     failed
         Whether a command that reports this ends with exit code 1.
     release
-        What stands behind the numbers: its guarantee and provenance are stated in every format.
+        The release that was reported: every format states its guarantee and provenance.
     parts
-        Reports that are sections of this one: their warnings, drawing and tables, on the page and the terminal.
+        Reports that are sections of this one: their headlines, warnings and tables, on the page and the terminal.
     """
 
     title: str
     records: Sequence[Mapping[str, Any]]
     facts: Callable[[], Mapping[str, Any]]
     columns: Sequence[str] = ()
+    headline: str = ""
+    results: ResultTable | None = None
     tables: Sequence[Table] = ()
     words: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    footer: Sequence[str] = ()
+    sure: Sequence[str] = ()
+    computed: Sequence[str] = ()
     figure: Callable[[], Figure] | None = None
-    drawing: str = ""
     failed: bool = False
     release: Release[Any] | None = None
     parts: Sequence[Report] = ()
@@ -133,13 +107,13 @@ class Report:
         Parameters
         ----------
         path
-            A file that ends with .csv, .json, .html, .png, .svg or .pdf. A CSV gets PATH.release.json beside it where a
-            release stands behind the report.
+            A file that ends with .csv, .json, .html, .png, .svg or .pdf. A CSV of a release also gets
+            PATH.release.json.
         """
         self.write_all([path])
 
     def write_all(self, paths: Iterable[str | PathLike[str]], leaves: Callable[[], None] = lambda: None) -> None:
-        """Write several files, none of which is in place before all of them are on disk.
+        """Write several files: the first one is put in place when all of them are on disk.
 
         Parameters
         ----------
@@ -181,57 +155,86 @@ class Report:
         return text.getvalue()
 
     def html(self) -> str:
-        """A page of its own that loads nothing."""
-        links = (f"<a href='#part-{at}'>{html.escape(part.title)}</a>" for at, part in enumerate(self.parts, 1))
-        return page(
-            self.title,
-            *self._sections(),
-            f"<nav aria-label=Sections><p>{' · '.join(links)}</p></nav>" if self.parts else "",
-            *(
-                f"<section id=part-{at}><h2>{html.escape(part.title)}</h2>{''.join(part._sections())}</section>"
-                for at, part in enumerate(self.parts, 1)
-            ),
-            self._downloads(),
-            footer=self.footer,
-        )
+        """A complete page that loads nothing."""
+        return page(self.title, *self._sections(), self._saved())
+
+    def fragment(self, downloads: Mapping[str, str] | None = None) -> str:
+        """The report as an element of another page that has the stylesheets.
+
+        Parameters
+        ----------
+        downloads
+            Addresses by what a link is called; by default the page contains the files.
+        """
+        saved = self._saved() if downloads is None else _links(downloads)
+        return f"<div class=report>{''.join([*self._sections(), saved])}</div>"
+
+    def notebook(self) -> str:
+        """The report as an element that brings its own style."""
+        style = (PAGE_FILES / "report.css").read_text("utf-8")
+        return f"<style>{style}</style><div class='report notebook'>{''.join(self._sections())}</div>"
+
+    def shown_tables(self) -> list[Table]:
+        """Every table as texts, the results first."""
+        return [*([self.results.table()] if self.results else []), *self.tables]
 
     def _sections(self) -> list[str]:
-        """All but the heading, the parts and what can be saved; that nothing is promised comes first."""
-        promised, warned = self._promised(), "".join(map(paragraph, self.warnings))
-        rehearsed = self.release is not None and self.release.rehearsal
+        """All but the heading and what can be saved; that nothing is promised comes first."""
+        links = (f"<a href='#part-{at}'>{html.escape(part.title)}</a>" for at, part in enumerate(self.parts, 1))
         return [
-            promised if rehearsed else "",
-            *(paragraph(words) for words in self.words),
-            f"<div class=warning>{warned}</div>" if warned else "",
-            _scrolling(self.drawing, f"Picture: {self.title}") if self.drawing else self._drawn(),
-            "" if rehearsed else promised,
-            *(table.html() for table in self.tables),
+            _rehearsed(self.release),
+            *self._result(),
+            f"<nav aria-label=Sections><p>{' · '.join(links)}</p></nav>" if self.parts else "",
+            *(
+                f"<section id=part-{at}><h2>{html.escape(part.title)}</h2>"
+                f"{''.join([*part._result(), *part._folded()])}</section>"
+                for at, part in enumerate(self.parts, 1)
+            ),
+            *self._folded(),
         ]
 
-    def _promised(self) -> str:
-        """What is promised, in a box; that of a rehearsal is a warning."""
-        if self.release is None:
-            return ""
-        origin, words = self.release.provenance, paragraph(self.release.explain())
-        made = paragraph(f"rankdp {origin.version}, {origin.mechanism}, {origin.when}", "small")
-        if self.release.rehearsal:
-            return f"<div class=warning>{words}{made}</div>"
-        return f"<section class=promise><h2>What is promised</h2>{words}{made}</section>"
+    def _result(self) -> list[str]:
+        """What is seen at once."""
+        return [
+            paragraph(self.headline, "headline") if self.headline else "",
+            *map(paragraph, self.words),
+            *(paragraph(words, "note") for words in self.warnings),
+            self.results.html(self.headline or self.title) if self.results else "",
+            *(table.html() for table in self.tables if not table.title),
+            self._drawn() if self.results is None else "",
+        ]
 
-    def _downloads(self) -> str:
-        """The records and the facts inside the page, to be saved from it."""
+    def _folded(self) -> list[str]:
+        """What is seen after a click."""
+        tables = [(table.title, dataclasses.replace(table, title="").html()) for table in self.tables if table.title]
+        texts = [(SURE, self.sure), (PROMISED, self._promised()), (COMPUTED, self.computed)]
+        folded = [*tables, *((title, "".join(map(paragraph, words))) for title, words in texts if words)]
+        return [f"<details><summary>{html.escape(title)}</summary>{inside}</details>" for title, inside in folded]
+
+    def _promised(self) -> list[str]:
+        """What is promised, and what made it; a rehearsal promises nothing and says so above."""
+        if self.release is None or self.release.rehearsal:
+            return []
+        origin = self.release.provenance
+        return [self.release.explain(), f"Made by rankdp {origin.version}, {origin.mechanism}, {origin.when}."]
+
+    def _saved(self) -> str:
+        """Links to the records, the facts and the picture inside the page."""
         if not self.records:
             return ""
-        name = "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split()) or "report"
-        links = []
-        for ending, kind, text in (("csv", "text/csv", self.csv()), ("json", "application/json", self.json())):
-            coded = base64.b64encode(text.encode()).decode()
-            address = f"data:{kind};charset=utf-8;base64,{coded}"
-            links.append(f'<a download="{name}.{ending}" href="{address}">{ending.upper()}</a>')
-        return f"<p>Download: {' · '.join(links)}</p>"
+        files = {"CSV": ("text/csv", self.csv().encode()), "JSON": ("application/json", self.json().encode())}
+        with suppress(Unsupported):  # no figure, or no matplotlib
+            files["PNG"] = ("image/png", self.picture())
+        return _links(
+            {
+                name: f"data:{kind};base64,{base64.b64encode(content).decode()}"
+                for name, (kind, content) in files.items()
+            },
+            "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split()) or "report",
+        )
 
     def picture(self, kind: str = "png") -> bytes:
-        """The figure with the warnings, the words and what is promised below it.
+        """The figure with the headline, the words, the warnings and what is promised below it.
 
         Parameters
         ----------
@@ -242,7 +245,8 @@ class Report:
             raise Unsupported(f"{self.title}: there is nothing to draw; choose .csv, .json or .html")
         promised = [self.release.explain()] if self.release else []
         of_parts = [f"{part.title}: {words}" for part in self.parts for words in part.warnings]
-        return picture(self.figure(), kind, [*self.warnings, *of_parts, *self.words, *promised])
+        said = [*filter(None, [self.headline]), *self.words, *self.warnings, *of_parts, *promised]
+        return picture(self.figure(), kind, said, self.headline or self.title)
 
     def _drawn(self) -> str:
         """The figure as SVG, or why there is none; parts draw their own."""
@@ -252,13 +256,32 @@ class Report:
             drawn = picture(self.figure(), "svg").decode()
         except Unsupported as refusal:
             return paragraph(f"No picture: {refusal}.")
-        return _scrolling(f"<div class=drawn>{drawn[drawn.index('<svg') :]}</div>", f"Picture: {self.title}")
+        label = html.escape(self.headline or self.title, quote=True)
+        return f'<div class=drawn role=img aria-label="{label}">{drawn[drawn.index("<svg") :]}</div>'
+
+
+def _rehearsed(release: Release[Any] | None) -> str:
+    """That nothing is promised, where that is so."""
+    return paragraph(release.explain(), "warning") if release is not None and release.rehearsal else ""
+
+
+def _links(addresses: Mapping[str, str], file: str = "") -> str:
+    """Links to save a report by; ``file`` names what the page contains."""
+    if not addresses:
+        return ""
+    saved = {name: f' download="{file}.{name.lower()}"' if file else "" for name in addresses}
+    links = (
+        f'<a{saved[name]} href="{html.escape(address, quote=True)}">{html.escape(name)}</a>'
+        for name, address in addresses.items()
+    )
+    return f"<p class=downloads>Download: {' · '.join(links)}</p>"
 
 
 def page(title: str, *sections: str, footer: Iterable[str] = ()) -> str:
     """A page of finished HTML sections; ``title`` and the paragraphs of the footer are plain text."""
     last = "".join(f"<p class=small>{html.escape(words)}</p>" for words in footer)
-    style, script = ((PAGE_FILES / name).read_text("utf-8") for name in ("style.css", "tables.js"))
+    read = {name: (PAGE_FILES / name).read_text("utf-8") for name in ("style.css", "report.css", "report.js")}
+    style, script = read["style.css"] + read["report.css"], read["report.js"]
     return _PAGE.format(
         title=html.escape(title),
         style=style,
@@ -269,25 +292,8 @@ def page(title: str, *sections: str, footer: Iterable[str] = ()) -> str:
     )
 
 
-def _scrolling(content: str, label: str) -> str:
-    """Something that may be wider than a phone, which then scrolls by itself, by keys too."""
-    return f'<div class=wide role=region tabindex=0 aria-label="{html.escape(label, quote=True)}">{content}</div>'
-
-
-def shown_ranks(ranks: Iterable[int]) -> list[str]:
-    """Ranks as tables show them: "2=" for a rank that several share."""
-    known = list(ranks)
-    times = Counter(known)
-    return [f"{rank}{'=' * (times[rank] > 1)}" for rank in known]
-
-
-def rank_span(low: int, high: int) -> str:
-    """The interval of a rank: "2 – 5", or "2" alone."""
-    return str(low) if low == high else f"{low} – {high}"
-
-
 def paragraph(words: str, kind: str = "") -> str:
-    """A paragraph of plain text; ``kind`` is "warning" or nothing."""
+    """A paragraph of plain text; ``kind`` is a class of the stylesheet."""
     return f"<p{f' class={kind}' if kind else ''}>{html.escape(words)}</p>"
 
 

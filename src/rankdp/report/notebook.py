@@ -1,21 +1,22 @@
-"""Results that show themselves: as a table in a notebook, as a frame of whatever library is installed, as a plot."""
+"""Results that show themselves: in a notebook, at a prompt, as a frame of whatever library is installed, as a plot."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rankdp.data.cells import as_frame
-from rankdp.report.document import Table
-from rankdp.report.plots import Intervals
+from rankdp.errors import Unsupported
+from rankdp.report.document import Report
+from rankdp.report.plots import intervals_figure
+from rankdp.report.results import ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SHOWN = 200  # rows of a table in a notebook
 
-
-class Shown:
+class Displayable:
     """What has rows shows them."""
 
     __slots__ = ()
@@ -23,6 +24,14 @@ class Shown:
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
         """One plain record a row."""
+
+    @abstractmethod
+    def results(self) -> ResultTable:
+        """The rows for readers; refused where there are only names."""
+
+    @abstractmethod
+    def headline(self) -> str:
+        """The result in a sentence."""
 
     def to_frame(self, kind: str | None = None) -> Any:
         """The rows as a frame.
@@ -37,27 +46,27 @@ class Shown:
         return as_frame(pa.Table.from_pylist(self.rows()), kind)
 
     def plot(self, title: str = "") -> Figure:
-        """The scores with their intervals, drawn by matplotlib.
+        """The estimates with their intervals, drawn by matplotlib.
 
         Parameters
         ----------
         title
-            What stands above the plot.
+            The heading of the plot.
         """
-        return self.intervals().figure(title)
+        return intervals_figure([(title, self.results())])
 
-    @abstractmethod
-    def intervals(self) -> Intervals:
-        """What ``plot`` shows."""
+    def _results(self) -> ResultTable | None:
+        """The rows, None where there are only names."""
+        with suppress(Unsupported):
+            return self.results()
+        return None
+
+    def __repr__(self) -> str:
+        results = self._results()
+        return "\n".join([self.headline(), *([results.table().text()] if results else [])])
 
     def _repr_html_(self) -> str:
-        rows = self.rows()
-        heads = list(rows[0]) if rows else []
-        texts = sum(isinstance(value, str) for value in rows[0].values()) if rows else 0
-        cells = [[_text(row[name]) for name in heads] for row in rows[:_SHOWN]]
-        more = f"<p>and {len(rows) - _SHOWN:,} more rows</p>" if len(rows) > _SHOWN else ""
-        return Table([name.replace("_", " ") for name in heads], cells, texts=texts).html() + more
-
-
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        report = Report(
+            title=type(self).__name__, records=[], facts=dict, headline=self.headline(), results=self._results()
+        )
+        return report.notebook()

@@ -25,7 +25,7 @@ and no single A_g needs an inverse. (Derived here.)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -234,7 +234,7 @@ def rank_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) ->
     all there is.
     """
     items = mechanisms[0].items
-    target: Floats = (np.arange(items) - (items - 1) / 2)[:, None].astype(np.float64)
+    target: Floats = (mechanisms[0].rank_targets - (items - 1) / 2)[:, None]
     closed = [moments.values for mechanism in mechanisms if (moments := mechanism.unbiased_ranks()) is not None]
     if len(closed) == len(mechanisms):
         slopes = [1 / float(values[1] - values[0]) for values in closed]
@@ -245,6 +245,17 @@ def rank_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) ->
     laws = [np.array([[slope]]) for slope in slopes]
     unknown = "" if closed else _too_long(mechanisms)
     return Family(target / np.linalg.norm(target), laws, shares, target, unknown=unknown)
+
+
+def top_family(top: int) -> Callable[[tuple[PublicLaw, ...], tuple[float, ...]], Family]:
+    """Of "stands among the first ``top``", less top/m."""
+
+    def family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
+        items = mechanisms[0].items
+        target = ((np.arange(items) < top) - top / items)[:, None].astype(np.float64)
+        return _family(*_position_laws(mechanisms), np.arange(items), 0, shares, target)
+
+    return family
 
 
 @lru_cache(maxsize=64)

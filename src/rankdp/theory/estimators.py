@@ -60,6 +60,10 @@ class PublicLaw(Protocol):
     def position_law_up_to(self) -> int | None:
         """The longest ranking whose position matrix is exact and in reach."""
 
+    @property
+    def rank_targets(self) -> Floats:
+        """The rank of each original position, from 0; positions that nothing tells apart share their mean."""
+
     def position_matrix(self) -> Floats:
         """P(the item at original position a lands at b)."""
 
@@ -140,7 +144,7 @@ def rank_estimator(mechanism: PublicLaw) -> Estimator:
     law, middle = mechanism.cell_law(), (m - 1) / 2
     size = np.sqrt(m * law.mean(axis=0))
     basis = symmetric_basis((law / size**2) @ law.T, np.arange(m)[::-1], -1)
-    target = (np.arange(m) - middle) / (m - 1)
+    target = (mechanism.rank_targets - middle) / (m - 1)
     least = _MOST_RANK_BIAS / (m - 1)
     share, bias, condition = _solve(
         law / size, target, mechanism, basis, cells=mechanism.has_offsets, most=least if mechanism.has_offsets else 0.0

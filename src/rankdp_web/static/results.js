@@ -7,7 +7,8 @@ let tag = "";
 async function refresh() {
   if (document.visibilityState === "visible") {
     try {
-      const reply = await fetch(`results/part${location.search}`, { headers: tag ? { "If-None-Match": tag } : {} });
+      const place = "embedded" in part.dataset ? "embed/part" : "results/part";
+      const reply = await fetch(`${place}${location.search}`, { headers: tag ? { "If-None-Match": tag } : {} });
       if (reply.status === 200) {
         tag = reply.headers.get("ETag");
         part.innerHTML = await reply.text();

@@ -5,7 +5,9 @@
 // same words this file and rankdp draw the same ranking: tests compare them. The result is exact: nothing is rounded.
 //
 // draw(tables, epsilon, ranking, words, protect) returns the items of "ranking" in a new, random order, and the public
-// offset that this order is sent with where the tables have several divisions of the ranking. It first proves, in whole
+// offset that this order is sent with where the tables have several divisions of the ranking. With sampler "top" it
+// returns a list of "length" items only: "ranking" begins with the respondent's list, and all other items follow it in
+// any order. It first proves, in whole
 // numbers, that the tables keep the promise of "epsilon" about what "protect" says, the whole "ranking" or one item's
 // "position", and throws a BrokenPromise where they do not: see the end.
 
@@ -29,6 +31,7 @@ export function secureWords() {
 export function draw(tables, epsilon, ranking, words, protect = "position") {
   check(tables, epsilon, protect);
   need(tables.items === ranking.length, "items");
+  if (tables.sampler === "top") return { ranking: drawTop(tables, epsilon, ranking, words), offset: 0 };
   if (tables.sampler === "ball") return { ranking: drawBall(tables, epsilon, [...ranking], words), offset: 0 };
   const samplers = { outputs: drawOutput, reinsertion: drawReinsertion, tiers: drawTiers };
   const offset = tables.offsets ? drawMany(tables.offsets, 1, words)[0] : 0;
@@ -241,12 +244,16 @@ function ballWeights({ items, radius }, epsilon) {
   return [countsUpTo(items).at(-1) * one, countsUpTo(items)[radius] * (power - one)];
 }
 
-function drawBall({ items, radius }, epsilon, ranking, words) {
-  const weights = ballWeights({ items, radius }, epsilon);
+/** Whether the draw is from the ball, and not from everything there is. */
+function drawInside(weights, words) {
   const cut = (weights[0] << WORD) / (weights[0] + weights[1]);
   const last = (1n << WORD) - 1n;
-  const mixture = { first: 0, cuts: [cut < last ? cut : last, last], weights };
-  let left = drawMany(mixture, 1, words)[0] === 1 ? radius : Infinity;
+  return drawMany({ first: 0, cuts: [cut < last ? cut : last, last], weights }, 1, words)[0] === 1;
+}
+
+function drawBall({ items, radius }, epsilon, ranking, words) {
+  const weights = ballWeights({ items, radius }, epsilon);
+  let left = drawInside(weights, words) ? radius : Infinity;
   const overtaken = [];
   for (let size = items; size > 1; size -= 1) {
     const shorter = countsUpTo(size - 1);
@@ -273,14 +280,94 @@ function pick(weights, words) {
   }
 }
 
+// -- the ball on lists of the best "length" items: any list, or one that keeps enough of its items, in place or not ---
+
+/** The lists that keep z items, h of them in place, around a list of k of n items: [z, h, how many], nearest first. */
+function listCells({ items, length }) {
+  const cells = [];
+  for (let distance = 0; distance <= 2 * length; distance += 1) {
+    for (let z = length; z >= 0; z -= 1) {
+      const h = 2 * length - distance - z;
+      if (h < 0 || h > z || length - z > items - length) continue;
+      const ways = choose(length, h) * movedWays(length - h, z - h) * falling(items - length, length - z);
+      if (ways > 0n) cells.push([z, h, ways]);
+    }
+  }
+  return cells;
+}
+
+/** n (n - 1) … (n - r + 1) */
+function falling(n, r) {
+  let product = 1n;
+  for (let i = 0; i < r; i += 1) product *= BigInt(n - i);
+  return product;
+}
+
+const choose = (n, r) => (r > n ? 0n : falling(n, r) / falling(r, r));
+
+/** How many ways there are to move r of the items of m places to others of these places, none to its own. */
+function movedWays(m, r) {
+  let sum = 0n;
+  for (let j = 0; j <= r; j += 1) {
+    sum += (j % 2 ? -1n : 1n) * choose(m, j) * choose(m - j, r - j) ** 2n * falling(r - j, r - j);
+  }
+  return sum;
+}
+
+/** The cells of the ball, and the weights of "any list" and of "one in the ball". */
+function topWeights({ items, length, radius }, epsilon) {
+  const cells = listCells({ items, length });
+  const inside = cells.map(([z, h, ways]) => (2 * length - z - h <= radius ? ways : 0n));
+  const [power, one] = powerOfE(epsilon); // rounded down
+  const within = inside.reduce((sum, ways) => sum + ways, 0n);
+  return { cells, inside, within, weights: [falling(items, length) * one, within * (power - one)] };
+}
+
+function drawTop(tables, epsilon, ranking, words) {
+  const { items, length } = tables;
+  const { cells, inside, weights } = topWeights(tables, epsilon);
+  const ways = drawInside(weights, words) ? inside : cells.map(([, , all]) => all);
+  const [kept, inPlace] = cells[pick(ways, words)];
+  const listed = new Array(length).fill(null);
+  for (;;) { // until no item that moves comes back to its own place
+    const places = front(Array.from({ length }, (_, i) => i), kept, words);
+    const source = places.slice(inPlace, kept);
+    const target = front(places.slice(inPlace), kept - inPlace, words);
+    if (source.some((place, i) => place === target[i])) continue;
+    for (const place of places.slice(0, inPlace)) listed[place] = ranking[place];
+    for (const [i, place] of source.entries()) listed[target[i]] = ranking[place];
+    break;
+  }
+  const fresh = front(ranking.slice(length, items), length - kept, words);
+  return listed.map((item) => (item === null ? fresh.shift() : item));
+}
+
+/** The list with so many of its entries, drawn uniformly, in front. */
+function front(list, count, words) {
+  for (let place = 0; place < Math.min(count, list.length - 1); place += 1) {
+    const other = place + below(list.length - place, words);
+    [list[place], list[other]] = [list[other], list[place]];
+  }
+  return list;
+}
+
+/** A uniform number below "bound": the top digits of a word, drawn again while they reach the bound. */
+function below(bound, words) {
+  const drop = WORD - BigInt(Math.max(1, (bound - 1).toString(2).length));
+  for (;;) {
+    const drawn = Number(words() >> drop);
+    if (drawn < bound) return drawn;
+  }
+}
+
 // -- the promise: what the tables allow, against the epsilon that the page shows ----------------------------------
 
 // epsilon promises: when a respondent moves one item of their ranking ("position"), or gives any other ranking at all
 // ("ranking"), no answer becomes more than e^epsilon times as likely. check() computes the largest such ratio from the
 // tables and refuses to go on if it is larger.
 //
-// Of a table of all outputs it compares every output with every move, or with every other output. The ball has two
-// probabilities, inside and outside; their ratio is computed from the weights that drawBall() uses. The other two
+// Of a table of all outputs it compares every output with every move, or with every other output. A ball has two
+// probabilities, inside and outside; their ratio is computed from the weights that drawBall() or drawTop() uses. The other two
 // samplers keep a random set of items in order; if their tables say that a set S has the weight z^|S|, the largest
 // ratio is
 //
@@ -298,7 +385,11 @@ export function check(tables, epsilon, protect = "position") {
   if (!ratios.has(tables)) ratios.set(tables, {});
   const seen = ratios.get(tables);
   const [top, bottom] =
-    tables.sampler === "ball" ? ratioOfBall(tables, epsilon) : (seen[protect] ??= largestRatio(tables, protect));
+    tables.sampler === "ball"
+      ? ratioOfBall(tables, epsilon)
+      : tables.sampler === "top"
+        ? ratioOfTop(tables, epsilon)
+        : (seen[protect] ??= largestRatio(tables, protect));
   const [power, scale] = powerOfE(epsilon);
   need(top * scale <= power * bottom, "ratio");
 }
@@ -327,6 +418,17 @@ function ratioOfBall({ items, radius }, epsilon) {
   const [any, inside] = ballWeights({ items, radius }, epsilon);
   const [all, within] = [countsUpTo(items).at(-1), countsUpTo(items)[radius]];
   return [any * within + inside * all, any * within];
+}
+
+/** The same for lists; the cells must add up to all lists that there are. */
+function ratioOfTop(tables, epsilon) {
+  const { items, length, radius } = tables;
+  need(count(items) && items <= 1000 && count(length) && length >= 1 && length < items && length <= 60, "top");
+  need(count(radius), "top");
+  const { cells, within, weights } = topWeights(tables, epsilon);
+  const all = falling(items, length);
+  need(within > 0n && within < all && cells.reduce((sum, [, , ways]) => sum + ways, 0n) === all, "top");
+  return [weights[0] * within + weights[1] * all, weights[0] * within];
 }
 
 function ratioOfOutputs({ items, outputs }, protect) {

@@ -25,27 +25,27 @@ from rankdp.progress import tell
 _QUALTRICS = "ResponseId"
 
 
-def open_text(path: str) -> TextFile:
-    """A CSV or JSON file, its columns looked at."""
+def open_text(path: str, encoding: str | None = None) -> TextFile:
+    """A CSV or JSON file, its columns looked at; `opened` says what the encoding is if none is given."""
     try:
-        return (read_keys if holds_json(path) else read_header)(path)
+        return (read_keys if holds_json(path, encoding) else read_header)(path, encoding)
     except OSError as error:
         raise broken(path, error) from None
 
 
-def holds_json(path: str) -> bool:
+def holds_json(path: str, encoding: str | None = None) -> bool:
     """Whether a file is JSON, by its ending or, where that does not say, by its first character."""
     if bare_suffix(path) in (".csv", ".tsv", ".txt"):
         return False
     if bare_suffix(path) in (".jsonl", ".ndjson", ".json"):
         return True
-    with opened(path) as file:
+    with opened(path, encoding=encoding) as file:
         return file.read(64).lstrip()[:1] in (b"{", b"[")
 
 
-def read_header(path: str) -> CsvFile:
+def read_header(path: str, encoding: str | None = None) -> CsvFile:
     """The columns of a CSV file, from its first line; from its first three where that one is Qualtrics'."""
-    with opened(path) as file:
+    with opened(path, encoding=encoding) as file:
         first = file.readline(LONGEST_LINE)
         try:
             line = first.decode("utf-8-sig")
@@ -60,10 +60,10 @@ def read_header(path: str) -> CsvFile:
     if not any(names):
         raise InputError(f"{path}, line 1: the header is blank; the first line names the columns")
     if _QUALTRICS not in names:
-        return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator)
+        return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, encoding=encoding)
     asked = _qualtrics_questions(path, more, separator, len(names))
     names = [_question_name(name, words) for name, words in zip(names, asked, strict=True)]
-    return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, heads=3)
+    return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, 3, encoding)
 
 
 def _qualtrics_questions(path: str, text: bytes, separator: str, width: int) -> list[str]:
@@ -101,7 +101,7 @@ class CsvFile(TextFile):
         kinds = {name: pa.string() for name in plain}
         kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
         size, rows = None if codec(self.path) else Path(self.path).stat().st_size, 0
-        with opened(self.path) as file:
+        with opened(self.path, encoding=self.encoding) as file:
             guard = Guard(self.path, file, self.separator, lambda done: tell("reading", done, size))
             try:
                 with pc.open_csv(
@@ -126,7 +126,7 @@ class CsvFile(TextFile):
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the fields of every row below the header, as Arrow counts rows."""
-        with io.TextIOWrapper(opened(self.path), encoding="utf-8-sig", errors="replace", newline="") as file:
+        with io.TextIOWrapper(opened(self.path, encoding=self.encoding), "utf-8-sig", "replace", "") as file:
             lines = csv.reader(file, delimiter=self.separator)
             before = 0
             try:

@@ -24,18 +24,18 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
-def read_keys(path: str) -> JsonFile:
+def read_keys(path: str, encoding: str | None = None) -> JsonFile:
     """The columns of a file, from its first object."""
-    value = next((value for _, value in _objects(path)), None)
+    value = next((value for _, value in _objects(path, encoding)), None)
     if not value:
         raise InputError(
             f"{path}: there is no object with a key; JSON Lines have an object on each line, arrays several"
         )
-    return JsonFile(path, list(value), dict.fromkeys(value, "text"), 0, heads=0)
+    return JsonFile(path, list(value), dict.fromkeys(value, "text"), 0, heads=0, encoding=encoding)
 
 
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    with opened(path) as file:
+def _lines(path: str, encoding: str | None) -> Iterator[tuple[int, bytes]]:
+    with opened(path, encoding=encoding) as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
             number += 1
@@ -45,18 +45,18 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def is_array(path: str) -> bool:
+def is_array(path: str, encoding: str | None = None) -> bool:
     """Whether a file is a JSON array: by its first character."""
-    with opened(path) as file:
+    with opened(path, encoding=encoding) as file:
         return file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
-def _objects(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _objects(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """(Where it stands, the object) for every line that is not blank, or for every object of an array."""
-    if is_array(path):
-        yield from _members(path)
+    if is_array(path, encoding):
+        yield from _members(path, encoding)
         return
-    for number, line in _lines(path):
+    for number, line in _lines(path, encoding):
         try:
             value = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
         except UnicodeDecodeError:
@@ -68,10 +68,10 @@ def _objects(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"line {number}", value
 
 
-def _members(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _members(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """(Where it stands, the object) for every object in an array."""
     number, decode = 0, _DECODER.raw_decode
-    with io.TextIOWrapper(opened(path), encoding="utf-8-sig") as file:
+    with io.TextIOWrapper(opened(path, encoding=encoding), encoding="utf-8-sig") as file:
 
         def rest(text: str, at: int) -> tuple[str, int]:
             """The text with something that is not a space at the place where it goes on, if there is anything."""
@@ -138,7 +138,7 @@ class JsonFile(TextFile):
     def _rows(self, wanted: Sequence[str]) -> Iterator[list[str | None]]:
         """The cells of every object."""
         known = set(self.names)
-        for where, value in _objects(self.path):
+        for where, value in _objects(self.path, self.encoding):
             if not value.keys() <= known:
                 new = next(key for key in value if key not in known)
                 raise InputError(
@@ -158,9 +158,9 @@ class JsonFile(TextFile):
 
     def line(self, row: int) -> str:
         """Where a row stands: the file and its line."""
-        if is_array(self.path):
+        if is_array(self.path, self.encoding):
             return f"{self.path}, object {row + 1}"
-        for number, (line, _) in enumerate(_lines(self.path)):
+        for number, (line, _) in enumerate(_lines(self.path, self.encoding)):
             if number == row:
                 return f"{self.path}, line {line}"
         return f"{self.path}, line {row + 1}"

@@ -184,11 +184,12 @@ def open_preflib(path: str, kind: str, asked: Reading, batch_rows: int) -> Ranki
     columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
     if asked.offset_column is None:
         counted = replace(counted, offsets=None)
-    batches = _batches(counted, asked.ties, batch_rows)
-    return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes)
+    batches = repeated(counted, asked.ties, batch_rows)
+    return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes, paths=(path,))
 
 
-def _batches(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterator[Rankings]:
+def repeated(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterator[Rankings]:
+    """Every order as often as it was cast, in batches; ties that are to be refused have been."""
     ends, items = np.cumsum(counted.counts), counted.known.items
     with_ties, kept = counted.tied.any(axis=1), ties == "keep" and counted.tied.any()
     for first in range(0, int(ends[-1]), batch_rows):

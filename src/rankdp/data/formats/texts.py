@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from rankdp.data.cells import Kind
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 
 COMPRESSED = (".gz", ".zst", ".bz2")
 LONGEST_LINE = 1 << 26
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ONE_BYTE = re.compile(r"ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|tis-620|hp-roman8|ptcp154")
+_MANY_BYTES = {
+    *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "gb18030", "gbk", "gb2312", "big5", "big5hkscs"),
+    *("shift_jis", "cp932", "euc_jp", "euc_kr", "cp949"),
+}
+"""Encodings with characters of several bytes in which no line end is part of one."""
 _ARROW_NAMES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
@@ -34,6 +41,10 @@ class TextFile(ABC):
     separator: str = ","
     heads: int = 1
     """Lines before the first row: none in JSON, three where Qualtrics wrote them."""
+    encoding: str | None = None
+    """What the caller says; else UTF-8, or UTF-16 where the first bytes say so."""
+    sheet: str | None = None
+    """Of a workbook, if it has several."""
 
     @abstractmethod
     def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
@@ -55,9 +66,38 @@ def codec(path: str) -> str | None:
     return _ARROW_NAMES.get(Path(path).suffix.lower())
 
 
-def opened(path: str, ending: str = "") -> IO[bytes]:
-    """A file's bytes, decompressed and, where its first two say UTF-16, as UTF-8; another ``ending`` than its own may
-    say how it is compressed.
+def known_encoding(name: str) -> str:
+    """An encoding in which one line cannot change how another is read: no bytes switch to another set of characters.
+
+    Parameters
+    ----------
+    name
+        What the caller calls it.
+    """
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        found = ""
+    single = _ONE_BYTE.fullmatch(found) and bytes(range(128)).decode(found, "replace") == "".join(map(chr, range(128)))
+    if found not in _MANY_BYTES and not single:
+        raise InputError(
+            Setting("encoding"),
+            f" must be one such as latin-1, windows-1252, utf-16, shift_jis or gb18030, got {name!r}",
+        )
+    return found
+
+
+def opened(path: str, ending: str = "", encoding: str | None = None) -> IO[bytes]:
+    """A file's bytes, decompressed and as UTF-8.
+
+    Parameters
+    ----------
+    path
+        The file.
+    ending
+        Another ending than its own that says how it is compressed.
+    encoding
+        Its encoding; if not given, UTF-16 where its first two bytes say so, else UTF-8.
     """
     file: io.BufferedReader
     if (packed := codec(path + ending)) is None:
@@ -70,16 +110,17 @@ def opened(path: str, ending: str = "") -> IO[bytes]:
         wide = file.peek(2)[:2] in _UTF_16
     except OSError:  # told when the file is read
         wide = False
-    return io.BufferedReader(_Recoded(path, file)) if wide else file
+    encoding = encoding or ("utf-16" if wide else "utf-8")
+    return file if encoding == "utf-8" else io.BufferedReader(_Recoded(path, file, encoding))
 
 
 class _Recoded(io.RawIOBase):
-    """UTF-16 as UTF-8."""
+    """Another encoding as UTF-8."""
 
-    def __init__(self, path: str, file: IO[bytes]) -> None:
+    def __init__(self, path: str, file: IO[bytes], encoding: str) -> None:
         super().__init__()
-        self._path, self._file, self._ready = path, file, b""
-        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._path, self._file, self._encoding, self._ready = path, file, encoding, b""
+        self._decoder = codecs.getincrementaldecoder(encoding)()
 
     def readable(self) -> bool:
         """It is."""
@@ -92,7 +133,7 @@ class _Recoded(io.RawIOBase):
             try:
                 self._ready = self._decoder.decode(raw, final=not raw).encode()
             except UnicodeError:
-                raise InputError(f"{self._path}: the text begins as UTF-16 and is not valid UTF-16") from None
+                raise InputError(f"{self._path}: the text is not valid {self._encoding.upper()}") from None
             if not raw:
                 break
         size = min(len(into), len(self._ready))
@@ -136,6 +177,7 @@ def not_utf8(path: str, line: int, raw: bytes) -> InputError:
     start = max(raw.rfind(b",", 0, bad) + 1, bad - 15)
     guess = raw[start : bad + 15].split(b",")[0].strip().decode("cp1252", "replace")
     return InputError(
-        f"{path}, line {line}: the text is not valid UTF-8; in Latin-1 (Windows-1252) it would say {guess!r}: if "
-        "that is right, save the file as UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)"
+        f"{path}, line {line}: the text is not valid UTF-8; in Windows-1252 it would say {guess!r}: if that is right, "
+        "use ",
+        Setting("encoding", "windows-1252"),
     )

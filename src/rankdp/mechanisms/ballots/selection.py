@@ -14,13 +14,13 @@ e^eps, the product falls and the range is shorter. P'(r) >= e^-eps P(r): put w =
 beyond 1/M, and v e^-eps x'_s <= v x_s. It is never worse than the exponential mechanism. Its zCDP is that of any eps-DP
 mechanism, eps^2/2: it has not the bounded range to which the exponential mechanism owes its eps^2/8.
 
-*Joint top k* (Gillenwater, Joseph, Munoz Medina and Ribero 2022): with q_(i) the i-th largest score, a sequence s of k
-items loses the largest q_(i) - q_(s_i), and is released with weight e^(-eps loss/(2D)). Proof: both scores move within
-[0, D], so that a loss moves by at most D: the exponential mechanism. Its range is bounded: eps^2/8-zCDP (Cesar and
-Rogers 2021). Drawn exactly: e^(-a loss) is the integral of a e^(-a v) over v >= loss. So first a threshold v is drawn
-with weight N(v) e^(-a v), N(v) the number of sequences of loss up to v, then one of these uniformly. Its i-th item has
-n_i(v) - (i-1) choices, n_i(v) how many scores are at least q_(i) - v, because the items before it are among those. N is
-constant between differences of scores, which is where the cut points are.
+*Top sets* (the canonical loss of Shekelyan and Loukides 2022, arXiv 2201.13376): a set S of k items loses the largest
+score outside S less the smallest inside, or 0 where that is negative, and is released with weight e^(-eps loss/(2D)).
+Proof: both scores move within [0, D], so that a loss moves by at most D: the exponential mechanism. Its range is
+bounded: eps^2/8-zCDP (Cesar and Rogers 2021). Drawn exactly: let the scores fall, q_0 >= q_1 >= ... A set other than
+the first k has a first item j < k outside and a last item i >= k inside. Its loss is q_j - q_i; items before j are
+inside, and k - j - 1 of the i - j - 1 items between them, whichever. So (j, i) is drawn with weight C(i-j-1, k-j-1)
+e^(-eps loss/(2D)), then the items between them uniformly.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class PermuteAndFlip(_Selection):
         return np.asarray(weights * (np.array(products) @ parts / 2))
 
 
-class JointTopK(_Selection):
-    """Releases a sequence of k items, which are the first k or nearly.
+class TopSet(_Selection):
+    """Releases a set of k items, which are the first k or nearly.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class JointTopK(_Selection):
         self.k = whole("k", k, 1)
 
     def sample(self, scores: Longs, bits: Bits) -> Longs:
-        """The items that are released, the first one first.
+        """The items that are released, by their numbers; their order says nothing.
 
         Parameters
         ----------
@@ -144,28 +144,30 @@ class JointTopK(_Selection):
         bits
             Where the choice comes from.
         """
-        whole("k", self.k, 1, len(scores))
+        k, m = whole("k", self.k, 1, len(scores)), len(scores)
         ranked = np.argsort(-scores, kind="stable")
-        falling = scores[ranked]
-        losses = np.unique(np.maximum(falling[: self.k, None] - falling, 0))
-        choices = [
-            np.searchsorted(-falling, losses - falling[place], side="right") - place for place in range(self.k)
-        ]  # by place and loss
-        sequences = [math.prod(int(count[cell]) for count in choices) for cell in range(len(losses))]
-        threshold = int(CutTable(self._segments(losses.tolist(), sequences)).sample(1, bits)[0])
-        left = ranked.tolist()  # the items that qualify for a place come first, and so many of them are left
-        chosen = [left.pop(int(uniform_below(int(count[threshold]), 1, bits)[0])) for count in choices]
-        return np.array(chosen, dtype=np.int64)
+        falling = scores[ranked].tolist()
+        ends = [(outside, inside) for outside in range(k) for inside in range(k, m)]
+        losses = [0, *(falling[outside] - falling[inside] for outside, inside in ends)]
+        sets = [1, *(math.comb(inside - outside - 1, k - outside - 1) for outside, inside in ends)]
+        cell = int(CutTable(self._weights(losses, sets)).sample(1, bits)[0])
+        if cell == 0:
+            return np.sort(ranked[:k])
+        outside, inside = ends[cell - 1]
+        between = list(range(outside + 1, inside))
+        drawn = [between.pop(int(uniform_below(len(between), 1, bits)[0])) for _ in range(k - outside - 1)]
+        return np.sort(ranked[[*range(outside), *drawn, inside]])
 
-    def _segments(self, losses: list[int], sequences: list[int]) -> Callable[[int], Weights]:
-        """Of the thresholds from one loss to the next: N(v) times the integral of e^(-a v)."""
+    def _weights(self, losses: list[int], sets: list[int]) -> Callable[[int], Weights]:
+        """How many sets have these ends, times e^(-eps loss/(2D))."""
         rate = self.epsilon / (2 * self.spread)
 
         def weights(bits: int) -> Weights:
-            precision = bits + max(sequences).bit_length() + 8
-            ends = [exp_bounds(rate * loss, precision) for loss in losses] + [(0, 0)]
-            low = [n * max(0, ends[i][0] - ends[i + 1][1]) for i, n in enumerate(sequences)]
-            high = [n * (ends[i][1] - ends[i + 1][0]) for i, n in enumerate(sequences)]
-            return Weights(low, high)
+            precision = bits + sum(sets).bit_length() + 8
+            bounds = [exp_bounds(rate * loss, precision) for loss in losses]
+            return Weights(
+                [n * low for n, (low, _) in zip(sets, bounds, strict=True)],
+                [n * high for n, (_, high) in zip(sets, bounds, strict=True)],
+            )
 
         return weights

@@ -82,6 +82,8 @@ class RankingMechanism(ABC):
     #: whether released rows come with a public offset, and how many different ones there are
     has_offsets: ClassVar[bool] = False
     offsets: int = 1
+    #: how many items the lists have that are released instead of rankings; None where whole rankings are released
+    lists: int | None = None
 
     def __init__(self, items: int, epsilon: Real) -> None:
         items = whole("items", items, 2)
@@ -288,6 +290,11 @@ class RankingMechanism(ABC):
     def cells(self) -> Longs:
         """By offset and position: their cell. Positions that nothing tells apart, those of a tier say, share one."""
         return np.arange(self.items)[None]
+
+    @property
+    def rank_targets(self) -> Floats:
+        """By original position: the rank, from 0, that an aggregate estimates the mean of."""
+        return np.arange(self.items, dtype=np.float64)
 
     def cell_law(self) -> Floats:
         """A[a, c] = P(the item at original position a lands in cell c), over the offsets too."""

@@ -106,17 +106,7 @@ class KendallBall(RankingMechanism):
     def _mixture(self) -> CutTable:
         """0: any ranking; 1: one in the ball."""
         sizes = theory.counts_up_to(self.items)
-
-        def weights(bits: int) -> Weights:
-            scale = bits + (sizes[-1] // sizes[self.radius]).bit_length() + 8
-            low, high = exp_bounds(self.epsilon, scale)  # around 2^scale e^-eps
-            one = 1 << scale
-            return Weights(
-                [sizes[-1] * low, sizes[self.radius] * (one - high)],
-                [sizes[-1] * high, sizes[self.radius] * (one - low)],
-            )
-
-        return CutTable(weights)
+        return ball_mixture(sizes[-1], sizes[self.radius], self.epsilon)
 
     def _lefts(self, size: int) -> list[int]:
         """The inversions that can be left for so many items: what the ball allows, and last all that there are."""
@@ -126,8 +116,7 @@ class KendallBall(RankingMechanism):
     @staticmethod
     def _ways(size: int, left: int) -> list[int]:
         """In how many rankings of ``size`` items with at most ``left`` inversions the last overtakes 0, 1, … others."""
-        shorter = theory.counts_up_to(size - 1)
-        return [shorter[min(left - v, len(shorter) - 1)] if v <= left else 0 for v in range(size)]
+        return insertion_ways(size, left)
 
     @cached_property
     def _cuts(self) -> dict[int, Words]:
@@ -162,7 +151,7 @@ class KendallBall(RankingMechanism):
             drawn = (cuts[row] < words[:, None]).sum(axis=1)
             reached = cuts[row, np.minimum(drawn, size - 2)]  # the first cut point that is not below the word
             for tied in np.flatnonzero(reached == words):
-                drawn[tied] = _settled(int(words[tied]), self._ways(size, self._lefts(size)[row[tied]]), bits)
+                drawn[tied] = settled(int(words[tied]), self._ways(size, self._lefts(size)[row[tied]]), bits)
             behind[:, size - 2] = drawn
             left = left - drawn
         return behind
@@ -203,7 +192,7 @@ class KendallBall(RankingMechanism):
     def _inside(self) -> float:
         """The weight of the part that is uniform in the ball."""
         share = theory.ball_shares(self.items)[self.radius]
-        return float(_inside_weight(share, float(self.epsilon)))
+        return float(inside_weight(share, float(self.epsilon)))
 
     def _log_prob(self, relative: Orders) -> Floats:
         from rankdp.mechanisms.rankings.sampling_kernels import count_inversions
@@ -237,7 +226,25 @@ class KendallBall(RankingMechanism):
         return PairLaw(self._inside * ball.same + anywhere, self._inside * ball.crossed + anywhere)
 
 
-def _settled(word: int, ways: list[int], bits: Bits) -> int:
+def ball_mixture(everything: int, ball: int, epsilon: Fraction) -> CutTable:
+    """0 with weight ``everything``, 1 with weight (e^eps - 1) ``ball``: both are numbers of rankings."""
+
+    def weights(bits: int) -> Weights:
+        scale = bits + (everything // ball).bit_length() + 8
+        low, high = exp_bounds(epsilon, scale)  # around 2^scale e^-eps
+        one = 1 << scale
+        return Weights([everything * low, ball * (one - high)], [everything * high, ball * (one - low)])
+
+    return CutTable(weights)
+
+
+def insertion_ways(size: int, left: int) -> list[int]:
+    """In how many rankings of ``size`` items with at most ``left`` inversions the last overtakes 0, 1, … others."""
+    shorter = theory.counts_up_to(size - 1)
+    return [shorter[min(left - v, len(shorter) - 1)] if v <= left else 0 for v in range(size)]
+
+
+def settled(word: int, ways: list[int], bits: Bits) -> int:
     """The cell of a uniform number whose first 64 digits, ``word``, equal a cut point: more digits settle it."""
     sums, total = list(itertools.accumulate(ways)), sum(ways)
     digits, length = word, WORD
@@ -249,7 +256,7 @@ def _settled(word: int, ways: list[int], bits: Bits) -> int:
         digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
 
 
-def _inside_weight(share: Floats, epsilon: float) -> Floats:
+def inside_weight(share: Floats, epsilon: float) -> Floats:
     """(e^eps - 1)|B| / ((e^eps - 1)|B| + m!) for balls that hold this share of all rankings."""
     shrunk = -math.expm1(-epsilon)
     return np.asarray(shrunk * share / (shrunk * share + math.exp(-epsilon)))
@@ -258,7 +265,7 @@ def _inside_weight(share: Floats, epsilon: float) -> Floats:
 def best_radius(items: int, epsilon: float) -> int:
     """The radius that keeps most pairs in order."""
     shares, inversions = theory.ball_shares(items)[:-1], theory.mean_inversions(items)[:-1]
-    return int(np.argmax(_inside_weight(shares, epsilon) * (math.comb(items, 2) / 2 - inversions)))
+    return int(np.argmax(inside_weight(shares, epsilon) * (math.comb(items, 2) / 2 - inversions)))
 
 
 def radius_for_mean_ranks(items: int, epsilon: float) -> int:
@@ -269,7 +276,7 @@ def radius_for_mean_ranks(items: int, epsilon: float) -> int:
     """
     most = math.comb(items, 2)
     balls = theory.landing_counts(items, most - 1) / np.array(theory.counts_up_to(items)[:-1], dtype=np.float64)
-    inside = _inside_weight(theory.ball_shares(items)[:-1], epsilon)
+    inside = inside_weight(theory.ball_shares(items)[:-1], epsilon)
     laws = (inside * balls + (1 - inside) / items).transpose(2, 0, 1)
     ranks = np.arange(items) - (items - 1) / 2
     values = np.linalg.pinv(laws) @ ranks

@@ -17,7 +17,6 @@ Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the 
     differences                                                         4k     8 k^2
     residuals, G times finer                                            8 G k  32 G^2 k^2
     degrees: comparisons of each item                                   4k     4 k^2
-    comparisons of each pair, or of each set of pairs                   2k     2 k^2
     leads: of each pair the wins of the first less those of the second  2k     4 k^2
 
 Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
@@ -25,16 +24,15 @@ By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k eq
 comparison carries 2, so that those that leave and come move at most 4k, and at most 2k in each of two places where they
 are reversed. Those that leave add a non-negative vector of l1 norm 2k and entries of at most k to the degrees, so of
 squared l2 norm at most 2 k^2; so do those that come, and the inner product of two non-negative vectors only brings them
-closer: 4k and 4 k^2. In the same way comparisons of pairs, or of disjoint sets of them, add non-negative vectors of l1
-norm k, of squared l2 norm at most k^2: 2k and 2 k^2. Leads have the same l1 norms with a sign, so that what leaves and
-what comes can add up, as k equal votes that are reversed do: 2k and (2k)^2. Ordered pairs: a comparison adds a
-non-negative vector of l1 norm 2 (2 in one cell, or 1 in two), so those that leave have l1 norm 2k and squared l2 norm
-at most 4 k^2, and so do those that come: 4k and 8 k^2. Residuals: a win adds 2 U_ij to one item and takes it from
-another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji, of absolute value at most G: l1 norm at most 4G and
-l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k; k votes between
-items of equal t0 that are reversed do. Where some rows are not counted, or a voter has fewer than c, fewer leave or
-come and all of this holds. It holds for weights that add up to at most k too: the triangle inequality and the largest
-entries above are those of weighted sums. Weighed counts, and so sensitivities, are in steps.
+closer: 4k and 4 k^2. Leads: a comparison adds 1 with a sign to one pair, or nothing, so those that leave and those that
+come have l1 and l2 norms of at most k each; k equal votes that are reversed add up to 2k and (2k)^2. Ordered pairs: a
+comparison adds a non-negative vector of l1 norm 2 (2 in one cell, or 1 in two), so those that leave have l1 norm 2k and
+squared l2 norm at most 4 k^2, and so do those that come: 4k and 8 k^2. Residuals: a win adds 2 U_ij to one item and
+takes it from another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji, of absolute value at most G: l1 norm
+at most 4G and l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k;
+k votes between items of equal t0 that are reversed do. Where some rows are not counted, or a voter has fewer than c,
+fewer leave or come and all of this holds. It holds for weights that add up to at most k too: the triangle inequality
+and the largest entries above are those of weighted sums. Weighed counts, and so sensitivities, are in steps.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
 the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
@@ -81,9 +79,12 @@ class NoisyCounts(CentralNoise[Protection]):
     each: ClassVar[tuple[int, int]]
     """The l1 and the squared l2 sensitivity where one comparison leaves and one comes, k = 1."""
 
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
-        """The secret vector."""
+    def counted(self, counts: PairCounts) -> Longs:
+        """The secret vector; refused where the counts and the noise are in different steps."""
+        self.protection.check(counts)
+        return self._vector(counts)
+
+    def _vector(self, counts: PairCounts) -> Longs:
         raise NotImplementedError
 
     @property
@@ -156,8 +157,7 @@ class NoisyWins(NoisyCounts):
 
     each = 4, 8
 
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
+    def _vector(self, counts: PairCounts) -> Longs:
         """Each item's half-wins."""
         return counts.half_wins
 
@@ -172,8 +172,7 @@ class NoisyDifferences(NoisyCounts):
 
     each = 4, 8
 
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
+    def _vector(self, counts: PairCounts) -> Longs:
         """Wins less losses of each item: half of its half-wins less half-losses, which differ by an even number."""
         won, lost = counts.records()
         return (won - lost) // 2
@@ -184,8 +183,7 @@ class NoisyTable(NoisyCounts):
 
     each = 4, 8
 
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
+    def _vector(self, counts: PairCounts) -> Longs:
         """The half-wins of the first item of each ordered pair over the second, 0 for pairs that never met."""
         items = len(counts.items)
         table = np.zeros((items, items), np.int64)
@@ -230,7 +228,7 @@ class NoisyResiduals(NoisyCounts):
         """What a win of the row's item over the column's adds to a residual: at most 1/2."""
         return np.asarray(self.forth / (2 * self.grid))
 
-    def counted(self, counts: PairCounts) -> Longs:  # type: ignore[override]
+    def _vector(self, counts: PairCounts) -> Longs:
         """Each item's residual, in steps of a 4 G-th."""
         first, second = counts.first, counts.second
         moved = counts.half_wins_first * self.forth[first, second] - counts.half_wins_second * self.forth[second, first]
@@ -254,25 +252,10 @@ class NoisyDegrees(NoisyCounts):
 
     each = 4, 4
 
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
+    def _vector(self, counts: PairCounts) -> Longs:
         """How many comparisons each item had."""
         won, lost = counts.records()
         return (won + lost) // 2
-
-
-class NoisyPairs(NoisyCounts):
-    """Releases how often every pair was compared, also if never, in the order of ``numpy.triu_indices``.
-
-    The same noise is right for how many comparisons fall into each of several disjoint sets of pairs.
-    """
-
-    each = 2, 2
-
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
-        """The number of each pair of items, 0 for pairs that never met."""
-        return _by_pair(counts, counts.halves // 2)
 
 
 class NoisyLeads(NoisyCounts):
@@ -280,14 +263,9 @@ class NoisyLeads(NoisyCounts):
 
     each = 2, 4
 
-    @staticmethod
-    def counted(counts: PairCounts) -> Longs:
+    def _vector(self, counts: PairCounts) -> Longs:
         """The lead of each pair of items, 0 for pairs that never met."""
-        return _by_pair(counts, (counts.half_wins_first - counts.half_wins_second) // 2)
-
-
-def _by_pair(counts: PairCounts, values: Longs) -> Longs:
-    items = len(counts.items)
-    table = np.zeros((items, items), np.int64)
-    table[counts.first, counts.second] = values
-    return table[np.triu_indices(items, 1)]
+        items = len(counts.items)
+        table = np.zeros((items, items), np.int64)
+        table[counts.first, counts.second] = (counts.half_wins_first - counts.half_wins_second) // 2
+        return table[np.triu_indices(items, 1)]

@@ -179,6 +179,7 @@ class ObjectivePerturbation:
     def sample(self, counts: PairCounts, bits: Bits) -> Floats:
         """Private scores, on the grid of step h."""
         self.check()
+        self.protection.check(counts)
         times = self.protection.steps
         noise = rounded_laplace(self.scale / self.noise_step, self.items, bits) * np.float64(self.noise_step)
         solved = fit_within(

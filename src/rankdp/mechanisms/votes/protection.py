@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankdp.checks import one_of, whole
-from rankdp.data.counts import STEPS
+from rankdp.data.counts import STEPS, PairCounts
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.guarantee import unit_of
 
@@ -62,6 +62,20 @@ class Protection:
                 ", the number of comparisons that count fully of each voter",
             )
         return cls(protect, whole("max_per_voter", max_per_voter, 1), steps=STEPS)
+
+    def check(self, counts: PairCounts) -> None:
+        """Refuse counts in other steps than those that the noise is for, which would be too small or too large.
+
+        Parameters
+        ----------
+        counts
+            What noise is to be added to.
+        """
+        if counts.steps != self.steps:
+            raise InputError(
+                f"the noise is for comparisons that count {self.steps:,} each, and these counts hold {counts.steps:,} "
+                "for each: use Protection.of, and votes.bound(c) for voters"
+            )
 
     @property
     def design_public(self) -> bool:

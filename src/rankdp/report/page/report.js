@@ -17,9 +17,9 @@ function sort(table, column, falling) {
 function makeSortable(table) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
+    if (head.className === "bar" || !head.textContent.trim()) return;
     const button = document.createElement("button");
     button.append(...head.childNodes);
-    if (!button.textContent.trim()) return;
     head.append(button);
     button.addEventListener("click", () => {
       const falling = head.getAttribute("aria-sort") === "ascending";
@@ -34,7 +34,7 @@ function makeSearchable(table) {
   const label = document.createElement("label");
   label.className = "filter";
   label.append("Find: ", Object.assign(document.createElement("input"), { type: "search" }));
-  table.closest(".wide").before(label);
+  table.before(label);
   label.lastChild.addEventListener("input", () => {
     const wanted = label.lastChild.value.trim().toLowerCase();
     for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
@@ -45,3 +45,5 @@ for (const table of document.querySelectorAll("table")) {
   if (table.tBodies[0].rows.length > 1) makeSortable(table);
   if (table.tBodies[0].rows.length > 12) makeSearchable(table);
 }
+
+addEventListener("beforeprint", () => document.querySelectorAll(".report details").forEach((part) => (part.open = true)));

@@ -1,0 +1,99 @@
+"""Excel workbooks (`.xlsx`), by calamine: one sheet is one table, its first row names the columns.
+
+Cells become text without a guess at types: a text as it is, a whole number without a point (Excel keeps 3 as 3.0), any
+other number as Python writes it, true and false in small letters, a date in ISO form. Rows without any text are passed
+over, as in CSV. A sheet is loaded whole; a workbook that unpacks to more than `LARGEST` bytes is refused before.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+from rankdp.data.cells import first_line
+from rankdp.data.formats.texts import TextFile
+from rankdp.errors import InputError, Setting
+
+LARGEST = 1 << 30
+
+
+def open_sheet(path: str, sheet: str | None = None) -> ExcelFile:
+    """One sheet of a workbook, its columns looked at.
+
+    Parameters
+    ----------
+    path
+        The file.
+    sheet
+        The name of the sheet; it may be left out where there is one sheet only.
+    """
+    rows = _rows(path, sheet)
+    header = [_text(cell) or "" for cell in next(rows, (0, []))[1]]
+    while header and not header[-1]:
+        header.pop()
+    if not any(header):
+        raise InputError(f"{path}, row 1: the header is blank; the first row names the columns")
+    return ExcelFile(path, header, dict.fromkeys(header, "text"), 0, sheet=sheet)
+
+
+def _rows(path: str, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
+    """The number, counted from 1, and the cells of every row of a sheet."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+        if size > LARGEST:
+            raise InputError(f"{path}: the workbook unpacks to {size >> 20:,} MB, at most {LARGEST >> 20:,} are read")
+        with CalamineWorkbook.from_path(path) as book:
+            names = book.sheet_names
+            if sheet is None and len(names) != 1:
+                raise InputError(f"{path}: ", Setting("sheet"), f" must say which sheet is meant: {', '.join(names)}")
+            if sheet is not None and sheet not in names:
+                raise InputError(f"{path}: ", Setting("sheet"), f" is {sheet!r}, but the sheets are {', '.join(names)}")
+            found = book.get_sheet_by_name(sheet or names[0])
+            yield from enumerate(found.to_python(skip_empty_area=False), 1)
+    except (CalamineError, zipfile.BadZipFile, UnicodeError) as error:
+        raise InputError(f"{path}: this is not a whole Excel workbook ({first_line(error)})") from None
+
+
+def _text(cell: Any) -> str | None:
+    """What a cell says; None for nothing."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell == cell // 1 and abs(cell) < 2**53:
+        return str(int(cell))
+    text = cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+    return text.strip() or None
+
+
+class ExcelFile(TextFile):
+    """A sheet as a table of texts."""
+
+    __slots__ = ()
+
+    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
+        """The sheet as one record batch of columns of text."""
+        import pyarrow as pa
+
+        wanted, cells = [*coded, *plain], [row for _, row in self._cells()]
+        at = [self.names.index(name) for name in wanted]
+        columns = [pa.array([row[place] for row in cells], pa.string()) for place in at]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema([(name, pa.string()) for name in wanted]))
+
+    def _cells(self) -> Iterator[tuple[int, list[str | None]]]:
+        """The number and the texts of every row below the header that says anything."""
+        width = len(self.names)
+        for number, row in _rows(self.path, self.sheet):
+            texts = [_text(cell) for cell in row]
+            if number == 1 or not any(texts):
+                continue
+            if any(texts[width:]):
+                raise InputError(f"{self.path}, row {number}: a cell stands in a column that the header does not name")
+            yield number, texts[:width] + [None] * (width - len(texts))
+
+    def line(self, row: int) -> str:
+        """Where a row stands: the file and the number that Excel shows beside it."""
+        numbers = (number for number, _ in self._cells())
+        return f"{self.path}, row {next((number for at, number in enumerate(numbers) if at == row), row + 2)}"

@@ -1,0 +1,303 @@
+"""The ball on top lists: the k best of n items, with *which* items they are protected as well as their order.
+
+Law: let b be the first k items of the output and a those of the true ranking. P(b) is proportional to e^eps if the
+distance of a and b is at most t, and to 1 otherwise; the distance is the number of items of a that are not in b plus
+the number of places whose items differ (``theory.top_balls``). The other items follow in random order, so that the
+output is a ranking; ``privatize`` releases the list alone.
+
+Proof of eps: two outputs, or two inputs, differ by a factor of at most e^eps, whatever the rankings are. That is local
+DP for the whole ranking, which includes the list, its set of items and one item's position. What the true ranking says
+about the places after k is not used: a list of k items is enough.
+
+Why nothing is closer at this promise: renaming the items takes every list into every other. Average any eps-LDP
+mechanism over all renamings. That changes neither eps nor the mean expected distance, and makes the law a function f
+of how the two lists meet. For a fixed output, the inputs meet it in every possible way, so eps-LDP says max f <= e^eps
+min f. Under this constraint the expected distance is smallest when f is e^eps times larger on the smallest distances:
+a ball. Its radius t is public; by default it minimises the expected distance.
+
+Why this distance: all places are alike, so the noise can be undone without loss of precision. The ball of Kendall's
+distance with penalty 1/2 is optimal for that distance by the same proof, but nearly singular to undo: for the best five
+of thirty at epsilon 4 it needs 27 answers for one by mean ranks (this one 13), and 105 by how often items are listed
+(this one 13).
+
+Drawing: with weight n!/(n-k)! any list, with weight (e^eps - 1)|B| one that is uniform in the ball B. Draw how many
+items stay and how many in place by the number of such lists, then uniformly which, where, and the new items.
+
+For a survey with "rank your best five of thirty": ``mechanism("auto", 30, 4, protect="ranking", top=5)``. ``sample``
+takes complete rankings, in which the order after the first five is arbitrary (``completed``); the first five of a row
+are the answer. Sidecars of lists carry ``lists: {length, items}``, so that ``aggregate`` counts unlisted items:
+``Aggregate.in_top(5)`` is how often items are listed, ``mean_ranks`` gives unlisted items the mean of the ranks left.
+The browser needs ``items``, ``length`` and ``radius`` only (``sampler.js``, sampler "top").
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankdp.checks import whole
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.rankings.contract import ENUMERATED_UP_TO, EnclosedLaw, Orders, RankingMechanism
+from rankdp.mechanisms.rankings.kendall_ball import ball_mixture, inside_weight, settled
+from rankdp.privacy.bits import Bits
+from rankdp.privacy.cut_tables import LAST, WORD, CutTable
+from rankdp.privacy.exact import Real
+from rankdp.privacy.noise import uniform_below
+from rankdp.theory.permutations import all_permutations
+from rankdp.theory.top_balls import moved, top_lists
+from rankdp.types import Floats, Longs
+
+MOST_LISTED = 60
+_USUAL = 5
+
+
+class TopBall(RankingMechanism):
+    """Uniform in a ball around the true list of the best items, or with some probability any list.
+
+    Parameters
+    ----------
+    items
+        How many items there are.
+    epsilon
+        The privacy of the whole ranking, which includes which items are listed.
+    length
+        How many items a list has: below ``items``, and at most 60; by default 5, or half of the items if fewer.
+    radius
+        The largest distance inside the ball; by default the one with the smallest expected distance.
+    """
+
+    name: str = "top-ball"
+    colour: ClassVar[str] = "#882255"
+    most_items: ClassVar[int | None] = 1000
+    compared_up_to: ClassVar[int | None] = 1  # taken where lists are asked for, never compared with rankings
+    undoable: ClassVar[tuple[str, ...]] = ("ranks",)
+    numbered: ClassVar[bool] = True
+
+    def __init__(self, items: int, epsilon: Real, length: int | None = None, radius: int | None = None) -> None:
+        super().__init__(items, epsilon)
+        self.length = max(1, min(_USUAL, items // 2)) if length is None else whole("length", length, 1)
+        self.lists = self.length
+        if self.length >= self.items or self.length > MOST_LISTED:
+            raise InputError(
+                f"the length of a list must be at most {min(self.items - 1, MOST_LISTED)} for {self.items} items, "
+                f"got {self.length}"
+            )
+        self._lists = top_lists(self.items, self.length)
+        self.radius = self._best_radius() if radius is None else whole("radius", radius, 0)
+        if self.radius >= self._lists.largest:
+            raise InputError(
+                f"radius must be below {self._lists.largest}, the largest distance between two lists of {self.length} "
+                f"out of {self.items} items, got {self.radius}"
+            )
+        self.name = f"{type(self).name}-{self.length}-{self.radius}"
+
+    @classmethod
+    def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> TopBall:
+        """With this length, and radius if there is a second number."""
+        if len(numbers) not in (1, 2):
+            raise InputError(
+                f"one or two numbers, the length and the radius, follow the name of the {cls.name} mechanism, "
+                f"got {numbers}"
+            )
+        return cls(items, epsilon, *numbers)
+
+    @classmethod
+    def for_lists(cls, items: int, epsilon: Real, length: int, purpose: str) -> TopBall:
+        """With the radius that serves a purpose: to aggregate, the one for mean ranks, else the closest lists."""
+        ball = cls(items, epsilon, length)
+        return cls(items, epsilon, length, ball._radius_for_mean_ranks()) if purpose == "aggregate" else ball
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """With the length and the radius."""
+        return {**super().parameters, "length": self.length, "radius": self.radius}
+
+    def local_epsilon(self) -> Fraction:
+        """Epsilon, exactly: it is the whole ranking that is protected."""
+        return self.epsilon
+
+    @property
+    def rank_targets(self) -> Floats:
+        """Unlisted items share the mean of the ranks that are left."""
+        ranks = np.arange(self.items, dtype=np.float64)
+        ranks[self.length :] = ranks[self.length :].mean()
+        return ranks
+
+    # -- drawing -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _mixture(self) -> CutTable:
+        """0: any list; 1: one in the ball."""
+        return ball_mixture(self._lists.up_to[-1], self._lists.up_to[self.radius], self.epsilon)
+
+    def _ways(self, inside: int) -> list[int]:
+        """By cell: how many lists there are, in the ball or anywhere."""
+        cells, most = self._lists.cells, self.radius if inside else self._lists.largest
+        return [count if self._lists.distance(cell) <= most else 0 for cell, count in cells.items()]
+
+    @cached_property
+    def _tables(self) -> tuple[_Ways, _Ways]:
+        return _Ways(self._ways(0)), _Ways(self._ways(1))
+
+    def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
+        inside = self._mixture.sample(len(orders), bits)
+        cells = np.empty(len(orders), dtype=np.int64)
+        for part, table in enumerate(self._tables):
+            mine = np.flatnonzero(inside == part)
+            cells[mine] = table.sample(len(mine), bits)
+        drawn = np.empty((len(orders), self.items), dtype=np.int64)  # the original position of what stands where
+        for number, (kept, in_place) in enumerate(self._lists.cells):
+            mine = np.flatnonzero(cells == number)
+            drawn[mine, : self.length] = self._listed(kept, in_place, len(mine), bits)
+        unlisted = _others(drawn[:, : self.length], self.items)
+        drawn[:, self.length :] = _shuffled(unlisted, unlisted.shape[1], bits)
+        out[:] = np.take_along_axis(orders, drawn, axis=1)
+
+    def _listed(self, kept: int, in_place: int, count: int, bits: Bits) -> Longs:
+        """Lists that keep so many items and so many in place, uniformly, as places of the true list or beyond."""
+        n, k, moving = self.items, self.length, kept - in_place
+        listed = np.full((count, k), -1, dtype=np.int64)
+        pending = np.arange(count)
+        while len(pending):  # until no item that moves comes back to its own place
+            places = _shuffled(np.tile(np.arange(k), (len(pending), 1)), kept, bits)
+            source = places[:, in_place:kept]
+            target = _shuffled(places[:, in_place:].copy(), moving, bits)[:, :moving]
+            good = (source != target).all(axis=1)
+            rows = pending[good]
+            listed[rows[:, None], places[good, :in_place]] = places[good, :in_place]
+            listed[rows[:, None], target[good]] = source[good]
+            pending = pending[~good]
+        new = _shuffled(np.tile(np.arange(k, n), (count, 1)), k - kept, bits)[:, : k - kept]
+        listed[listed < 0] = new.ravel()
+        return listed
+
+    def exact_law(self, bits: int) -> EnclosedLaw:
+        """From the mixture's weights and the tables of cells, whose lists are drawn uniformly."""
+        mixture, n, k = self._mixture.weights(bits), self.items, self.length
+        law: list[tuple[Fraction | int, Fraction | int]] = []
+        number = {cell: place for place, cell in enumerate(self._lists.cells)}
+        for order in all_permutations(n).tolist():
+            cell = sum(item < k for item in order[:k]), sum(item == place for place, item in enumerate(order[:k]))
+            drawn = math.comb(k, cell[1]) * moved(k - cell[1], cell[0] - cell[1]) * math.perm(n - k, k - cell[0])
+            anywhere, inside = (table.share(number[cell]) / drawn for table in self._tables)
+            law.append(
+                (
+                    mixture.low[0] * anywhere + mixture.low[1] * inside,
+                    mixture.high[0] * anywhere + mixture.high[1] * inside,
+                )
+            )
+        return law
+
+    # -- what can be said before any data are seen ---------------------------------------------------------------
+
+    @cached_property
+    def _inside(self) -> float:
+        """The weight of the part that is uniform in the ball."""
+        return float(inside_weight(np.array(self._shares()[self.radius]), float(self.epsilon)))
+
+    def _shares(self) -> Floats:
+        """By radius: the share of all lists that the ball holds."""
+        return np.array([size / self._lists.up_to[-1] for size in self._lists.up_to])
+
+    def _best_radius(self) -> int:
+        """The radius with the smallest expected distance."""
+        kept = self._lists.mean_kept + self._lists.mean_in_place
+        gain = inside_weight(self._shares(), float(self.epsilon)) * (kept - kept[-1])
+        return int(np.argmax(gain[:-1]))
+
+    def _radius_for_mean_ranks(self) -> int:
+        """The radius whose debiased mean ranks have the smallest variance (as in ``kendall_ball``)."""
+        n, k, known = self.items, self.length, self._lists
+        inside = inside_weight(self._shares(), float(self.epsilon))
+        balls = np.array([known.law(*means) for means in zip(known.mean_kept, known.mean_in_place, strict=True)])
+        laws = (inside[:, None, None] * balls + (1 - inside[:, None, None]) * balls[-1])[:-1]
+        ranks = self.rank_targets[: k + 1] - self.rank_targets.mean()
+        share = np.append(np.ones(k), n - k) / n  # of the items at each place
+        values = np.linalg.pinv(laws) @ ranks
+        undone = np.abs(laws @ values[..., None] - ranks[:, None]).max(axis=(1, 2)) < 1e-6
+        variances = np.einsum("a,tab,tb->t", share, laws, values**2) - share @ ranks**2
+        return int(np.argmin(np.where(undone, variances, np.inf)))
+
+    def _log_prob(self, relative: Orders) -> Floats:
+        listed, inside = relative[:, : self.length], self.log_prob_of_no_change()
+        near = (listed < self.length).sum(axis=1) + (listed == np.arange(self.length)).sum(axis=1)
+        return np.where(2 * self.length - near <= self.radius, inside, inside - float(self.epsilon))
+
+    def log_prob_of_no_change(self) -> float:
+        """Of the list, and of one order of what is not on it."""
+        sizes = self._lists.up_to
+        others = (sizes[-1] - sizes[self.radius]) / sizes[self.radius]
+        listed = -math.log(sizes[self.radius]) - math.log1p(others * math.exp(-float(self.epsilon)))
+        return listed - math.lgamma(self.items - self.length + 1)
+
+    def expected_concordance(self) -> float:
+        """Enumerated for few items; what pairs say is not known for more."""
+        if self.items > ENUMERATED_UP_TO:
+            raise Unsupported(
+                f"lists of the first {self.length} of {self.items} items say too little about pairs: use mean ranks "
+                "(borda)"
+            )
+        return super().expected_concordance()
+
+    def list_law(self) -> Floats:
+        """[i, j]: P(the item at place i of the true list is at place j of the released one); place k is "unlisted"."""
+        known = self._lists
+        return known.law(
+            *(
+                self._inside * mean[self.radius] + (1 - self._inside) * mean[-1]
+                for mean in (known.mean_kept, known.mean_in_place)
+            )
+        )
+
+    def position_matrix(self) -> Floats:
+        """From ``list_law``: all places after the list are alike."""
+        k, law = self.length, self.list_law()
+        place = np.minimum(np.arange(self.items), k)
+        return np.asarray(law[np.ix_(place, place)] / np.where(place < k, 1, self.items - k))
+
+
+def completed(lists: Orders, items: int) -> Orders:
+    """Rankings of all items that begin with these lists; the others follow in the order of their numbers."""
+    return np.ascontiguousarray(np.concatenate([lists, _others(lists, items)], axis=1), dtype=np.int32)
+
+
+def _others(lists: Longs | Orders, items: int) -> Longs:
+    """By row: the numbers below ``items`` that it does not list."""
+    listed = np.zeros((len(lists), items), dtype=np.bool_)
+    np.put_along_axis(listed, lists, True, axis=1)
+    return np.argsort(listed, axis=1, kind="stable")[:, : items - lists.shape[1]]
+
+
+def _shuffled(rows: Longs, first: int, bits: Bits) -> Longs:
+    """The rows with so many of their numbers, drawn uniformly, in front; changed in place."""
+    width, every = rows.shape[1], np.arange(len(rows))
+    for place in range(min(first, width - 1)):
+        other = place + uniform_below(width - place, len(rows), bits)
+        rows[every, place], rows[every, other] = rows[every, other], rows[every, place]
+    return rows
+
+
+class _Ways:
+    """A cell with probability proportional to a whole number, exactly."""
+
+    def __init__(self, ways: list[int]) -> None:
+        self.ways, self.total = ways, sum(ways)
+        *sums, _ = itertools.accumulate(ways)
+        self.cuts = np.array([min((until << WORD) // self.total, LAST) for until in sums], dtype=np.uint64)
+
+    def sample(self, count: int, bits: Bits) -> Longs:
+        words = bits.words(count)
+        cells: Longs = np.searchsorted(self.cuts, words)
+        open_ = cells < len(self.cuts)
+        for row in np.flatnonzero(open_)[self.cuts[cells[open_]] == words[open_]]:
+            cells[row] = settled(int(words[row]), self.ways, bits)
+        return cells
+
+    def share(self, cell: int) -> Fraction:
+        """The probability of a cell."""
+        return Fraction(self.ways[cell], self.total)

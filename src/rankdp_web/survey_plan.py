@@ -1,0 +1,64 @@
+"""What an epsilon means for a survey, from public numbers alone.
+
+An answer's unbiased place of an item varies by the noise, at most the largest public variance V over original places,
+and by the respondents' own differences, at most (m - 1)^2 / 4 for m items. The difference of two mean places of n
+answers therefore has a standard deviation of at most 2 sqrt((V + (m - 1)^2 / 4) / n), whatever respondents think; two
+items whose true mean places are one place apart come out in the right order with a probability of at least
+Phi(1 / that), by the normal law of means.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+from rankdp.checks import whole
+from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.registry import Protect
+from rankdp.privacy.exact import positive
+from rankdp.theory.estimators import rank_estimator
+from rankdp_web.browser_tables import MOST_ITEMS, survey_mechanism
+
+
+def sure(epsilon: float) -> str:
+    """How sure, in percent, someone who was 50:50 can become, rounded up."""
+    return f"{math.ceil(1000 / (1 + math.exp(-min(epsilon, 700)))) / 10:g}"
+
+
+@lru_cache(maxsize=256)
+def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking") -> dict[str, Any]:
+    """The numbers of the two sentences below the slider.
+
+    Parameters
+    ----------
+    items
+        How many items are ranked.
+    epsilon
+        The privacy of what ``protect`` says.
+    answers
+        How many answers the organiser expects.
+    protect
+        "ranking" or "position".
+
+    Returns
+    -------
+    dict
+        ``sure``, ``answers``, ``reach`` (half the length of the 95% interval of a mean place, at worst), ``right`` (the
+        probability in percent that two items one place apart come out in the right order, at worst; empty below 55) and
+        ``kept`` (the share of pairs that an answer keeps).
+    """
+    whole("items", items, 2, MOST_ITEMS)
+    whole("answers", answers, 1)
+    exact = positive(epsilon.replace(",", "."))
+    if exact > 10:
+        raise InputError(f"epsilon must be at most 10, got {epsilon}")
+    made = survey_mechanism("auto", items, exact, protect)
+    known = {"sure": sure(float(exact)), "answers": f"{answers:,}", "kept": f"{made.expected_concordance():.0%}"}
+    try:
+        error = math.sqrt((rank_estimator(made).largest_variance + (items - 1) ** 2 / 4) / answers)
+    except Unsupported:
+        return known | {"reach": "", "right": ""}
+    right = math.floor(100 * NormalDist().cdf(1 / (2 * error)))
+    return known | {"reach": f"{1.96 * error:.1f}", "right": str(min(right, 99)) if right >= 55 else ""}
