@@ -72,7 +72,10 @@ class CountedOrders:
         items: Iterable[Any] | None,
         notes: Iterable[str],
     ) -> CountedOrders:
-        """From counts and groups of tied indices into ``names``; ``items`` is the caller's list, if there is one."""
+        """From counts and groups of tied indices into ``names``; ``items`` is the caller's list, if there is one.
+
+        Indices below 0 stand for no candidate (``rankdp.data.cleaning``) and stay as they are.
+        """
         known = Known.start(items, names)
         for name in names:
             if name not in known:
@@ -81,7 +84,7 @@ class CountedOrders:
         orders = np.full((len(flat), max(map(len, flat), default=0)), -1, np.int32)
         tied = np.zeros(orders.shape, np.bool_)
         for row, order in enumerate(flat):
-            orders[row, : len(order)] = [known.position(names[item]) for item, _ in order]
+            orders[row, : len(order)] = [known.position(names[item]) if item >= 0 else item for item, _ in order]
             tied[row, : len(order)] = [again for _, again in order]
         counts = np.array([count for count, _ in counted], np.int64)
         return cls(known, counts, orders, tied, tuple(f"{path}: {note}" for note in notes))
