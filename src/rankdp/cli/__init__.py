@@ -24,6 +24,7 @@ from rankdp.cli.learn import learn, predict
 from rankdp.cli.live import live
 from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
+from rankdp.cli.preferences import preferences
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
@@ -81,6 +82,7 @@ for command in (
     live,
     elect,
     scores,
+    preferences,
     aggregate,
     learn,
     predict,

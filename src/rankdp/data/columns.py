@@ -119,8 +119,6 @@ class Columns:
     offset: str | None = None
     items: tuple[str, ...] = ()
     """Ranked: the items, in the order of their columns."""
-    loose: bool = False
-    """Wide: whether these are cast vote records, whose voters may leave places out."""
     ratings: bool = False
     """Long: whether the second column of ``ranks`` holds ratings, the higher the better."""
 
@@ -238,7 +236,7 @@ def _wide_columns(names: Sequence[str], what: str) -> Columns | None:
                 Setting("columns"),
             )
         for found in contests.values():
-            return Columns("wide", None, _in_order(found, what), None, (), loose="after" in pattern)
+            return Columns("wide", None, _in_order(found, what), None, ())
     return None
 
 
