@@ -21,7 +21,9 @@ from benchmarks import (
     kendall,
     leaderboards,
     learning,
+    live,
     report,
+    scottish,
     solver,
     surveys,
     whole,
@@ -42,11 +44,13 @@ def main() -> None:
         "aggregate": aggregating.table,
         "leaderboards": leaderboards.table,
         "elections": elections.table,
+        "scottish": scottish.table,
         "covariates": covariates.table,
         "coverage": coverage.table,
         "surveys": surveys.table,
         "whole": whole.table,
         "rivals": rivals.table,
+        "live": live.table,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ours and the peers, as ratios.")
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"any of {', '.join(tables)}; all by default")

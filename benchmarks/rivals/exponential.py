@@ -1,7 +1,7 @@
 """Kemeny's order by the exponential mechanism (Hay, Elagina and Miklau 2017): weight e^(-eps K/(2M)).
 
 K is the sum of the Kendall distances to all ballots; replacing a ballot moves it by at most M = m(m-1)/2. Since the
-weight of an order is a product over pairs, it is drawn exactly by the dynamic programme over the set that stands first:
+weight of an order is a product over pairs, it is drawn exactly by the dynamic programme over the set of first items:
 up to the constant n M/2, K is minus half the sum of y_ij over i before j.
 """
 

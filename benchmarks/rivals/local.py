@@ -139,7 +139,7 @@ def additive_scores(ranks: Rows, epsilon: float, random: Random, _: str) -> tupl
     places = np.array(list(combinations(range(m), k)))[
         np.minimum(np.searchsorted(law, random.random(voters)), len(law) - 1)
     ]
-    ranked = np.argsort(m - 1 - ranks, axis=1)  # by points: the item with so many of them
+    ranked = np.argsort(m - 1 - ranks, axis=1)  # by points, fewest first
     chosen = ranked[np.arange(voters)[:, None], places]
     share = np.bincount(chosen.ravel(), minlength=m) / voters
     return _ordered(m - (share - start) / slope)

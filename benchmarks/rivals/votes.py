@@ -86,7 +86,7 @@ def _agreed(margins: Floats, order: Orders) -> float:
 
 
 def kemeny(tables: Floats) -> Orders:
-    """The best order of each table of margins, up to 12 items: a dynamic programme over the set that stands first."""
+    """The best order of each table of margins, up to 12 items: a dynamic programme over the set of first items."""
     runs, m, _ = tables.shape
     best = np.full((1 << m, runs), -np.inf)
     last = np.zeros((1 << m, runs), np.int8)

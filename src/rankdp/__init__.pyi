@@ -36,6 +36,9 @@ from rankdp.publish.categories import Boards as Boards
 from rankdp.publish.categories import rank_by as rank_by
 from rankdp.publish.election_report import write_election as write_election
 from rankdp.publish.elections import elect as elect
+from rankdp.publish.live import LiveBoard as LiveBoard
+from rankdp.publish.preferences import privatize_preferences as privatize_preferences
+from rankdp.publish.preferences import privatize_preferences_file as privatize_preferences_file
 from rankdp.publish.privatize import privatize as privatize
 from rankdp.publish.privatize import privatize_file as privatize_file
 from rankdp.publish.rank import rank as rank

@@ -99,7 +99,9 @@ def _shape(part: KeptTables, weight: Fraction) -> dict[str, Any]:
     }
 
 
-def survey_mechanism(name: str, items: int, epsilon: Real, protect: Protect = "position") -> RankingMechanism:
+def survey_mechanism(
+    name: str, items: int, epsilon: Real, protect: Protect = "position", top: int | None = None
+) -> RankingMechanism:
     """The mechanism of this name, or for "auto" the one among those of browsers whose mean ranks are the most precise.
 
     Where whole rankings are protected that is the Kendall ball for as many items as it reaches. Where one position is,
@@ -115,7 +117,11 @@ def survey_mechanism(name: str, items: int, epsilon: Real, protect: Protect = "p
         The privacy of what ``protect`` says.
     protect
         "position" or "ranking".
+    top
+        How many items respondents list, where they rank the best ones only.
     """
+    if top is not None:
+        return mechanism(name, items, epsilon, protect=protect, top=top)
     if name == "auto" and protect == "ranking" and KendallBall.serves(items):
         name = "kendall-ball"
     if name == "auto":

@@ -1,17 +1,19 @@
-"""The studio's routes: five steps from a file to a release, on this machine only.
+"""The studio's routes: from a file to a release, on this machine only.
 
 /                    1 open: choose a file, or none
 /w/ID/file           1 what the file is (not private)
 /w/ID/protect        2 what must be protected
-/w/ID/goal           3 how good it must be; the planner, the slider, the budget
-/w/ID/rehearse       4 what a reader would see, on invented rows
-/w/ID/release        5 one button; then the result
+/w/ID/rule           3 for elections: which rule counts
+/w/ID/goal           4 how good it must be: three cards, a slider
+/w/ID/budget         5 what it is charged to
+/w/ID/rehearse       6 what a reader would see, on invented rows
+/w/ID/release        7 one button; then the result
+/progress            how far the work is that goes on just now
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,7 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rankdp.errors import RankdpError
@@ -46,7 +48,7 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
 
     def shown(view: Callable[..., Response]) -> Any:
         async def endpoint(request: Request) -> Response:
-            own = [studio.work(request.path_params["work"])] if "work" in request.path_params else []
+            own = [studio.draft(request.path_params["draft"])] if "draft" in request.path_params else []
             return await run_in_threadpool(view, request, *own, {})
 
         return endpoint
@@ -54,7 +56,7 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
     def sent(view: Callable[..., Response], back: Callable[..., Response]) -> Any:
         async def endpoint(request: Request) -> Response:
             form = await _form(request)
-            own = [studio.work(request.path_params["work"])] if "work" in request.path_params else []
+            own = [studio.draft(request.path_params["draft"])] if "draft" in request.path_params else []
             try:
                 return await run_in_threadpool(view, request, *own, form)
             except (RankdpError, OSError) as refusal:
@@ -62,7 +64,7 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
 
         return endpoint
 
-    nothing: dict[str, Any] = {"work": None, "step": "", "steps": STEPS, "made": None}
+    nothing: dict[str, Any] = {"draft": None, "step": "", "steps": STEPS, "made": None}
 
     async def missing(request: Request, _: Exception) -> Response:
         return show(request, "studio_missing.html", 404, language="en", **nothing, problem="")
@@ -71,13 +73,18 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
         assert isinstance(refusal, (RankdpError, OSError))
         return show(request, "studio_missing.html", 422, language="en", **nothing, problem=sentence(refusal))
 
+    async def progress(_: Request) -> Response:
+        return JSONResponse({"words": studio.progress.words()}, headers={"Cache-Control": "no-store"})
+
     steps = {name: getattr(pages, name) for name in STEPS}
     answers = {
         "file": (pages.said, pages.file),
         "protect": (pages.protected, pages.protect),
+        "rule": (pages.ruled, pages.rule),
         "goal": (pages.aimed, pages.goal),
         "choose": (pages.chosen, pages.goal),
-        "budget": (pages.budget, pages.goal),
+        "keep": (pages.kept, pages.budget),
+        "budget": (pages.charged, pages.budget),
         "rehearse": (pages.rehearsed, pages.rehearse),
         "release": (pages.released, pages.release),
         "again": (pages.again, pages.release),
@@ -87,9 +94,10 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
             Route("/", shown(pages.open)),
             Route("/open", sent(pages.opened, pages.open), methods=["POST"]),
             Route("/without", sent(pages.without, pages.open), methods=["POST"]),
-            *(Route(f"/w/{{work}}/{name}", sent(*views), methods=["POST"]) for name, views in answers.items()),
-            *(Route(f"/w/{{work}}/{name}", shown(view)) for name, view in steps.items()),
-            Route("/w/{work}/files/{name}", shown(pages.download)),
+            *(Route(f"/w/{{draft}}/{name}", sent(*views), methods=["POST"]) for name, views in answers.items()),
+            *(Route(f"/w/{{draft}}/{name}", shown(view)) for name, view in steps.items()),
+            Route("/w/{draft}/files/{name}", shown(pages.download)),
+            Route("/progress", progress),
             static_files(),
         ],
         middleware=[Middleware(Guarded, forms=True), Middleware(Locked, key=key, port=port)],
@@ -99,7 +107,6 @@ def studio_app(studio: Studio, key: str, port: int) -> Starlette:
     return app
 
 
-def studio_config(directory: Path, ledger: Path, key: str, port: int) -> uvicorn.Config:
+def studio_config(studio: Studio, key: str, port: int) -> uvicorn.Config:
     """How the studio is served: to this machine only."""
-    app = studio_app(Studio(directory, ledger), key, port)
-    return serving(app, "127.0.0.1", port)
+    return serving(studio_app(studio, key, port), "127.0.0.1", port)

@@ -14,6 +14,7 @@ from rankdp.errors import Unsupported
 
 
 @click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @option("--port", "Port to listen on; 0 takes a free one.", default=0, type=click.IntRange(0, 65535))
 @option(
     "--directory",
@@ -28,8 +29,8 @@ from rankdp.errors import Unsupported
     PATH,
 )
 @option("--no-browser", "Only print the address; do not open it.", is_flag=True)
-def studio(port: int, directory: Path, ledger_file: Path | None, no_browser: bool) -> None:
-    """Plan, rehearse and release in a browser, on this machine only.
+def studio(file: Path | None, port: int, directory: Path, ledger_file: Path | None, no_browser: bool) -> None:
+    """Plan, rehearse and release in a browser, on this machine only; FILE is opened at once.
 
     The address has a random key, and nothing leaves this machine. Needs the extra web: pip install 'rankdp[web]'
     """
@@ -39,15 +40,18 @@ def studio(port: int, directory: Path, ledger_file: Path | None, no_browser: boo
         from rankdp_web.pages import listen
         from rankdp_web.studio_app import studio_config
         from rankdp_web.studio_guard import new_key
+        from rankdp_web.studio_pages import Studio
     except ModuleNotFoundError as missing:
         raise Unsupported(f"the studio needs the package {missing.name}: pip install 'rankdp[web]'") from None
     listening = listen("127.0.0.1", port)
     port, key, directory = listening.getsockname()[1], new_key(), directory.resolve()
-    address = f"http://127.0.0.1:{port}/?key={key}"
+    desk = Studio(directory, (ledger_file or directory / "budget.db").resolve())
+    opened = f"&draft={desk.open(str(file.resolve()), {}).id}" if file else ""
+    address = f"http://127.0.0.1:{port}/?key={key}{opened}"
     click.echo(address)
     say("the address is for you alone; press Ctrl+C to end")
     if not no_browser:
         webbrowser.open(address)
-    config = studio_config(directory, (ledger_file or directory / "budget.db").resolve(), key, port)
+    config = studio_config(desk, key, port)
     with suppress(KeyboardInterrupt):  # that is how it ends
         uvicorn.Server(config).run(sockets=[listening])

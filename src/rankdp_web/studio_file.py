@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,14 +30,13 @@ NOT_PRIVATE = "NOT PRIVATE: counted from the rows without noise, for your eyes o
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".zip", *(f".{kind}" for kind in COUNTED))
 _MANY = 7
 """2 to the power of this: votes of one voter that are odd."""
-_MOST_ROWS = 2_000_000
 _FAR = 4
 _SHOWN = 5
 _IDS_LOOKED_AT = 50
 
 
 @dataclass(slots=True)
-class Found:
+class FileSummary:
     """What a file turned out to be; ``kinds`` is empty where no reader takes it, and ``refusal`` says why."""
 
     path: str
@@ -53,15 +51,17 @@ class Found:
     columns: tuple[str, ...] = ()
     length: int = 0
     """How many items most rankings list."""
+    damaged: str = ""
+    """How many rows are damaged and would be skipped, in words."""
     asks: set[str] = field(default_factory=set)
     """Which settings the rows call for: ties, partial, repeated, drop, voters."""
 
 
-def look(path: str, columns: Mapping[str, str] | None = None) -> Found:
+def look(path: str, columns: Mapping[str, str] | None = None) -> FileSummary:
     """Open a file and say what it is."""
-    found = Found(path)
+    found = FileSummary(path)
     asked = dict(columns or {}) or None
-    readers: dict[str, Callable[[Found, dict[str, str] | None], None]] = {
+    readers: dict[str, Callable[[FileSummary, dict[str, str] | None], None]] = {
         "ballots": _ballots,
         "rankings": _rankings,
         "comparisons": _comparisons,
@@ -87,7 +87,7 @@ def look(path: str, columns: Mapping[str, str] | None = None) -> Found:
     return found
 
 
-def _suited(found: Found, asked: dict[str, str] | None) -> tuple[str, ...]:
+def _suited(found: FileSummary, asked: dict[str, str] | None) -> tuple[str, ...]:
     """The kinds whose columns a file has, or one sentence that says which it would need."""
     if bare_suffix(found.path).removeprefix(".") in COUNTED:
         return "ballots", "rankings"
@@ -95,10 +95,6 @@ def _suited(found: Found, asked: dict[str, str] | None) -> tuple[str, ...]:
         return ("ballots",)
     table = find_files(found.path)
     found.columns = tuple(table.kinds)
-    if duplicate := _repeated_rows(table):
-        found.odd.append(
-            f"{duplicate:,} row{'s' * (duplicate > 1)} repeat another one word for word: is something there twice?"
-        )
     names = tuple(renamed(found.columns, found.path, asked))
     if vote_style(names):
         return ("comparisons",)
@@ -120,20 +116,7 @@ def _suited(found: Found, asked: dict[str, str] | None) -> tuple[str, ...]:
     return ("scores",)
 
 
-def _repeated_rows(table: Any) -> int:
-    """How many rows say the same as another one in all columns, where there is a column to tell voters apart."""
-    names = [name for name, kind in table.kinds.items() if kind != "other"]
-    if not any(name.lower() in ("voter", "user", "id", "timestamp", "time", "voter_id", "user_id") for name in names):
-        return 0
-    seen: Counter[tuple[Any, ...]] = Counter()
-    for _, start, batch in table.batches(names):
-        if start > _MOST_ROWS:
-            return 0
-        seen.update(zip(*(batch.column(name).to_pylist() for name in names), strict=True))
-    return sum(count - 1 for count in seen.values())
-
-
-def _ballots(found: Found, asked: dict[str, str] | None) -> None:
+def _ballots(found: FileSummary, asked: dict[str, str] | None) -> None:
     table = Ballots.read(found.path, columns=asked)
     found.items, found.rows["ballots"] = table.items, table.count
     listed = (table.orders >= 0).sum(axis=1)
@@ -150,7 +133,7 @@ def _ballots(found: Found, asked: dict[str, str] | None) -> None:
     found.recognised.append("Each row lists choices, the first one first.")
 
 
-def _rankings(found: Found, asked: dict[str, str] | None) -> None:
+def _rankings(found: FileSummary, asked: dict[str, str] | None) -> None:
     with open_rankings(found.path, ties="keep", columns=asked) as reader:
         table = Rankings.concatenate(reader, sort_items=not reader.declared_items)
         notes, voter, ignored = reader.notes, reader.columns.voter, reader.columns.ignored
@@ -187,13 +170,13 @@ def _rankings(found: Found, asked: dict[str, str] | None) -> None:
             found.odd.append(f"Voters with several rows: {several:,}; {name!r} has {most:,}.")
 
 
-def _addresses(found: Found, ids: Sequence[str]) -> None:
+def _addresses(found: FileSummary, ids: Sequence[str]) -> None:
     some = ids[:_IDS_LOOKED_AT]
     if sum("@" in one for one in some) * 2 > len(some):
         found.odd.append("The voters' ids look like e-mail addresses.")
 
 
-def _comparisons(found: Found, asked: dict[str, str] | None) -> None:
+def _comparisons(found: FileSummary, asked: dict[str, str] | None) -> None:
     votes = Comparisons.read(found.path, items_from_data=True, columns=asked, on_problem="drop")
     said, counts = votes.diagnostics(), votes.count()
     found.items, found.rows["comparisons"] = votes.items, int(counts.half_wins.sum()) // 2
@@ -202,6 +185,7 @@ def _comparisons(found: Found, asked: dict[str, str] | None) -> None:
     if dropped := {reason: count for reason, count in said.dropped.items() if reason != "both bad"}:
         found.asks.add("drop")
         reasons = ", ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
+        found.damaged = f"{sum(dropped.values()):,} damaged rows of {said.rows:,}"
         found.odd.append(f"{sum(dropped.values()):,} of {said.rows:,} rows are damaged: {reasons}.")
     if votes.columns.voter is not None:
         found.asks.add("voters")
@@ -218,7 +202,7 @@ def _comparisons(found: Found, asked: dict[str, str] | None) -> None:
         found.odd.append(f"Never won: {_listed(never)}.")
 
 
-def _scores(found: Found, asked: dict[str, str] | None) -> None:
+def _scores(found: FileSummary, asked: dict[str, str] | None) -> None:
     named = {f"{role}_column": column for role, column in (asked or {}).items()}
     table = read_scores(found.path, named.get("item_column"), named.get("score_column"))
     found.items, found.rows["scores"] = tuple(str(name) for name in table.names), len(table.scores)

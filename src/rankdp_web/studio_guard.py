@@ -58,7 +58,8 @@ class Locked:
         if request.url.path == "/" and (given := request.query_params.get("key")) is not None:
             if not self._right(given):
                 return PlainTextResponse(_REFUSED, 403)
-            entered = RedirectResponse("/", 303)
+            draft = request.query_params.get("draft", "")
+            entered = RedirectResponse(f"/w/{draft}/file" if draft.isalnum() else "/", 303)
             entered.set_cookie(self.cookie, self._key, httponly=True, samesite="strict")
             return entered
         if not self._right(request.cookies.get(self.cookie, "")):

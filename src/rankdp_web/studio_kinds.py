@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.votes.protection import Protection
-from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE
+from rankdp.privacy.guarantee import ITEM_POSITION, ONE_SCORE, WHOLE_RANKING
 from rankdp.publish.ballot_rules import RULES
 
 Cells = frozenset[tuple[int, int]]
@@ -180,6 +180,13 @@ KINDS = {
                         "before you release.",
                     ),
                 ),
+                Unit(
+                    "ranking",
+                    "One whole ranking",
+                    "Nobody can tell with confidence anything about how a person ranked the items, not even whoever "
+                    "holds the copies.",
+                    _row(1, 1, 2, 3),
+                ),
             ),
             (PAIRS, TOP, WINNER, WIN_RATE),
             _RANKED,
@@ -218,4 +225,6 @@ def protects(kind: str, unit: str, max_per_voter: int | None) -> str:
         return Protection.of(unit, max_per_voter if unit == "voter" else None).protects
     if kind == "ballots":
         return BallotProtection(unit).protects
-    return ITEM_POSITION if kind == "rankings" else ONE_SCORE
+    if kind == "rankings":
+        return WHOLE_RANKING if unit == "ranking" else ITEM_POSITION
+    return ONE_SCORE

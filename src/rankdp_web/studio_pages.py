@@ -6,7 +6,7 @@ studio decides nothing about privacy: it calls ``plan`` and the verbs.
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
+from rankdp.data.atomic import make_directory, write_whole
 from rankdp.data.cells import check_items
 from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
@@ -23,14 +24,17 @@ from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
 from rankdp_web import studio_plan
 from rankdp_web.pages import show
-from rankdp_web.studio_file import NOT_PRIVATE, Found, choices, look
+from rankdp_web.studio_draft import Draft
+from rankdp_web.studio_file import NOT_PRIVATE, FileSummary, choices, look
 from rankdp_web.studio_kinds import KINDS
+from rankdp_web.studio_progress import Progress
 from rankdp_web.studio_rehearsal import rehearse
 from rankdp_web.studio_release import SCRIPT, Releases, interrupted
-from rankdp_web.studio_work import Work
+from rankdp_web.studio_script import command
 
-STEPS = ("file", "protect", "goal", "rehearse", "release")
-_MOST_WORKS, _MOST_ITEMS, _MOST_NUMBER = 200, 10_000, 10**12
+STEPS = ("file", "protect", "rule", "goal", "budget", "rehearse", "release")
+DRAFTS = ".drafts"
+_MOST_DRAFTS, _SHOWN_DRAFTS, _MOST_ITEMS, _MOST_NUMBER = 200, 10, 10_000, 10**12
 _SPOKEN = {  # how the pages call the settings that refusals name
     "on_problem": "the box about damaged rows",
     "repeated_voters": "the box about voters in several rows",
@@ -46,7 +50,7 @@ Form = Mapping[str, str]
 
 
 class Studio:
-    """What the pages need: works that are under way, files that were looked at, and releases.
+    """What the pages need: drafts that are under way, files that were looked at, and releases.
 
     Parameters
     ----------
@@ -58,39 +62,68 @@ class Studio:
 
     def __init__(self, directory: Path, ledger: Path) -> None:
         self.directory, self.releases = directory, Releases(directory, ledger)
-        self._works: dict[str, Work] = {}
-        self._found: dict[str, Found] = {}
-        self._lock = threading.Lock()
+        self.progress = Progress()
+        self._place = self.releases.folder / DRAFTS
+        self._found: dict[str, FileSummary] = {}
 
-    def work(self, name: str) -> Work:
-        """The work of this name: released, or under way."""
+    def draft(self, name: str) -> Draft:
+        """The draft of this name: released, or under way."""
         made = self.releases.find(name)
-        work = made.work if made else self._works.get(name)
-        if work is None:
+        draft = made.draft if made else self._read(name)
+        if draft is None:
             raise HTTPException(404)
-        return work
+        return draft
 
-    def keep(self, work: Work) -> Work:
-        """Remember a work; the oldest are forgotten when there are many."""
-        with self._lock:
-            self._works[work.id] = work
-            for old in list(self._works)[:-_MOST_WORKS]:
-                del self._works[old]
-                self._found.pop(old, None)
-        return work
+    def _read(self, name: str) -> Draft | None:
+        """A draft that was kept, None where there is none that can be read."""
+        if not name.isalnum():
+            return None
+        try:
+            return Draft.from_dict(json.loads((self._place / f"{name}.json").read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
 
-    def change(self, work: Work, **values: Any) -> Work:
-        """The work with other settings. One that was released stays as it is: another one begins."""
-        changed = replace(work, **values)
-        if changed == work:
-            return work
-        return self.keep(replace(changed, id=Work().id) if self.releases.find(work.id) else changed)
+    def keep(self, draft: Draft) -> Draft:
+        """Keep a draft in a file, so that it survives the studio; the oldest are removed when there are many."""
+        make_directory(self._place)
+        write_whole(self._place / f"{draft.id}.json", json.dumps(draft.to_dict()).encode())
+        for old in self._kept()[_MOST_DRAFTS:]:
+            old.unlink(missing_ok=True)
+            self._found.pop(old.stem, None)
+        return draft
 
-    def found(self, work: Work) -> Found:
-        """What the file of a work is."""
-        if work.id not in self._found:
-            self._found[work.id] = look(work.path, work.columns)
-        return self._found[work.id]
+    def _kept(self) -> list[Path]:
+        """The files of drafts, the newest first."""
+        return sorted(self._place.glob("*.json"), key=lambda file: -file.stat().st_mtime)
+
+    def unfinished(self) -> list[Draft]:
+        """The newest drafts that were not released."""
+        read = (self._read(file.stem) for file in self._kept() if self.releases.find(file.stem) is None)
+        return [draft for draft in read if draft is not None and draft.path][:_SHOWN_DRAFTS]
+
+    def open(self, path: str, columns: Mapping[str, str]) -> Draft:
+        """A new draft about a file, or the sentence that says why the file cannot be read."""
+        with self.progress.of("Opening the file"):
+            found = look(path, columns)
+        if found.refusal:
+            raise InputError(found.refusal)
+        draft = self.keep(Draft(path=path, kind=found.kinds[0], columns=columns, items=found.items))
+        self._found[draft.id] = found
+        return draft
+
+    def change(self, draft: Draft, **values: Any) -> Draft:
+        """The draft with other settings. One that was released stays as it is: another one begins."""
+        changed = replace(draft, **values)
+        if changed == draft:
+            return draft
+        return self.keep(replace(changed, id=Draft().id) if self.releases.find(draft.id) else changed)
+
+    def found(self, draft: Draft) -> FileSummary:
+        """What the file of a draft is."""
+        if draft.id not in self._found:
+            with self.progress.of("Opening the file"):
+                self._found[draft.id] = look(draft.path, draft.columns)
+        return self._found[draft.id]
 
 
 def _numbered(words: str, name: str, kind: Callable[[str], Any]) -> Any:
@@ -112,11 +145,12 @@ class Pages:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
 
-    def page(self, request: Request, template: str, work: Work | None, problem: str = "", **values: Any) -> Response:
+    def page(self, request: Request, template: str, draft: Draft | None, problem: str = "", **values: Any) -> Response:
         """A template with what every page needs; 422 where a problem is shown above it."""
         step = template.removeprefix("studio_").removesuffix(".html")
-        made = self.studio.releases.find(work.id) if work else None
-        shared = {"work": work, "step": step, "steps": STEPS, "made": made, "problem": problem, "kinds": KINDS}
+        made = self.studio.releases.find(draft.id) if draft else None
+        steps = [name for name in STEPS if name != "rule" or (draft and draft.what.asked_first)]
+        shared = {"draft": draft, "step": step, "steps": steps, "made": made, "problem": problem, "kinds": KINDS}
         return show(request, template, 422 if problem else 200, language="en", **shared, **values)
 
     # 1 open
@@ -130,17 +164,12 @@ class Pages:
         except InputError as refusal:
             folders, files, problem = [], [], problem or str(refusal)
         known = {"at": at, "parent": str(Path(at).parent), "folders": folders, "files": files, "asked": form}
-        return self.page(request, "studio_open.html", None, problem, **known, releases=self.studio.releases.all())
+        before = {"releases": self.studio.releases.all(), "drafts": self.studio.unfinished()}
+        return self.page(request, "studio_open.html", None, problem, **known, **before)
 
     def opened(self, request: Request, form: Form) -> Response:
         """A file was chosen: look at it."""
-        path, columns = str(_path(form.get("path", ""))), _columns(form.get("columns", ""))
-        found = look(path, columns)
-        if found.refusal:
-            raise InputError(found.refusal)
-        work = self.studio.keep(Work(path=path, kind=found.kinds[0], columns=columns, items=found.items))
-        self.studio._found[work.id] = found
-        return _to(work, "file")
+        return _to(self.studio.open(str(_path(form.get("path", ""))), _columns(form.get("columns", ""))), "file")
 
     def without(self, request: Request, form: Form) -> Response:
         """No data yet: names are numbers."""
@@ -148,177 +177,214 @@ class Pages:
         if not 2 <= count <= _MOST_ITEMS or form.get("kind") not in KINDS:
             raise InputError(f"the number of items must be from 2 to {_MOST_ITEMS:,}, got {count}")
         names = tuple(f"item {number}" for number in range(1, count + 1))
-        return _to(self.studio.keep(Work(kind=form["kind"], items=names, protect="")), "protect")
+        return _to(self.studio.keep(Draft(kind=form["kind"], items=names, protect="")), "protect")
 
-    def file(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
+    def file(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
         """What the file is, marked as not private."""
-        if not work.path:
-            return _to(work, "protect")
-        found = self.studio.found(work)
-        return self.page(request, "studio_file.html", work, problem, found=found, not_private=NOT_PRIVATE)
+        if not draft.path:
+            return _to(draft, "protect")
+        found = self.studio.found(draft)
+        return self.page(request, "studio_file.html", draft, problem, found=found, not_private=NOT_PRIVATE)
 
-    def said(self, request: Request, work: Work, form: Form) -> Response:
+    def said(self, request: Request, draft: Draft, form: Form) -> Response:
         """What should come out, the public names, and what to do with odd rows."""
-        kind = form.get("kind", work.kind)
-        if kind not in self.studio.found(work).kinds:
+        kind = form.get("kind", draft.kind)
+        if kind not in self.studio.found(draft).kinds:
             raise InputError(f"this file cannot be read as {kind}")
         if kind != "scores" and "confirmed" not in form:
             raise InputError("confirm the list of names first: everybody will see it")
         listed = tuple(line.strip() for line in form.get("items", "").splitlines() if line.strip())
         changes: dict[str, Any] = {
             "kind": kind,
-            "items": work.items if kind == "scores" else check_items(listed),
+            "items": draft.items if kind == "scores" else check_items(listed),
             "items_confirmed": True,
             "on_problem": "drop" if "drop" in form else "refuse",
             "ties": form.get("ties", "refuse"),
             "outside": "clip" if "clip" in form else "refuse",
             "bounds": (form.get("low", "0").strip(), form.get("high", "1").strip()),
         }
+        if "drop" in self.studio.found(draft).asks and "drop" not in form:
+            raise InputError("the file has damaged rows: skip them, or repair the file and open it again")
         changes |= {name: name in form for name in ("listed_items_public", "repeated_voters", "keep_voters")}
-        changes["length"] = self.studio.found(work).length if changes["listed_items_public"] else 0
-        if kind != work.kind:
+        changes["length"] = self.studio.found(draft).length if changes["listed_items_public"] else 0
+        if kind != draft.kind:
             changes |= {"protect": "", "goal": "", "target": None, "option": "", "epsilon": "", "number": None}
         if kind == "scores":
-            replace(work, bounds=changes["bounds"]).numeric_bounds  # noqa: B018  refuses what are no bounds
+            replace(draft, bounds=changes["bounds"]).numeric_bounds  # noqa: B018  refuses what are no bounds
         if len(changes["items"]) < 2:
             raise InputError("there must be at least two names to put in order")
-        return _to(self._with_found(work, **changes), "protect")
+        return _to(self._with_found(draft, **changes), "protect")
 
-    def _with_found(self, work: Work, **changes: Any) -> Work:
-        found = self.studio.found(work)
-        changed = self.studio.change(work, **changes)
+    def _with_found(self, draft: Draft, **changes: Any) -> Draft:
+        found = self.studio.found(draft)
+        changed = self.studio.change(draft, **changes)
         self.studio._found[changed.id] = found
         return changed
 
     # 2 protect
 
-    def protect(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
+    def protect(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
         """The units, each with its picture and limits."""
-        if work.unconfirmed:
-            return _to(work, "file")
+        if draft.unconfirmed:
+            return _to(draft, "file")
         limits = {
-            unit.name: (*unit.limits, *replace(work, protect=unit.name, epsilon="1", option="").promise.limits)
-            for unit in work.what.units
+            unit.name: (*unit.limits, *replace(draft, protect=unit.name, epsilon="1", option="").promise.limits)
+            for unit in draft.what.units
         }
-        named = not work.path or work.kind != "comparisons" or "voters" in self.studio.found(work).asks
-        return self.page(request, "studio_protect.html", work, problem, limits=limits, voters_named=named)
+        named = not draft.path or draft.kind != "comparisons" or "voters" in self.studio.found(draft).asks
+        return self.page(request, "studio_protect.html", draft, problem, limits=limits, voters_named=named, asked=form)
 
-    def protected(self, request: Request, work: Work, form: Form) -> Response:
+    def protected(self, request: Request, draft: Draft, form: Form) -> Response:
         """A unit was chosen."""
-        if work.unconfirmed:
-            return _to(work, "file")
-        unit = work.what.unit(form.get("protect", ""))
-        most = _numbered(form.get("max_per_voter", str(work.max_per_voter)), "the most comparisons of a voter", int)
+        if draft.unconfirmed:
+            return _to(draft, "file")
+        unit = draft.what.unit(form.get("protect", ""))
+        most = _numbered(form.get("max_per_voter", str(draft.max_per_voter)), "the most comparisons of a voter", int)
         if most < 1:
             raise InputError(f"the most comparisons of a voter must be at least 1, got {most}")
-        other = {} if unit.name == work.protect else {"number": None, "option": "", "epsilon": ""}
-        return _to(self.studio.change(work, protect=unit.name, max_per_voter=most, **other), "goal")
+        other = {} if unit.name == draft.protect else {"number": None, "option": "", "epsilon": ""}
+        changed = self.studio.change(draft, protect=unit.name, max_per_voter=most, **other)
+        return _to(changed, "rule" if draft.what.asked_first else "goal")
 
-    # 3 goal
+    # 3 the rule of an election
 
-    def goal(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
-        """The goals, the planner's answer, the slider and the budget."""
-        if not work.protect:
-            return _to(work, "protect")
-        public = work.number_public
-        if work.number is None and work.path and public:
-            work = replace(work, number=self.studio.found(work).rows.get(work.kind))
-        drawn = None
-        if work.goal and not problem and (work.option or not work.what.asked_first):
+    def rule(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
+        """The rules that count ballots."""
+        if not draft.protect:
+            return _to(draft, "protect")
+        return self.page(request, "studio_rule.html", draft, problem)
+
+    def ruled(self, request: Request, draft: Draft, form: Form) -> Response:
+        """A rule was chosen."""
+        if form.get("option") not in draft.what.option_words:
+            raise InputError(f"choose one of {', '.join(draft.what.option_words)}")
+        other = {} if form["option"] == draft.option else {"epsilon": ""}
+        return _to(self.studio.change(draft, option=form["option"], **other), "goal")
+
+    # 4 goal
+
+    def goal(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
+        """The goals, three cards from public numbers, and the slider."""
+        if not draft.protect:
+            return _to(draft, "protect")
+        if draft.what.asked_first and not draft.option:
+            return _to(draft, "rule")
+        public = draft.number_public
+        if draft.number is None and draft.path and public:
+            draft = replace(draft, number=self.studio.found(draft).rows.get(draft.kind))
+        answer = None
+        if draft.goal and "goal" not in form:
             try:
-                drawn = studio_plan.drawn(work)
+                answer = studio_plan.answer(draft)
             except RankdpError as refusal:
-                problem = sentence(refusal)
-        option, epsilon = studio_plan.proposed(work, drawn) if drawn else ("", "1")
-        epsilon = work.epsilon or epsilon
-        budgets = self.studio.releases.bars(work)
-        values = {"drawn": drawn, "epsilon": epsilon, "option": option, "budgets": budgets, "public": public}
-        said = studio_plan.meaning(float(positive(epsilon)))
-        ledger = str(self.studio.releases.ledger_file)
-        return self.page(request, "studio_goal.html", work, problem, **values, meaning=said, ledger=ledger)
+                problem = problem or sentence(refusal)
+        epsilon = form.get("epsilon", "") or draft.epsilon or (answer.cards[1].epsilon if answer else "1")
+        values = {"answer": answer, "epsilon": epsilon, "public": public, "asked": form}
+        return self.page(request, "studio_goal.html", draft, problem, **values)
 
-    def aimed(self, request: Request, work: Work, form: Form) -> Response:
+    def aimed(self, request: Request, draft: Draft, form: Form) -> Response:
         """A goal was chosen: ask the planner."""
-        goal = work.what.goal(form.get("goal", ""))
+        goal = draft.what.goal(form.get("goal", ""))
         target = _numbered(form.get(f"target-{goal.name}", ""), "the goal", float)
         changes: dict[str, Any] = {"goal": goal.name, "target": target / 100 if goal.unit == "%" else target}
         changes["top"] = _numbered(form.get("top", "10"), "the length of the top list", int)
-        changes["option"] = form.get("option", "") if work.what.asked_first else ""
+        if not draft.what.asked_first:
+            changes["option"] = ""
         if form.get("number", "").strip():
-            changes["number"] = _numbered(form["number"], f"the number of {work.what.rows}", int)
+            changes["number"] = _numbered(form["number"], f"the number of {draft.what.rows}", int)
             if not 1 <= changes["number"] <= _MOST_NUMBER:
-                raise InputError(f"the number of {work.what.rows} must be from 1 to {_MOST_NUMBER:,}")
-        changed = replace(work, **changes, epsilon="")
-        studio_plan.drawn(changed)
-        return _to(self.studio.change(work, **changes, epsilon=""), "goal", "#answer")
+                raise InputError(f"the number of {draft.what.rows} must be from 1 to {_MOST_NUMBER:,}")
+        studio_plan.answer(replace(draft, **changes, epsilon=""))
+        return _to(self.studio.change(draft, **changes, epsilon=""), "goal", "#answer")
 
-    def chosen(self, request: Request, work: Work, form: Form) -> Response:
-        """Epsilon, the option and the budget were chosen."""
-        epsilon = _epsilon(form.get("epsilon", ""))
-        known = sorted({curve.name for curve in studio_plan.drawn(work).curves} | {work.what.own_choice} - {""})
+    def chosen(self, request: Request, draft: Draft, form: Form) -> Response:
+        """Epsilon and the option were chosen."""
+        card = form.get("card", "own")
+        epsilon = _epsilon(form.get("epsilon", "") if card == "own" else card)
+        known = sorted({curve.name for curve in studio_plan.answer(draft).curves} | {draft.what.own_choice} - {""})
         if form.get("option") not in known:
             raise InputError(f"choose one of {', '.join(known)}")
-        dataset = form.get("dataset", "")
-        if dataset and dataset not in {ledger.dataset for ledger in self.studio.releases.ledgers()}:
-            raise InputError(f"there is no budget for {dataset!r}")
-        changes = {"epsilon": epsilon, "option": form["option"], "dataset": dataset, "convert": "convert" in form}
-        return _to(self.studio.change(work, **changes, title=form.get("title", "").strip()[:200]), "rehearse")
+        changes = {"epsilon": epsilon, "option": form["option"], "title": form.get("title", "").strip()[:200]}
+        return _to(self.studio.change(draft, **changes), "budget")
 
-    def budget(self, request: Request, work: Work, form: Form) -> Response:
+    # 5 budget
+
+    def budget(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
+        """The budgets, and whether the release fits."""
+        if not draft.epsilon:
+            return _to(draft, "goal")
+        bars, ledger = self.studio.releases.bars(draft), str(self.studio.releases.ledger_file)
+        chosen = draft.dataset or next((bar.dataset for bar in bars if bar.same_unit and bar.fits), "")
+        return self.page(
+            request, "studio_budget.html", draft, problem, budgets=bars, chosen=chosen, ledger=ledger, asked=form
+        )
+
+    def kept(self, request: Request, draft: Draft, form: Form) -> Response:
         """Keep a new budget in the ledger."""
         name, total = form.get("name", "").strip(), _epsilon(form.get("total", ""))
-        Ledger.create(self.studio.releases.ledger_file, name, work.protects, total).close()
-        return _to(self.studio.change(work, dataset=name), "goal", "#budget")
+        Ledger.create(self.studio.releases.ledger_file, name, draft.protects, total).close()
+        return _to(self.studio.change(draft, dataset=name), "budget")
 
-    # 4 rehearse
+    def charged(self, request: Request, draft: Draft, form: Form) -> Response:
+        """A budget was chosen, or none."""
+        dataset = form.get("dataset", "")
+        bars = {bar.dataset: bar for bar in self.studio.releases.bars(draft)}
+        if dataset and dataset not in bars:
+            raise InputError(f"there is no budget for {dataset!r}")
+        if dataset and not bars[dataset].fits:
+            raise InputError(f"epsilon {draft.epsilon} does not fit the budget of {dataset}: {bars[dataset].words}")
+        return _to(self.studio.change(draft, dataset=dataset, convert="convert" in form), "rehearse")
 
-    def rehearse(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
+    # 6 rehearse
+
+    def rehearse(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
         """What a reader would see, of invented rows."""
-        if not work.epsilon:
-            return _to(work, "goal")
+        if not draft.epsilon:
+            return _to(draft, "goal")
         report, rows = None, 0
         try:
-            report, rows = rehearse(work)
+            report, rows = rehearse(draft)
         except RankdpError as refusal:
             problem = sentence(refusal)
-        return self.page(request, "studio_rehearse.html", work, problem, report=report, rows=rows)
+        return self.page(request, "studio_rehearse.html", draft, problem, report=report, rows=rows)
 
-    def rehearsed(self, request: Request, work: Work, form: Form) -> Response:
+    def rehearsed(self, request: Request, draft: Draft, form: Form) -> Response:
         """Invent others."""
-        seeds = {"seed": work.seed % 1_000_000 + 1}
-        return _to(work if self.studio.releases.find(work.id) else self.studio.change(work, **seeds), "rehearse")
+        seeds = {"seed": draft.seed % 1_000_000 + 1}
+        return _to(draft if self.studio.releases.find(draft.id) else self.studio.change(draft, **seeds), "rehearse")
 
-    # 5 release
+    # 7 release
 
-    def release(self, request: Request, work: Work, form: Form, problem: str = "") -> Response:
+    def release(self, request: Request, draft: Draft, form: Form, problem: str = "") -> Response:
         """The button, or what became of it."""
-        if not work.epsilon:
-            return _to(work, "goal")
+        if not draft.epsilon:
+            return _to(draft, "goal")
         releases = self.studio.releases
-        made = releases.find(work.id)
-        values: dict[str, Any] = {"making": work.id in releases.making, "budgets": releases.bars(work)}
+        made = releases.find(draft.id)
+        values: dict[str, Any] = {"making": draft.id in releases.making, "budgets": releases.bars(draft)}
         values["spent"] = interrupted(made, releases) if made and made.state == "begun" else []
-        values["promise"] = work.promise.explain()
-        values["meaning"] = studio_plan.meaning(float(positive(work.epsilon)))
+        values["promise"] = draft.promise.explain()
         if made and made.state == "finished":
             values["script"] = (made.place / SCRIPT).read_text("utf-8")
-        return self.page(request, "studio_release.html", work, problem, **values)
+            values["command"] = command(draft, made.place, str(releases.ledger_file) if draft.dataset else None)
+        return self.page(request, "studio_release.html", draft, problem, **values)
 
-    def released(self, request: Request, work: Work, form: Form) -> Response:
+    def released(self, request: Request, draft: Draft, form: Form) -> Response:
         """The button was pressed."""
-        if self.studio.releases.find(work.id) is None and form.get("seen") != work.seen:
+        if self.studio.releases.find(draft.id) is None and form.get("seen") != draft.seen:
             raise InputError("the settings were changed in another tab: look at them again, nothing was released")
-        self.studio.releases.make(work)
-        return _to(work, "release")
+        with self.studio.progress.of("Making the release"):
+            self.studio.releases.make(draft)
+        return _to(draft, "release")
 
-    def again(self, request: Request, work: Work, form: Form) -> Response:
+    def again(self, request: Request, draft: Draft, form: Form) -> Response:
         """The same settings as another release."""
-        fresh = self.studio.keep(replace(work, id=Work().id))
-        return _to(fresh, "goal" if work.epsilon else "protect")
+        fresh = self.studio.keep(replace(draft, id=Draft().id))
+        return _to(fresh, "goal" if draft.epsilon else "protect")
 
-    def download(self, request: Request, work: Work, form: Form) -> Response:
+    def download(self, request: Request, draft: Draft, form: Form) -> Response:
         """A file of a release, and no other."""
-        made = self.studio.releases.find(work.id)
+        made = self.studio.releases.find(draft.id)
         name = request.path_params["name"]
         if made is None or name not in made.files:
             raise HTTPException(404)
@@ -353,5 +419,5 @@ def sentence(refusal: RankdpError | OSError) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def _to(work: Work, step: str, part: str = "") -> Response:
-    return RedirectResponse(f"/w/{work.id}/{step}{part}", 303)
+def _to(draft: Draft, step: str, part: str = "") -> Response:
+    return RedirectResponse(f"/w/{draft.id}/{step}{part}", 303)

@@ -7,7 +7,7 @@ reads the values at the slider's epsilon off those curves. So the slider needs n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,8 @@ from rankdp.mechanisms.registry import mechanism
 from rankdp.planning.plan import Plan, plan, short
 from rankdp.planning.plan_report import smooth
 from rankdp.report.plots import COLOURS
-from rankdp_web.studio_work import Work
+from rankdp.types import Floats
+from rankdp_web.studio_draft import Draft
 
 LEAST, MOST = 0.02, 20.0
 """The ends of the slider; beyond the second nothing is protected."""
@@ -28,6 +29,7 @@ _SHORT = 30
 """Items up to which a curve is computed at so many points; more of them take seconds."""
 _LEFT, _TOP, _WIDTH, _HEIGHT = 58, 12, 528, 230
 _DIGITS = 3
+_POINT = 0.01  # of accuracy: the curves' own error, and what nobody would notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,17 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Card:
+    """One of three offers: its epsilon, how sure a snooper can become, and how good the result is."""
+
+    name: str
+    epsilon: str
+    sure: str
+    good: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
     """The planner's answer for the page."""
 
     plan: Plan
@@ -52,6 +64,10 @@ class Drawn:
     ticks: tuple[tuple[float, str], ...]
     levels: tuple[tuple[float, str], ...]
     target_y: float | None
+    option: str = ""
+    cards: tuple[Card, ...] = ()
+    said: str = ""
+    """A sentence where the goal cannot be reached, or needs an epsilon that buys nothing."""
 
     @property
     def for_page(self) -> dict[str, Any]:
@@ -67,38 +83,48 @@ class Drawn:
         }
 
 
-def public_numbers(work: Work) -> dict[str, Any]:
+def public_numbers(draft: Draft) -> dict[str, Any]:
     """What the planner is told: nothing but public numbers."""
-    known: dict[str, Any] = {"items": work.ranked}
-    if work.kind == "scores":
-        return {**known, "bounds": work.numeric_bounds}
-    if work.number is not None:
-        known[work.what.number] = work.number
-    if work.kind == "rankings":
-        return known
-    known["protect"] = work.protect
-    if work.kind == "ballots":
-        known["rule"] = work.option or None
-    if work.kind == "comparisons" and work.protect == "voter":
-        known["max_per_voter"] = work.max_per_voter
+    known: dict[str, Any] = {"items": draft.ranked}
+    if draft.kind == "scores":
+        return {**known, "bounds": draft.numeric_bounds}
+    if draft.number is not None:
+        known[draft.what.number] = draft.number
+    if draft.kind == "rankings":
+        return {**known, "protect": draft.promised_unit}
+    known["protect"] = draft.protect
+    if draft.kind == "ballots":
+        known["rule"] = draft.option or None
+    if draft.kind == "comparisons" and draft.protect == "voter":
+        known["max_per_voter"] = draft.max_per_voter
     return known
 
 
-def drawn(work: Work) -> Drawn:
-    """The plan for a work's goal."""
-    goal, longest = work.what.goal(work.goal), work.ranked - 1
-    target = goal.usual if work.target is None else work.target
+def answer(draft: Draft) -> Answer:
+    """The plan for a draft's goal, with three cards."""
+    goal, longest = draft.what.goal(draft.goal), draft.ranked - 1
+    target = goal.usual if draft.target is None else draft.target
     if goal.unit == "%" and not 0 < target < 1:
         raise InputError(f"the goal must be above 0% and below 100%, got {100 * target:g}%")
     asked: dict[str, Any] = {goal.ask: target}
     if goal.ask == "overlap":
-        asked["top"] = 1 if goal.name == "winner" else max(1, min(work.top, longest))
-    public = public_numbers(work)
-    return _drawn(work.what.situation, tuple(sorted(asked.items())), tuple(sorted(public.items())))
+        asked["top"] = 1 if goal.name == "winner" else max(1, min(draft.top, longest))
+    public = public_numbers(draft)
+    found = _answer(draft.what.situation, tuple(sorted(asked.items())), tuple(sorted(public.items())))
+    option = draft.option or draft.what.usual or found.plan.recommended.name
+    taken = option
+    if option == draft.what.own_choice:  # what it takes at about the plan's epsilon
+        epsilon = Fraction(min(found.plan.epsilon, MOST))
+        taken = type(mechanism("auto", draft.ranked, epsilon, protect=draft.promised_unit)).name
+    lines = {curve.name: curve.values for curve in found.curves}
+    values = np.array(lines.get(taken) or next(iter(lines.values())))
+    needs = {one.name: one.epsilon for one in found.plan.choices}
+    cards, said = _cards(found.plan, needs.get(taken, math.inf), np.array(found.epsilons), values)
+    return replace(found, option=option, cards=cards, said=said)
 
 
 @lru_cache(maxsize=64)
-def _drawn(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tuple[str, Any], ...]) -> Drawn:
+def _answer(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tuple[str, Any], ...]) -> Answer:
     made = plan(situation, **dict(asked), **dict(public))
     least = min(LEAST, made.epsilon / 2)
     knots = [one.epsilon for one in made.choices if least < one.epsilon < MOST]
@@ -138,7 +164,7 @@ def _drawn(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tup
         levels = [(share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     else:
         levels = [(value, f"{value:.2g}") for value in np.geomspace(math.exp(low), math.exp(high), 5).tolist()]
-    return Drawn(
+    return Answer(
         made,
         curves,
         tuple(grid.tolist()),
@@ -149,19 +175,35 @@ def _drawn(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tup
     )
 
 
-def proposed(work: Work, answer: Drawn) -> tuple[str, str]:
-    """The option that is proposed, and the epsilon that the goal needs with it, rounded up and within the slider."""
-    needs = {one.name: one.epsilon for one in answer.plan.choices}
-    option = work.option or work.what.usual or answer.plan.recommended.name
-    epsilon = needs.get(option, answer.plan.epsilon)
-    if option == work.what.own_choice:  # what it would take at about that epsilon
-        epsilon = needs.get(_taken(work, min(epsilon, MOST)), epsilon)
-    return option, rounded_up(min(epsilon, MOST) if math.isfinite(epsilon) else answer.plan.epsilon)
+def _cards(made: Plan, needed: float, epsilons: Floats, values: Floats) -> tuple[tuple[Card, ...], str]:
+    """Strict, balanced and loose, and a sentence where the goal cannot be had or buys nothing.
 
-
-def _taken(work: Work, epsilon: float) -> str:
-    """What "auto" takes."""
-    return type(mechanism("auto", work.ranked, Fraction(epsilon))).name
+    Balanced is the epsilon that the goal needs, but never more than the knee: the smallest epsilon that is within a
+    point of the best accuracy (for other measures, within 1% of the shortest interval). An epsilon above the knee buys
+    nothing. Strict halves what a snooper gains over 50:50; loose halves what keeps them from being certain.
+    """
+    share, best = made.measure.share, values.max() if made.measure.share else values.min()
+    close = values >= best - _POINT if share else values <= best * (1 + _POINT)
+    knee = float(epsilons[int(np.argmax(close))])
+    target = made.target
+    assert target is not None  # the studio always asks for a goal
+    said = ""
+    if not needed <= MOST or (best < target if share else best > target):
+        needed = math.inf
+        said = f"No epsilon reaches this goal: {made.measure.show(float(best))} is the best that these numbers allow."
+    elif needed > knee * (1 + _POINT):
+        said = (
+            f"The goal needs epsilon {short(needed)}, but beyond epsilon {short(knee)} the result hardly gets better: "
+            "that buys nothing."
+        )
+    middle = min(needed, knee)
+    sure = 1 / (1 + math.exp(-middle))
+    cards = []
+    for name, certain in (("Strict", (0.5 + sure) / 2), ("Balanced", sure), ("Loose", (1 + sure) / 2)):
+        epsilon = rounded_up(min(max(math.log(certain / (1 - certain)), LEAST), MOST))
+        at = float(np.interp(math.log(float(epsilon)), np.log(epsilons), values))
+        cards.append(Card(name, epsilon, certainty(float(epsilon)), made.measure.show(at)))
+    return tuple(cards), said
 
 
 def rounded_up(epsilon: float) -> str:
@@ -170,8 +212,7 @@ def rounded_up(epsilon: float) -> str:
     return f"{math.ceil(epsilon * 10**place - 1e-9) / 10**place:.12g}"
 
 
-def meaning(epsilon: float) -> str:
-    """Epsilon in a sentence: what becomes of even odds."""
+def certainty(epsilon: float) -> str:
+    """How sure a snooper who was 50:50 can become."""
     sure = 1 / (1 + math.exp(-epsilon))
-    shown = "over 99.9%" if sure > 0.999 else f"{sure:.1%}"
-    return f"Whoever was 50:50 about what is protected can be at most {shown} sure after seeing the release."
+    return "over 99.9%" if sure > 0.999 else f"{sure:.1%}"

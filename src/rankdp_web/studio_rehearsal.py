@@ -23,48 +23,50 @@ from rankdp.publish.privatize import privatize
 from rankdp.publish.rank import rank
 from rankdp.publish.scores import privatize_scores
 from rankdp.report.document import Report
+from rankdp_web.studio_draft import Draft
 from rankdp_web.studio_reports import scores_report
-from rankdp_web.studio_work import Work
 
 _MOST_ROWS = {"ballots": 50_000, "rankings": 20_000, "comparisons": 200_000}
 _USUAL = 1000
 
 
-def rehearse(work: Work) -> tuple[Report, int]:
+def rehearse(draft: Draft) -> tuple[Report, int]:
     """The report of invented rows, and how many there were."""
-    random, bits = np.random.default_rng(work.seed), SeededBits(work.seed)
-    called = work.call[1]
+    random, bits = np.random.default_rng(draft.seed), SeededBits(draft.seed)
+    called = draft.call[1]
 
     def chosen(*names: str) -> dict[str, Any]:
         return {name: called[name] for name in names if name in called}
 
-    count, items = min(work.number or _USUAL, _MOST_ROWS.get(work.kind, _USUAL)), list(work.items)
+    count, items = min(draft.number or _USUAL, _MOST_ROWS.get(draft.kind, _USUAL)), list(draft.items)
     strength = random.permutation(np.linspace(1, -1, len(items)))
-    if work.kind == "scores":
-        low, high = work.numeric_bounds
+    if draft.kind == "scores":
+        low, high = draft.numeric_bounds
         invented = dict(zip(items, random.uniform(low, high, len(items)).tolist(), strict=True))
-        noisy = privatize_scores(invented, work.epsilon, bits=bits, **chosen("bounds", "noise", "p"))
-        return scores_report(noisy, work), len(items)
-    if work.kind == "comparisons":
-        table = _votes(strength, count, work, random)
+        noisy = privatize_scores(invented, draft.epsilon, bits=bits, **chosen("bounds", "noise", "p"))
+        return scores_report(noisy, draft), len(items)
+    if draft.kind == "comparisons":
+        table = _votes(strength, count, draft, random)
         asked = chosen("protect", "method", "max_per_voter")
-        return board_report(rank(table, work.epsilon, items=items, bits=bits, **asked), work.heading), count
-    orders = np.argsort(-(strength + random.gumbel(size=(count, len(items)))), axis=1)[:, : work.ranked]
+        return board_report(rank(table, draft.epsilon, items=items, bits=bits, **asked), draft.heading), count
+    orders = np.argsort(-(strength + random.gumbel(size=(count, len(items)))), axis=1)[:, : draft.ranked]
     rankings = Rankings.from_orders(np.array(items, dtype=object)[orders].tolist(), items=items)
-    if work.kind == "ballots":
-        result = elect(rankings, work.epsilon, bits=bits, **chosen("rule", "protect"))
-        return election_report(result, work.heading), count
-    release = privatize(rankings, work.epsilon, bits=bits, **chosen("mechanism", "tiers", "listed_items_public"))
-    return aggregate_report(aggregate(release), title=work.heading), count
+    if draft.kind == "ballots":
+        result = elect(rankings, draft.epsilon, bits=bits, **chosen("rule", "protect"))
+        return election_report(result, draft.heading), count
+    release = privatize(
+        rankings, draft.epsilon, bits=bits, **chosen("protect", "mechanism", "tiers", "listed_items_public")
+    )
+    return aggregate_report(aggregate(release), title=draft.heading), count
 
 
-def _votes(strength: Any, count: int, work: Work, random: np.random.Generator) -> pa.Table:
+def _votes(strength: Any, count: int, draft: Draft, random: np.random.Generator) -> pa.Table:
     """Invented comparisons; where voters are protected, each has half as many as may count, or one."""
     left = random.integers(0, len(strength), count)
     right = (left + random.integers(1, len(strength), count)) % len(strength)
     first = random.random(count) < 1 / (1 + np.exp(strength[right] - strength[left]))
-    names = pa.array(work.items)
-    each = max(1, work.max_per_voter // 2)
+    names = pa.array(draft.items)
+    each = max(1, draft.max_per_voter // 2)
     return pa.table(
         {
             "winner": names.take(pa.array(np.where(first, left, right))),

@@ -72,6 +72,14 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 )
 @option("--question", "A sentence or two below the title.", default="", show_default=False)
 @option(
+    "--rank-top",
+    "Ask for the best NUMBER items only; which ones they are is protected too.",
+    "NUMBER",
+    type=int,
+    default=0,
+    show_default=False,
+)
+@option(
     "--mechanism",
     "How browsers draw the noise: kendall-ball (up to 60 items), optimal (up to 5), reinsertion, tiers or "
     "offset-tiers; auto takes what gives the most precise results.",
@@ -122,7 +130,7 @@ def create(
     click.echo(f"results  {_link(address, made)}/results{f'?key={key}' if key else ''}")
     say(f"mechanism {made.mechanism}, epsilon {made.epsilon}")
     say(guarantee_of(made).explain())
-    if made.protect == "ranking" and not made.mechanism.startswith("kendall-ball"):
+    if made.protect == "ranking" and not made.mechanism.startswith(("kendall-ball", "top-ball")):
         used = mechanism_of(made)
         say(
             f"{made.mechanism} protects the whole answer by an epsilon of {float(used.epsilon):.3g} for one position, "

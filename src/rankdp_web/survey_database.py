@@ -106,6 +106,8 @@ class Survey:
         Whether many people answer on one device: the page keeps nothing and starts again after each answer.
     listed
         Whether the start page of the server names it.
+    rank_top
+        How many items respondents list, the best first; 0 where they rank all of them.
     frames
         The sites whose pages may show the results in a frame, such as https://news.example.
     """
@@ -130,6 +132,12 @@ class Survey:
     kiosk: bool = False
     listed: bool = False
     frames: tuple[str, ...] = ()
+    rank_top: int = 0
+
+    @property
+    def listed_items(self) -> int:
+        """How many items an answer has."""
+        return self.rank_top or len(self.items)
 
     @property
     def due(self) -> bool:

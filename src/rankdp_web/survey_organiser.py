@@ -169,8 +169,8 @@ class Organiser:
         """What an epsilon means: two sentences from public numbers."""
         asked, language = request.query_params, language_of(request)
         try:
-            numbers = (int(asked["items"]), asked["epsilon"], int(asked["answers"]), asked.get("protect", "ranking"))
-            known = await run_in_threadpool(meaning, *numbers)
+            items, answers, top = int(asked["items"]), int(asked["answers"]), int(asked.get("top") or 0)
+            known = await run_in_threadpool(meaning, items, asked["epsilon"], answers, top=top)
         except (InputError, ValueError, KeyError):
             return JSONResponse({"promise": "", "accuracy": sentence(language, "plan_unknown")})
         return JSONResponse(
@@ -336,11 +336,12 @@ def _problem(form: Mapping[str, str], words: Mapping[str, str]) -> str:
         epsilon = float(form.get("epsilon", "").replace(",", "."))
     except ValueError:
         epsilon = 0.0
-    closing = form.get("closing", "")
+    closing, top = form.get("closing", ""), form.get("rank_top", "").strip()
     rules = {
         "bad_title": bool(form.get("title", "").strip()),
         "bad_items": 2 <= len(lines) <= 100,
         "bad_twins": len(_items(form)) == len(lines) and all(_items(form)),
+        "bad_top": not top or (top.isdecimal() and 1 <= int(top) < len(lines)),
         "bad_epsilon": 0 < epsilon <= 10,
         "bad_closing": not closing or closing >= today(),
     }
@@ -354,7 +355,7 @@ def _asked(form: Mapping[str, str], pictures: Mapping[str, bytes], key: str) -> 
         list(items),
         form["epsilon"].replace(",", "."),
         question=form.get("question", ""),
-        protect="position" if form.get("protect") == "position" else "ranking",
+        rank_top=int(form.get("rank_top", "").strip() or 0),
         invited=form.get("who") == "invited",
         results_key=key,
         descriptions=items,

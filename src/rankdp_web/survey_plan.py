@@ -16,6 +16,8 @@ from typing import Any
 
 from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
+from rankdp.mechanisms.rankings.contract import RankingMechanism
+from rankdp.mechanisms.rankings.top_ball import TopBall
 from rankdp.mechanisms.registry import Protect
 from rankdp.privacy.exact import positive
 from rankdp.theory.estimators import rank_estimator
@@ -27,8 +29,15 @@ def sure(epsilon: float) -> str:
     return f"{math.ceil(1000 / (1 + math.exp(-min(epsilon, 700)))) / 10:g}"
 
 
+def kept(made: RankingMechanism) -> str:
+    """The share of pairs whose order an answer keeps; of lists, the share of items that stay listed."""
+    if isinstance(made, TopBall):
+        return f"{1 - float(made.list_law()[: made.length, made.length].mean()):.0%}"
+    return f"{made.expected_concordance():.0%}"
+
+
 @lru_cache(maxsize=256)
-def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking") -> dict[str, Any]:
+def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking", top: int = 0) -> dict[str, Any]:
     """The numbers of the two sentences below the slider.
 
     Parameters
@@ -41,21 +50,22 @@ def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking"
         How many answers the organiser expects.
     protect
         "ranking" or "position".
+    top
+        How many items respondents list; 0 where they rank all.
 
     Returns
     -------
     dict
         ``sure``, ``answers``, ``reach`` (half the length of the 95% interval of a mean place, at worst), ``right`` (the
-        probability in percent that two items one place apart come out in the right order, at worst; empty below 55) and
-        ``kept`` (the share of pairs that an answer keeps).
+        probability in percent that two items one place apart come out in the right order, at worst; empty below 55).
     """
     whole("items", items, 2, MOST_ITEMS)
     whole("answers", answers, 1)
     exact = positive(epsilon.replace(",", "."))
     if exact > 10:
         raise InputError(f"epsilon must be at most 10, got {epsilon}")
-    made = survey_mechanism("auto", items, exact, protect)
-    known = {"sure": sure(float(exact)), "answers": f"{answers:,}", "kept": f"{made.expected_concordance():.0%}"}
+    made = survey_mechanism("auto", items, exact, protect, whole("top", top, 0, items - 1) or None)
+    known = {"sure": sure(float(exact)), "answers": f"{answers:,}"}
     try:
         error = math.sqrt((rank_estimator(made).largest_variance + (items - 1) ** 2 / 4) / answers)
     except Unsupported:

@@ -82,7 +82,12 @@ class SurveyResults:
             to=text("to"),
             decimal=text("decimal"),
         )
-        sure = [text("sure_1"), text("sure_3"), text("sure_2", more=f"{3 * self.count:,}")]
+        sure = [
+            text("sure_1"),
+            *([text("sure_top")] if self.survey.rank_top else []),
+            text("sure_3"),
+            text("sure_2", more=f"{3 * self.count:,}"),
+        ]
         if self.bias:
             sure.append(text("sure_4", bias=f"{self.bias:.2g}"))
         return {

@@ -42,7 +42,7 @@ from rankdp.privacy.release import Provenance, Release, released
 from rankdp.theory.estimators import rank_estimator
 from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
-from rankdp_web.survey_plan import sure
+from rankdp_web.survey_plan import kept, sure
 
 _LONGEST_TEXT = 500
 _LONGEST_NOTICE = 5000
@@ -67,6 +67,7 @@ def create_survey(
     results_key: str = "",
     ledger: Ledger | None = None,
     weak_promise_accepted: bool = False,
+    rank_top: int = 0,
     pictures: Mapping[str, bytes] | None = None,
     **page: Any,
 ) -> Survey:
@@ -99,6 +100,9 @@ def create_survey(
         A budget to be charged.
     weak_promise_accepted
         Whether epsilon may be above 10. Respondents then read that the survey offers almost no protection.
+    rank_top
+        How many items respondents list, the best first; 0 for a ranking of all. Which items they list is protected too,
+        so this goes with ``protect="ranking"``.
     pictures
         PNG, JPEG or WebP files by the names of items.
     **page
@@ -116,6 +120,7 @@ def create_survey(
         invited=invited,
         results_key=results_key,
         weak_promise_accepted=weak_promise_accepted,
+        rank_top=rank_top,
         pictures=pictures,
         **page,
     )
@@ -139,6 +144,7 @@ def new_survey(
     invited: bool = False,
     results_key: str = "",
     weak_promise_accepted: bool = False,
+    rank_top: int = 0,
     pictures: Mapping[str, bytes] | None = None,
     **page: Any,
 ) -> tuple[Survey, dict[str, bytes]]:
@@ -155,8 +161,11 @@ def new_survey(
     for name in names:
         _text("an item", name)
     chosen = named(mechanism, tiers)
-    check_choice(chosen, protect=protect)
-    made = survey_mechanism(chosen, len(names), positive(epsilon), protect)
+    top = whole("rank_top", rank_top, 0, len(names) - 1) or None
+    if top and protect != "ranking":
+        raise InputError(f"rank_top goes with protect ranking, got {protect}: which items are listed is secret as well")
+    check_choice(chosen, protect=protect, top=top)
+    made = survey_mechanism(chosen, len(names), positive(epsilon), protect, top)
     survey = Survey(
         id="".join(secrets.choice(_ID_LETTERS) for _ in range(8)),
         title=title,
@@ -168,6 +177,7 @@ def new_survey(
         results_key=token_hash(results_key).hex() if results_key else "",
         day=today(),
         protect=protect,
+        rank_top=rank_top,
         **_page(names, **page),
     )
     shown = {item: _picture(item, content) for item, content in (pictures or {}).items()}
@@ -310,7 +320,14 @@ def read_answer(survey: Survey, content: Any) -> tuple[str, bytes]:
     token, ranking, items = _token(content["token"]), content["ranking"], len(survey.items)
     if not isinstance(ranking, list) or any(type(item) is not int for item in ranking):
         raise InputError("ranking must be a list of whole numbers")
-    if sorted(ranking) != list(range(items)):
+    if survey.rank_top:
+        if (
+            len(ranking) != survey.rank_top
+            or len(set(ranking)) != len(ranking)
+            or not set(ranking) <= set(range(items))
+        ):
+            raise InputError(f"ranking must have {survey.rank_top} different numbers from 0 to {items - 1}")
+    elif sorted(ranking) != list(range(items)):
         raise InputError(f"ranking must have each of the numbers 0 to {items - 1} once")
     if not made.has_offsets:
         return token, bytes(ranking)
@@ -357,6 +374,7 @@ def parameters(survey: Survey) -> dict[str, Any]:
         ],
         "survey": survey.id,
         "drawn_by": "the respondents' browsers",
+        **({"lists": {"length": survey.rank_top, "items": list(survey.items)}} if survey.rank_top else {}),
         **({"offset_column": OFFSET} if made.has_offsets else {}),
     }
 
@@ -373,7 +391,7 @@ def collected(database: SurveyDatabase, survey: Survey, *, shown: bool = True) -
     shown
         Whether only the answers are taken that results may show (``rankdp_web.survey_database.leaving``).
     """
-    made, items = mechanism_of(survey), len(survey.items)
+    made, items = mechanism_of(survey), survey.listed_items
     answers = np.frombuffer(b"".join(database.answers(survey.id, shown=shown)), dtype=np.uint8)
     rows = answers.reshape(-1, items + made.has_offsets).astype(np.int32)
     if not len(rows):
@@ -420,7 +438,8 @@ def promised(survey: Survey) -> Mapping[str, Any]:
 
     ``factor`` bounds the change of anyone's odds about what is protected, ``whole`` about the whole ranking; ``sure``
     is how sure a reader who was 50:50 about it may become; ``weak`` says that this is almost no protection; ``reach``
-    is half the length of the 95% interval of an item's mean place after 500 answers, at worst.
+    is half the length of the 95% interval of an item's mean place after 500 answers, at worst; ``kept`` is the share of
+    pairs that keep their order, or of a list's items that stay listed.
     """
     made = mechanism_of(survey)
     epsilon = positive(survey.epsilon)
@@ -435,7 +454,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
         "weak": epsilon > HARDLY,
         "sure": sure(float(epsilon)),
         "epsilon": survey.epsilon,
-        "kept": f"{made.expected_concordance():.0%}",
+        "kept": kept(made),
         "reach": f"{reach:.1f}" if reach < made.items else "",
     }
 

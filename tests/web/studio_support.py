@@ -51,7 +51,7 @@ def post(client, address, status=200, **form):
 
 
 def name_of(reply):
-    """The work that an address is about."""
+    """The draft that an address is about."""
     return re.search(r"/w/(\w+)/", str(reply.url))[1]
 
 
@@ -66,31 +66,32 @@ OPTION = {"ballots": "borda", "comparisons": "bradley-terry", "rankings": "auto"
 
 
 def prepare(client, directory, kind, *, epsilon="1", items=ITEMS, budget="people", title="", option=None, file=None):
-    """Go from a file to the page with the button; the name of the work."""
+    """Go from a file to the page with the button; the name of the draft."""
     opened = post(client, "/open", path=str(directory / (file or FILES[kind])))
-    work = name_of(opened)
-    post(client, f"/w/{work}/file", items="\n".join(items), confirmed="on", **SAID[kind])
-    post(client, f"/w/{work}/protect", protect=PROTECT[kind])
-    rule = {"option": option or OPTION[kind]} if kind == "ballots" else {}
-    post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "300", **rule})
-    if budget and f">charge {budget}<" not in client.get(f"/w/{work}/goal").text.replace("> charge", ">charge"):
-        client.post(f"/w/{work}/budget", data={"name": budget, "total": "20"})
-    form = {"epsilon": epsilon, "option": option or OPTION[kind], "dataset": budget, "title": title}
-    post(client, f"/w/{work}/choose", **form)
-    return work
+    draft = name_of(opened)
+    post(client, f"/w/{draft}/file", items="\n".join(items), confirmed="on", **SAID[kind])
+    post(client, f"/w/{draft}/protect", protect=PROTECT[kind])
+    if kind == "ballots":
+        post(client, f"/w/{draft}/rule", option=option or OPTION[kind])
+    post(client, f"/w/{draft}/goal", goal="pairs", **{"target-pairs": "80", "number": "300"})
+    post(client, f"/w/{draft}/choose", epsilon=epsilon, option=option or OPTION[kind], title=title)
+    if budget and f'value="{budget}"' not in client.get(f"/w/{draft}/budget").text:
+        client.post(f"/w/{draft}/keep", data={"name": budget, "total": "20"})
+    post(client, f"/w/{draft}/budget", dataset=budget)
+    return draft
 
 
-def press(client, work, status=200):
+def press(client, draft, status=200):
     """The button, as the page shows it."""
-    seen = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{work}/release").text)
-    return post(client, f"/w/{work}/release", status, seen=seen[1] if seen else "")
+    seen = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{draft}/release").text)
+    return post(client, f"/w/{draft}/release", status, seen=seen[1] if seen else "")
 
 
 def entries(directory):
-    """The charges of the budget that works are charged to."""
+    """The charges of the budget that drafts are charged to."""
     return Ledger.open(directory / "budget.db", "people").history()
 
 
-def seen_on(client, work):
-    found = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{work}/release").text)
+def seen_on(client, draft):
+    found = re.search(r'name="seen" value="(\w+)"', client.get(f"/w/{draft}/release").text)
     return found[1] if found else ""

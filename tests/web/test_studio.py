@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import csv
+import html
 import json
 import os
 import re
 import runpy
+import shlex
 import socket
 
 import pytest
@@ -32,9 +34,9 @@ from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
-from rankdp_web.studio_plan import drawn, meaning, proposed, rounded_up
+from rankdp_web.studio_draft import Draft
+from rankdp_web.studio_plan import answer, certainty, rounded_up
 from rankdp_web.studio_release import FOLDER, Releases
-from rankdp_web.studio_work import Work
 
 KINDS = tuple(FILES)
 one_kind = pytest.mark.parametrize(
@@ -67,9 +69,9 @@ def test_another_name_is_not_answered(client, host):
 
 
 def test_a_form_from_elsewhere_changes_nothing(desk, client):
-    work = prepare(client, desk, "scores")
+    draft = prepare(client, desk, "scores")
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1", f"http://localhost:{PORT}", ""):
-        assert client.post(f"/w/{work}/release", headers={"Origin": origin}).status_code == 403
+        assert client.post(f"/w/{draft}/release", headers={"Origin": origin}).status_code == 403
     assert entries(desk) == []
 
 
@@ -88,39 +90,39 @@ def test_pages_load_nothing_from_elsewhere(client):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_file_to_release(desk, client, kind):
-    work = prepare(client, desk, kind)
-    assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
+    draft = prepare(client, desk, kind)
+    assert "REHEARSAL" in client.get(f"/w/{draft}/rehearse").text
     assert entries(desk) == []
-    page = press(client, work).text
+    page = press(client, draft).text
     assert "Charged once: epsilon 1 of data set &#39;people&#39; stays spent" in page
     (entry,) = entries(desk)
     assert entry.state == "committed"
     for name in re.findall(r'href="(files/[^"]+)"', page):
-        assert client.get(f"/w/{work}/{name}").content
-    place = desk / FOLDER / work
+        assert client.get(f"/w/{draft}/{name}").content
+    place = desk / FOLDER / draft
     assert read_sidecar(place / "result.csv")["guarantee"]["epsilon"] == "1"
     assert json.loads((place / "result.json").read_text())["guarantee"]["protects"] == entry.guarantee.protects
     assert (place / "result.png").read_bytes().startswith(b"\x89PNG")
-    promised = Releases(desk, desk / "budget.db").find(work).work.promise.explain()
+    promised = Releases(desk, desk / "budget.db").find(draft).draft.promise.explain()
     assert read_sidecar(place / "result.csv")["guarantee"]["explanation"] == promised  # what was said before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_data(client, kind):
     reply = post(client, "/without", kind=kind, count="6")
-    work = name_of(reply)
-    post(client, f"/w/{work}/protect", protect="")
-    aim = {"goal": "pairs", "target-pairs": "80", "number": "500"}
+    draft = name_of(reply)
+    post(client, f"/w/{draft}/protect", protect="")
     if kind == "ballots":
-        assert "is required: choose plurality" in post(client, f"/w/{work}/goal", 422, **aim).text
-        aim["option"] = "schulze"
-    found = post(client, f"/w/{work}/goal", **aim)
-    assert "The planner says" in found.text
+        assert str(client.get(f"/w/{draft}/goal").url).endswith("/rule")
+        assert "choose one of" in post(client, f"/w/{draft}/rule", 422, option="magic").text.lower()
+        post(client, f"/w/{draft}/rule", option="schulze")
+    found = post(client, f"/w/{draft}/goal", **{"goal": "pairs", "target-pairs": "80", "number": "500"})
+    assert found.text.count('name="card"') == 4
     option = re.search(r'name="option" value="([\w-]+)" checked', found.text)[1]
-    post(client, f"/w/{work}/choose", epsilon="1", option=option)
-    assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
-    assert "There are no data yet" in client.get(f"/w/{work}/release").text
-    post(client, f"/w/{work}/release", 422, seen=seen_on(client, work))
+    post(client, f"/w/{draft}/choose", epsilon="1", option=option)
+    assert "REHEARSAL" in client.get(f"/w/{draft}/rehearse").text
+    assert "There are no data yet" in client.get(f"/w/{draft}/release").text
+    post(client, f"/w/{draft}/release", 422, seen=seen_on(client, draft))
 
 
 def test_refusals_are_shown_above_the_form_and_charge_nothing(desk, client):
@@ -130,27 +132,29 @@ def test_refusals_are_shown_above_the_form_and_charge_nothing(desk, client):
     assert "Say below which column is which" in post(client, "/open", 422, path=str(desk / "odd.csv")).text
     assert "/file" in str(post(client, "/open", path=str(desk / "odd.csv"), columns="rank_1=Q1, rank_2=Q2").url)
     assert "must be NAME=COLUMN" in post(client, "/open", 422, path=str(desk / "odd.csv"), columns="rank_1").text
-    work = prepare(client, desk, "comparisons")
-    assert "above 0" in post(client, f"/w/{work}/choose", 422, epsilon="-1", option="wins").text
-    assert "choose one of" in post(client, f"/w/{work}/choose", 422, epsilon="1", option="magic").text.lower()
-    assert "no budget for" in post(client, f"/w/{work}/choose", 422, epsilon="1", option="wins", dataset="x").text
-    assert "below 100%" in post(client, f"/w/{work}/goal", 422, goal="pairs", **{"target-pairs": "100"}).text
-    post(client, f"/w/{work}/choose", epsilon="30", option="wins", dataset="people")
-    assert "short by" in press(client, work, 422).text
+    draft = prepare(client, desk, "comparisons")
+    assert "above 0" in post(client, f"/w/{draft}/choose", 422, epsilon="-1", option="wins").text
+    assert "choose one of" in post(client, f"/w/{draft}/choose", 422, epsilon="1", option="magic").text.lower()
+    assert "no budget for" in post(client, f"/w/{draft}/budget", 422, dataset="x").text
+    assert "below 100%" in post(client, f"/w/{draft}/goal", 422, goal="pairs", **{"target-pairs": "100"}).text
+    page = post(client, f"/w/{draft}/choose", epsilon="30", option="wins").text
+    assert '<button class="main" disabled>' in page
+    assert "does not fit" in post(client, f"/w/{draft}/budget", 422, dataset="people").text
+    assert "short by" in press(client, draft, 422).text
     assert client.get("/w/none/goal").status_code == 404
     (desk / "votes.csv").write_text("voter,left,right,winner\nann,Tea,Tea,left\n")
-    post(client, f"/w/{work}/choose", epsilon="1", option="wins", dataset="people")
-    assert "the box about damaged rows" in press(client, work, 422).text
+    post(client, f"/w/{draft}/choose", epsilon="1", option="wins")
+    assert "the box about damaged rows" in press(client, draft, 422).text
     assert entries(desk) == []
-    assert Releases(desk, desk / "budget.db").find(work) is None
+    assert Releases(desk, desk / "budget.db").find(draft) is None
 
 
 def test_a_budget_for_another_unit_is_charged_only_by_conversion(desk, client):
     Ledger.create(desk / "budget.db", "people", "one comparison's outcome", 5).close()
-    work = prepare(client, desk, "comparisons")
-    assert "must not pay for" in press(client, work, 422).text
-    post(client, f"/w/{work}/choose", epsilon="1", option="wins", dataset="people", convert="on")
-    assert "Released" in press(client, work).text
+    draft = prepare(client, desk, "comparisons")
+    assert "must not pay for" in press(client, draft, 422).text
+    post(client, f"/w/{draft}/budget", dataset="people", convert="on")
+    assert "Released" in press(client, draft).text
 
 
 # hostile names
@@ -174,15 +178,15 @@ def test_hostile_names(tmp_path, kind, monkeypatch, capsys):
     (desk / FILES[kind]).rename(hostile)
     client = studio_client(desk)
     monkeypatch.chdir(tmp_path)
-    work = prepare(client, desk, kind, items=HOSTILE, title="<script>alert(2)</script>{{ 7*7 }}", file=hostile.name)
-    press(client, work)
+    draft = prepare(client, desk, kind, items=HOSTILE, title="<script>alert(2)</script>{{ 7*7 }}", file=hostile.name)
+    press(client, draft)
     for step in ("file", "protect", "goal", "rehearse", "release"):
-        page = client.get(f"/w/{work}/{step}").text
+        page = client.get(f"/w/{draft}/{step}").text
         assert not re.search(r"<(?:img src=x|svg onload|b onclick|script>alert)", page)
-    assert "{{ 7*7 }}" in client.get(f"/w/{work}/release").text  # shown, not computed
+    assert "{{ 7*7 }}" in client.get(f"/w/{draft}/release").text  # shown, not computed
     start = client.get("/").text
     assert not re.search(r"<(?:svg onload|b onclick|script>alert)", start)
-    place = desk / FOLDER / work
+    place = desk / FOLDER / draft
     ast.parse((place / "release.py").read_text())
     runpy.run_path(str(place / "release.py"))
     assert "Charged once" in capsys.readouterr().out
@@ -192,11 +196,11 @@ def test_hostile_names(tmp_path, kind, monkeypatch, capsys):
 
 
 def test_only_a_release_s_own_files_are_given_away(desk, client):
-    work = prepare(client, desk, "scores")
-    press(client, work)
-    for name in ("..%2F..%2Fbudget.db", "%2e%2e%2fwork.json", "work.json", "..", "none"):
-        assert client.get(f"/w/{work}/files/{name}").status_code == 404
-    assert client.get(f"/w/..%2F{work}/release").status_code == 404
+    draft = prepare(client, desk, "scores")
+    press(client, draft)
+    for name in ("..%2F..%2Fbudget.db", "%2e%2e%2fwork.json", "draft.json", "..", "none"):
+        assert client.get(f"/w/{draft}/files/{name}").status_code == 404
+    assert client.get(f"/w/..%2F{draft}/release").status_code == 404
 
 
 STRANGE = (
@@ -221,23 +225,25 @@ STRANGE = (
 @one_kind
 def test_strange_values_get_a_sentence(desk, client, kind):
     """Whatever a form says, the answer is a page or a refusal, and nothing is charged."""
-    work = prepare(client, desk, kind)
+    draft = prepare(client, desk, kind)
     for value in STRANGE:
         forms = {
             "/open": {"path": value, "columns": value},
             "/without": {"kind": value, "count": value},
-            f"/w/{work}/file": {"kind": kind, "items": value, "confirmed": "on", "low": value, "high": "5"},
-            f"/w/{work}/protect": {"protect": value, "max_per_voter": value},
-            f"/w/{work}/goal": {"goal": value, "target-pairs": value, "target-winner": value, "number": value},
-            f"/w/{work}/choose": {"epsilon": value, "option": "auto", "dataset": value},
-            f"/w/{work}/budget": {"name": value, "total": value},
-            f"/w/{work}/release": {"seen": value},
+            f"/w/{draft}/file": {"kind": kind, "items": value, "confirmed": "on", "low": value, "high": "5"},
+            f"/w/{draft}/protect": {"protect": value, "max_per_voter": value},
+            f"/w/{draft}/goal": {"goal": value, "target-pairs": value, "target-winner": value, "number": value},
+            f"/w/{draft}/rule": {"option": value},
+            f"/w/{draft}/choose": {"card": value, "epsilon": value, "option": "auto"},
+            f"/w/{draft}/keep": {"name": value, "total": value},
+            f"/w/{draft}/budget": {"dataset": value},
+            f"/w/{draft}/release": {"seen": value},
         }
         for address, form in forms.items():
             assert client.post(address, data=form).status_code in (200, 422)
         assert client.get("/", params={"at": value}).status_code in (200, 422)
-        for step in ("goal", "rehearse"):
-            assert client.get(f"/w/{work}/{step}").status_code in (200, 422)
+        for step in ("goal", "budget", "rehearse"):
+            assert client.get(f"/w/{draft}/{step}").status_code in (200, 422)
     assert entries(desk) == []
 
 
@@ -258,13 +264,13 @@ def test_no_page_but_the_first_tells_anything_of_the_rows(tmp_path):
         client = studio_client(desk)
         shown = {}
         for kind in KINDS:
-            work = prepare(client, desk, kind, budget="")
-            file = client.get(f"/w/{work}/file").text
+            draft = prepare(client, desk, kind, budget="")
+            file = client.get(f"/w/{draft}/file").text
             assert "NOT PRIVATE" in file
-            for step in ("protect", "goal", "rehearse", "release"):
-                text = client.get(f"/w/{work}/{step}").text
+            for step in ("protect", "goal", "budget", "rehearse", "release"):
+                text = client.get(f"/w/{draft}/{step}").text
                 assert "NOT PRIVATE: counted" not in text
-                text = text.replace(str(desk), "DESK").replace(work, "WORK")
+                text = text.replace(str(desk), "DESK").replace(draft, "WORK")
                 shown[kind, step] = re.sub(r'name="seen" value="\w+"', "", text)
         pages.append(shown)
     assert pages[0] == pages[1]
@@ -282,9 +288,11 @@ def test_no_page_but_the_first_tells_anything_of_the_rows(tmp_path):
     ],
 )
 def test_a_secret_number_of_rows_is_asked_for_and_not_told(desk, client, kind, unit, more, shown):
-    work = name_of(post(client, "/open", path=str(desk / FILES[kind])))
-    post(client, f"/w/{work}/file", items="\n".join(ITEMS), confirmed="on", kind=kind, **more)
-    page = post(client, f"/w/{work}/protect", protect=unit).text
+    draft = name_of(post(client, "/open", path=str(desk / FILES[kind])))
+    post(client, f"/w/{draft}/file", items="\n".join(ITEMS), confirmed="on", kind=kind, **more)
+    page = post(client, f"/w/{draft}/protect", protect=unit).text
+    if kind == "ballots":
+        page = post(client, f"/w/{draft}/rule", option="borda").text
     assert re.search(r'name="number"[^>]* value="(\d*)"', page)[1] == shown
 
 
@@ -294,39 +302,99 @@ def test_a_secret_number_of_rows_is_asked_for_and_not_told(desk, client, kind, u
 def test_what_is_proposed_meets_the_goal():
     """The epsilon is that of the option that is proposed, not of the planner's best."""
     names = tuple(f"item {number}" for number in range(12))
-    work = Work(kind="rankings", items=names, protect="position", goal="pairs", target=0.8)
-    answer = drawn(work)
-    option, epsilon = proposed(work, answer)
-    assert option == "auto"
-    taken = rankdp.mechanism("auto", 12, epsilon)
+    draft = Draft(kind="rankings", items=names, protect="position", goal="pairs", target=0.8)
+    found = answer(draft)
+    assert found.option == "auto"
+    assert [card.name for card in found.cards] == ["Strict", "Balanced", "Loose"]
+    taken = rankdp.mechanism("auto", 12, found.cards[1].epsilon)
     assert 0.8 <= taken.expected_concordance() < 0.81
-    work = Work(kind="comparisons", items=names, protect="comparison", goal="pairs", target=0.9, number=3000)
-    option, epsilon = proposed(work, drawn(work))
-    assert option == "bradley-terry"
+    draft = Draft(kind="comparisons", items=names, protect="comparison", goal="pairs", target=0.9, number=3000)
+    found = answer(draft)
+    assert found.option == "bradley-terry"
+    epsilon = found.cards[1].epsilon
     made = rankdp.plan("comparisons", items=12, comparisons=3000, protect="comparison", epsilon=epsilon)
-    assert 0.9 <= {one.name: one for one in made.choices}[option].accuracy["pairs"] < 0.905
+    assert 0.9 <= {one.name: one for one in made.choices}[found.option].accuracy["pairs"] < 0.905
+
+
+def test_a_goal_that_cannot_be_reached_is_called_so_and_no_epsilon_is_recommended_that_buys_nothing():
+    names = tuple(f"item {number}" for number in range(12))
+    draft = Draft(kind="comparisons", items=names, protect="comparison", goal="winner", target=0.95, number=100)
+    found = answer(draft)
+    assert found.said.startswith("No epsilon reaches this goal: ")
+    strict, balanced, loose = (float(card.epsilon) for card in found.cards)
+    assert strict < balanced < loose
+    values = {curve.name: curve.values for curve in found.curves}["bradley-terry"]
+    knee = next(e for e, value in zip(found.epsilons, values, strict=True) if value >= max(values) - 0.01)
+    assert balanced == pytest.approx(knee, rel=0.01)
+    assert balanced < found.epsilons[-1]
+
+
+def test_drafts_survive_the_studio(desk):
+    draft = prepare(studio_client(desk), desk, "comparisons", epsilon="0.7")
+    again = studio_client(desk)
+    assert "Not finished yet" in again.get("/").text
+    assert "votes.csv" in again.get("/").text
+    assert "<dd>0.7</dd>" in again.get(f"/w/{draft}/release").text
+    assert "Released" in press(again, draft).text
+    assert "Not finished yet" not in again.get("/").text
+
+
+def test_damaged_rows_are_decided_first(desk, client):
+    rows = [["ann", "Tea", "Coffee", "left"], ["bob", "Tea", "Tea", "left"], ["eve", "Water", "Juice", "right"]]
+    write(desk / "odd.csv", ["voter", "left", "right", "winner"], rows)
+    draft = name_of(post(client, "/open", path=str(desk / "odd.csv")))
+    assert "Skip 1 damaged rows of 3" in client.get(f"/w/{draft}/file").text
+    form = {"kind": "comparisons", "items": "\n".join(ITEMS), "confirmed": "on"}
+    assert "damaged rows: skip them" in post(client, f"/w/{draft}/file", 422, **form).text
+    assert str(post(client, f"/w/{draft}/file", drop="on", **form).url).endswith("/protect")
+
+
+def test_whole_rankings_are_protected_too(desk, client):
+    draft = name_of(post(client, "/open", path=str(desk / "rankings.csv")))
+    post(client, f"/w/{draft}/file", kind="rankings", items="\n".join(ITEMS), confirmed="on")
+    post(client, f"/w/{draft}/protect", protect="ranking")
+    post(client, f"/w/{draft}/goal", goal="pairs", **{"target-pairs": "80", "number": "120"})
+    post(client, f"/w/{draft}/choose", epsilon="2", option="auto")
+    post(client, f"/w/{draft}/budget", dataset="")
+    assert "REHEARSAL" in client.get(f"/w/{draft}/rehearse").text
+    page = press(client, draft).text
+    assert "--protect ranking" in page
+    promised = read_sidecar(desk / FOLDER / draft / "private.csv")["guarantee"]
+    assert (promised["protects"], promised["epsilon"]) == ("one whole ranking", "2")
+    assert promised["explanation"] == Releases(desk, desk / "x").find(draft).draft.promise.explain()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_on_the_last_page_is_one_that_the_program_knows(desk, client, kind):
+    draft = prepare(client, desk, kind)
+    press(client, draft)
+    page = client.get(f"/w/{draft}/release").text
+    words = shlex.split(html.unescape(re.search(r'<pre id="command">(.*?)</pre>', page, re.S)[1]))
+    assert words[0] == "rankdp"
+    command = cli.commands[words[1]] if hasattr(cli, "commands") else cli.get_command(None, words[1])
+    made = command.make_context(words[1], words[2:])
+    assert made.params["epsilon"] == "1"
 
 
 def test_partial_rankings_are_planned_and_promised_for_their_length(desk, client):
     names = [f"item {number}" for number in range(8)]
     write(desk / "partial.csv", ["rank_1", "rank_2", "rank_3"], [[*names[row % 6 :][:3]] for row in range(60)])
-    work = name_of(post(client, "/open", path=str(desk / "partial.csv")))
-    post(client, f"/w/{work}/file", kind="rankings", items="\n".join(names), confirmed="on", listed_items_public="on")
-    post(client, f"/w/{work}/protect", protect="position")
-    page = post(client, f"/w/{work}/goal", goal="pairs", **{"target-pairs": "80", "number": "60"}).text
-    assert "For a ranking of 3 items" in page
-    post(client, f"/w/{work}/choose", epsilon="2", option="auto")
-    assert "which items a person listed" in client.get(f"/w/{work}/release").text.lower()
-    assert "REHEARSAL" in client.get(f"/w/{work}/rehearse").text
-    page = press(client, work).text
+    draft = name_of(post(client, "/open", path=str(desk / "partial.csv")))
+    post(client, f"/w/{draft}/file", kind="rankings", items="\n".join(names), confirmed="on", listed_items_public="on")
+    post(client, f"/w/{draft}/protect", protect="position")
+    page = post(client, f"/w/{draft}/goal", goal="pairs", **{"target-pairs": "80", "number": "60"}).text
+    assert "for a ranking of 3 items" in page
+    post(client, f"/w/{draft}/choose", epsilon="2", option="auto")
+    assert "which items a person listed" in client.get(f"/w/{draft}/release").text.lower()
+    assert "REHEARSAL" in client.get(f"/w/{draft}/rehearse").text
+    page = press(client, draft).text
     assert "Released" in page
-    promised = read_sidecar(desk / FOLDER / work / "private.csv")["guarantee"]
-    assert promised["explanation"] == Releases(desk, desk / "x").find(work).work.promise.explain()
+    promised = read_sidecar(desk / FOLDER / draft / "private.csv")["guarantee"]
+    assert promised["explanation"] == Releases(desk, desk / "x").find(draft).draft.promise.explain()
 
 
-def test_meaning():
-    assert "at most 73.1% sure" in meaning(1)
-    assert "over 99.9%" in meaning(20)
+def test_certainty():
+    assert (certainty(1), certainty(20)) == ("73.1%", "over 99.9%")
     assert [rounded_up(value) for value in (0.35111, 1.0, 12.341, 0.02)] == ["0.352", "1", "12.4", "0.02"]
 
 

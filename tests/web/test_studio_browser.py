@@ -19,7 +19,8 @@ from studio_support import ITEMS, make_files, write
 from rankdp.planning.plan import plan
 from rankdp.privacy.ledger import Ledger
 from rankdp_web.studio_app import studio_config
-from rankdp_web.studio_plan import meaning
+from rankdp_web.studio_pages import Studio
+from rankdp_web.studio_plan import certainty
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("chromium")]
 KEY = "key-for-tests"
@@ -32,7 +33,7 @@ def studio(tmp_path_factory):
     desk = tmp_path_factory.mktemp("desk")
     make_files(desk)
     with _free_port() as (listening, port):
-        server = uvicorn.Server(studio_config(desk, desk / "budget.db", KEY, port))
+        server = uvicorn.Server(studio_config(Studio(desk, desk / "budget.db"), KEY, port))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         until = time.monotonic() + 60
@@ -95,18 +96,23 @@ def ready(page, file, said=lambda page: None, unit=None):
     if unit:
         page.get_by_label(unit, exact=True).check()
     following(page)
-    on(page, "goal")
-    if page.get_by_label("borda").count():
+    if file == "ballots.csv":
+        on(page, "rule")
         page.get_by_label("borda").check()
-    following(page, "Find epsilon")
+        following(page)
+    on(page, "goal")
+    following(page, "Show what it takes")
     page.wait_for_selector("#answer")
+    on(page, "goal")
+    page.get_by_label("Balanced").check()
+    following(page)
+    on(page, "budget")
     if not page.get_by_label("One name for").is_visible():
-        page.locator("#budget summary").click()
+        page.locator("#new summary").click()
     page.get_by_label("One name for").fill(f"people of {page.url.split('/')[4]}")
     page.get_by_label("Total epsilon").fill("40")
     following(page, "Keep a budget")
-    page.wait_for_url("**/goal#budget")
-    on(page, "goal")
+    page.wait_for_load_state("load")
     following(page)
     on(page, "rehearse")
     following(page)
@@ -151,9 +157,9 @@ def test_from_file_to_release(chromium, axe, studio, file, width, scheme, said, 
         assert saved.value.path().stat().st_size
         session = page.context.new_cdp_session(page)
         session.send("Page.setBypassCSP", {"enabled": True})
-        work = page.url.rsplit("/", 1)[0]
-        for step in ("file", "protect", "goal", "rehearse", "release"):
-            page.goto(f"{work}/{step}")
+        draft = page.url.rsplit("/", 1)[0]
+        for step in ("file", "protect", "goal", "budget", "rehearse", "release"):
+            page.goto(f"{draft}/{step}")
             page.evaluate(axe)
             found = page.evaluate("axe.run()")["violations"]
             assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == [], step
@@ -184,8 +190,9 @@ def test_the_keyboard_alone(chromium, studio):
         on(page, "protect")
         enter("Next")
         on(page, "goal")
-        enter("Find epsilon")
+        enter("Show what it takes")
         page.wait_for_selector("#answer")
+        enter("Adjust")
         reach("More private")
         before = page.locator("#epsilon").input_value(), page.locator("[data-curve]").first.inner_text()
         page.keyboard.press("ArrowLeft")  # to the slider's own steps,
@@ -193,6 +200,10 @@ def test_the_keyboard_alone(chromium, studio):
         after = page.locator("#epsilon").input_value(), page.locator("[data-curve]").first.inner_text()
         assert float(after[0]) < float(before[0])
         assert after[1] != before[1]
+        enter("Next")
+        on(page, "budget")
+        page.get_by_label("keep no account").focus()
+        page.keyboard.press("Space")
         enter("Next")
         on(page, "rehearse")
         enter("Next")
@@ -230,7 +241,7 @@ def test_the_slider_follows_without_the_server(chromium, studio):
         (chosen,) = (one for one in made.choices if one.name == "bradley-terry")
         # The curve goes through shares that are counted in 2,000 draws each: 1.1 points of standard deviation.
         assert float(value.rstrip("%")) / 100 == pytest.approx(chosen.accuracy["overlap"], abs=0.025)
-        assert sure in meaning(epsilon)
+        assert sure in certainty(epsilon)
 
 
 @pytest.mark.long  # without a browser: test_studio.py

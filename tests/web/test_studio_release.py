@@ -29,40 +29,38 @@ from studio_support import (
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
+from rankdp_web.studio_draft import Draft
 from rankdp_web.studio_release import FOLDER, Releases
-from rankdp_web.studio_work import Work
 
 KINDS = tuple(FILES)
 
 
 def test_pressing_again_going_back_and_reloading_spend_nothing_more(desk, client):
-    work = prepare(client, desk, "ballots")
-    seen = seen_on(client, work)
-    first = press(client, work).text
+    draft = prepare(client, desk, "ballots")
+    seen = seen_on(client, draft)
+    first = press(client, draft).text
     for _ in range(2):
-        assert post(client, f"/w/{work}/release", seen=seen).text == first
-    assert client.get(f"/w/{work}/release").text == first
-    post(client, f"/w/{work}/protect", protect="ballot")  # back, and forward again with the same settings
+        assert post(client, f"/w/{draft}/release", seen=seen).text == first
+    assert client.get(f"/w/{draft}/release").text == first
+    post(client, f"/w/{draft}/protect", protect="ballot")  # back, and forward again with the same settings
     assert len(entries(desk)) == 1
-    moved = post(
-        client, f"/w/{work}/choose", epsilon="2", option="borda", dataset="people"
-    )  # other settings: another one
-    assert name_of(moved) != work
-    assert client.get(f"/w/{work}/release").text == first
+    moved = post(client, f"/w/{draft}/choose", epsilon="2", option="borda")  # other settings: another one
+    assert name_of(moved) != draft
+    assert client.get(f"/w/{draft}/release").text == first
     press(client, name_of(moved))
     assert [str(entry.guarantee.epsilon) for entry in entries(desk)] == ["1", "2"]
 
 
 def test_what_was_on_the_page_is_released_or_nothing(desk, client):
-    work = prepare(client, desk, "ballots")
-    seen = seen_on(client, work)
-    post(client, f"/w/{work}/choose", epsilon="3", option="borda", dataset="people")  # in another tab
-    assert "changed in another tab" in post(client, f"/w/{work}/release", 422, seen=seen).text
+    draft = prepare(client, desk, "ballots")
+    seen = seen_on(client, draft)
+    post(client, f"/w/{draft}/choose", epsilon="3", option="borda")  # in another tab
+    assert "changed in another tab" in post(client, f"/w/{draft}/release", 422, seen=seen).text
     assert entries(desk) == []
 
 
 def test_two_tabs_and_two_servers_at_once(desk, client):
-    work = Work(
+    draft = Draft(
         path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, items_confirmed=True,
         protect="ballot", option="borda", epsilon="1",
         dataset="people",
@@ -74,7 +72,7 @@ def test_two_tabs_and_two_servers_at_once(desk, client):
     def go(number):
         start.wait()
         try:
-            made.append(servers[number % 2].make(work))
+            made.append(servers[number % 2].make(draft))
         except InputError as refusal:
             refused.append(str(refusal))
 
@@ -87,7 +85,7 @@ def test_two_tabs_and_two_servers_at_once(desk, client):
     assert made
     assert all("another studio" in words for words in refused)
     assert {one.state for one in made} <= {"finished", "begun"}
-    assert servers[1].make(work).state == "finished"
+    assert servers[1].make(draft).state == "finished"
 
 
 KILL = """
@@ -95,7 +93,7 @@ import os, signal, sys
 from pathlib import Path
 import rankdp.data.atomic, rankdp.privacy.ledger.charges as charges
 from rankdp_web.studio_release import Releases
-from rankdp_web.studio_work import Work
+from rankdp_web.studio_draft import Draft
 import json
 where, desk = sys.argv[1], Path(sys.argv[2])
 def die(*_, **__):
@@ -113,7 +111,7 @@ elif where == "between two files":
     rankdp.data.atomic.NewFile.keep = keep
 else:
     Releases._say = die
-Releases(desk, desk / "budget.db").make(Work.from_dict(json.loads(sys.argv[3])))
+Releases(desk, desk / "budget.db").make(Draft.from_dict(json.loads(sys.argv[3])))
 """
 
 
@@ -131,63 +129,63 @@ Releases(desk, desk / "budget.db").make(Work.from_dict(json.loads(sys.argv[3])))
 )
 def test_killed(desk, where, charged, complete):
     """The ledger never counts too little, no file is half there, and nothing is drawn again under the same name."""
-    work = Work(
+    draft = Draft(
         path=str(desk / "ballots.csv"), kind="ballots", items=ITEMS, items_confirmed=True,
         protect="ballot", option="borda", epsilon="1",
         dataset="people",
     )  # fmt: skip
     Ledger.create(desk / "budget.db", "people", "one ballot", 20).close()
-    killed = subprocess.run([sys.executable, "-c", KILL, where, str(desk), json.dumps(work.to_dict())])
+    killed = subprocess.run([sys.executable, "-c", KILL, where, str(desk), json.dumps(draft.to_dict())])
     assert killed.returncode == -9
     client = studio_client(desk)
     found = [entry.state for entry in entries(desk)]
     assert found == ["committed" if where == "before it is finished" else "reserved"] * charged
     assert Ledger.open(desk / "budget.db").verify().entries
-    place = desk / FOLDER / work.id
-    files = Releases(desk, desk / "budget.db").find(work.id).files
+    place = desk / FOLDER / draft.id
+    files = Releases(desk, desk / "budget.db").find(draft.id).files
     assert [name for name in files if name in ("result.csv", "result.json", "result.html")] == complete
     if "result.html" in complete:
         assert "</html>" in (place / "result.html").read_text()
     if "result.csv" in complete:
         assert read_sidecar(place / "result.csv")
         assert len(list(csv.reader((place / "result.csv").open()))) == 1 + len(ITEMS)
-    page = client.get(f"/w/{work.id}/release").text
+    page = client.get(f"/w/{draft.id}/release").text
     assert "This release was interrupted" in page
     assert ("stays spent" if charged else "Nothing was charged for it") in page
-    assert "interrupted" in post(client, f"/w/{work.id}/release").text
+    assert "interrupted" in post(client, f"/w/{draft.id}/release").text
     assert len(entries(desk)) == charged
-    again = post(client, f"/w/{work.id}/again")
-    assert name_of(again) != work.id
+    again = post(client, f"/w/{draft.id}/again")
+    assert name_of(again) != draft.id
     press(client, name_of(again))
     assert len(entries(desk)) == charged + 1
 
 
 def test_a_full_disk_gives_the_charge_back_and_the_button_works_again(desk, client, monkeypatch):
-    work = prepare(client, desk, "comparisons")
+    draft = prepare(client, desk, "comparisons")
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr("rankdp.publish.leaderboard.Leaderboard.intervals", full)
-        page = press(client, work, 422).text
+        broken.setattr("rankdp.publish.leaderboard.Leaderboard.results", full)
+        page = press(client, draft, 422).text
         assert "No space left on device" in page
         assert "was given back" in page
     assert [entry.state for entry in entries(desk)] == ["cancelled"]
-    assert "Released" in press(client, work).text
+    assert "Released" in press(client, draft).text
     assert [entry.state for entry in entries(desk)] == ["cancelled", "committed"]
 
 
 def test_a_failure_after_the_charge_is_told_and_not_repeated(desk, client, monkeypatch):
-    work = prepare(client, desk, "ballots")
+    draft = prepare(client, desk, "ballots")
 
     def broken(*_):
         raise InputError("the report cannot be made")
 
     with monkeypatch.context() as patched:
         patched.setattr("rankdp.publish.election_result.Election.rows", broken)
-        press(client, work, 422)
-    page = press(client, work).text
+        press(client, draft, 422)
+    page = press(client, draft).text
     assert "This release failed" in page
     assert "stays spent" in page
     assert len(entries(desk)) == 1
@@ -207,9 +205,9 @@ def _facts(place, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_script_makes_the_same_release(desk, client, kind, monkeypatch, capsys):
-    work = prepare(client, desk, kind, title="Result of 'it' $HOME")
-    press(client, work)
-    place, here = desk / FOLDER / work, desk / "again"
+    draft = prepare(client, desk, kind, title="Result of 'it' $HOME")
+    press(client, draft)
+    place, here = desk / FOLDER / draft, desk / "again"
     made = _facts(place, kind)
     here.mkdir()
     monkeypatch.chdir(here)
@@ -241,16 +239,16 @@ def test_the_server_killed_while_it_releases(desk, tmp_path_factory):
                 time.sleep(0.05)
             if turn % 2:  # a server that has released before is quicker
                 press(browser, prepare(browser, desk, "ballots"))
-            work = prepare(browser, desk, "ballots")
-            seen, before = seen_on(browser, work), len(entries(desk))
+            draft = prepare(browser, desk, "ballots")
+            seen, before = seen_on(browser, draft), len(entries(desk))
             killer = threading.Timer(0.02 + turn * (0.04 if turn % 2 else 0.15), server.kill)
             killer.start()
             with contextlib.suppress(httpx.TransportError):
-                browser.post(f"/w/{work}/release", data={"seen": seen})
+                browser.post(f"/w/{draft}/release", data={"seen": seen})
             killer.join()
             server.wait()
         charged = len(entries(desk)) - before
-        made = Releases(desk, desk / "budget.db").find(work)
+        made = Releases(desk, desk / "budget.db").find(draft)
         states.append((made.state if made else None, charged))
         if made and made.state == "finished":
             assert charged == 1
@@ -268,12 +266,12 @@ def test_the_server_killed_while_it_releases(desk, tmp_path_factory):
 
 
 def test_nothing_is_released_before_the_list_of_names_is_confirmed(desk, client):
-    work = name_of(post(client, "/open", path=str(desk / "votes.csv")))
-    assert str(post(client, f"/w/{work}/protect", protect="comparison").url).endswith("/file")
-    page = post(client, f"/w/{work}/file", 422, kind="comparisons", items="\n".join(ITEMS)).text
+    draft = name_of(post(client, "/open", path=str(desk / "votes.csv")))
+    assert str(post(client, f"/w/{draft}/protect", protect="comparison").url).endswith("/file")
+    page = post(client, f"/w/{draft}/file", 422, kind="comparisons", items="\n".join(ITEMS)).text
     assert "Confirm the list of names first" in page
     assert all(item in page for item in ITEMS)
-    unconfirmed = Work(
+    unconfirmed = Draft(
         path=str(desk / "votes.csv"), kind="comparisons", items=ITEMS, protect="comparison",
         option="wins", epsilon="1", dataset="people",
     )  # fmt: skip

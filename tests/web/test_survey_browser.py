@@ -218,6 +218,31 @@ def test_a_cut_link_is_mended_and_the_next_invitee_starts_fresh(visit, database)
     assert database.count(survey.id) == 2
 
 
+def test_the_best_five_of_thirty(visit, database):
+    survey = create_survey(database, "Films", [f"film {number}" for number in range(30)], 4, rank_top=5)
+    with served(database) as server, visit(f"{server}/s/{survey.id}", **PHONE) as page:
+        shown = order(page, "pool")
+        assert sorted(shown) == list(range(30))
+        for place in (7, 3, 11, 29):
+            page.click(f'#pool [data-item="{shown[place]}"] button')
+        assert page.locator("#done").is_disabled()
+        page.click(f'#pool [data-item="{shown[0]}"] button')
+        assert page.locator("#count").text_content() == "5 / 5"
+        assert page.locator("#pool button:enabled").count() == 0
+        page.reload()
+        own = [shown[place] for place in (7, 3, 11, 29, 0)]
+        assert order(page) == own
+        page.click("#done")
+        listed = page.eval_on_selector_all("#own li", "rows => rows.map(row => Number(row.dataset.item))")
+        assert listed == own
+        sent = page.eval_on_selector_all("#send .copy li", "rows => rows.map(row => Number(row.dataset.item))")
+        new = page.locator("#send .copy .mark:has-text('+')").count()
+        assert new == len(set(sent) - set(own))
+        page.click("#send-button")
+        page.wait_for_selector("#sent:not([hidden])")
+        assert database.answers(survey.id) == [bytes(sent)]
+
+
 def test_a_kiosk_keeps_nothing_and_starts_again(visit, database):
     survey = create_survey(database, "Drinks", DRINKS, 2, kiosk=True)
     with served(database) as server, visit(f"{server}/s/{survey.id}") as page:

@@ -28,6 +28,7 @@ def test_an_honest_server_passes(server, survey):
         {"items": [f"item <{number}> & 'ä'" for number in range(20)]},
         {"mechanism": "tiers", "tiers": [1, 3]},
         {"protect": "position"},
+        {"items": [f"item {number}" for number in range(30)], "rank_top": 5},
         {"items": [f"item {number}" for number in range(61)], "epsilon": "4"},
         {"epsilon": "12.5", "weak_promise_accepted": True},
     ],

@@ -219,6 +219,7 @@ def test_what_the_page_brings_along_is_public_and_the_same_for_all_but_the_ticke
             "pictures": [""] * 4,
             **dict.fromkeys(("organiser", "contact", "legal", "closing"), ""),
             **dict.fromkeys(("kiosk", "invited", "preview"), False),
+            "rank_top": 0,
             "mechanism": survey.mechanism,
             "epsilon": "2",
             "protect": "ranking",

@@ -314,3 +314,53 @@ def test_answers_come_back_as_rankings(tmp_path):
     assert release.value.items == ITEMS
     assert release.guarantee.epsilon == 1
     assert not release.rehearsal
+
+
+# -- the best few ------------------------------------------------------------------------------------------------------
+
+
+def test_lists_of_the_best_go_all_the_way(run, tmp_path):
+    """Thirty items, the best five: what is stored, exported and aggregated; who is listed is protected too."""
+    (tmp_path / "films.txt").write_text("\n".join(f"film {number}" for number in range(30)), "utf-8")
+    shown = run("survey", "create", "s.db", "--title", "Films", "--items", "films.txt", "-e", 4, "--rank-top", 5).output
+    assert "Protects one whole ranking" in shown
+    database = SurveyDatabase("s.db")
+    (survey,) = database.surveys()
+    made = mechanism_of(survey)
+    assert (survey.rank_top, made.lists, made.local_epsilon()) == (5, 5, 4)
+    rng = np.random.default_rng(3)
+    strengths = np.linspace(3, -3, 30)
+    truth = np.argsort(-(strengths + rng.gumbel(size=(3000, 30))), axis=1).astype(np.int32)
+    drawn = made.sample(truth, SeededBits(5))[:, :5].tolist()
+    sent = [{"token": str(row), "ranking": order} for row, order in enumerate(drawn)]
+    database.store(survey, [read_answer(survey, content) for content in sent])
+    for wrong in ([0, 1, 2, 3], [0, 1, 2, 3, 3], [0, 1, 2, 3, 30], [0, 1, 2, 3, 4, 5], [-1, 1, 2, 3, 4]):
+        with pytest.raises(InputError, match="ranking must have 5 different numbers from 0 to 29"):
+            read_answer(survey, {"token": "x", "ranking": wrong})
+    database.finish(survey.id)
+    value = collected(database, survey).value
+    assert sorted(value.orders.tolist()) == sorted(drawn)
+    database.close()
+    run("survey", "export", "s.db", "out.csv")
+    assert read_sidecar("out.csv")["parameters"]["lists"]["length"] == 5
+    board = json.loads(run("aggregate", "out.csv", "--json").stdout)
+    assert {record["item"] for record in board["items"][:3]} == {"film 0", "film 1", "film 2"}
+    run("survey", "results", "s.db", "-o", "board.json")
+    items = json.loads((tmp_path / "board.json").read_text("utf-8"))["items"]
+    assert [item["item"] for item in items] == [record["item"] for record in board["items"]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"rank_top": 6}, "rank_top must be .* from 0 to 5, got 6"),
+        ({"rank_top": -1}, "rank_top must be .* from 0 to 5, got -1"),
+        ({"rank_top": 2, "protect": "position"}, "rank_top goes with protect ranking, got position"),
+        ({"rank_top": 2, "mechanism": "reinsertion"}, "mechanism must be auto or top-ball"),
+    ],
+)
+def test_lists_that_cannot_be_asked_for(tmp_path, asked, words):
+    database = SurveyDatabase(tmp_path / "survey.db", create=True)
+    with pytest.raises(InputError, match=words):
+        create_survey(database, "Drinks", ITEMS, 2, **asked)
+    assert database.surveys() == []

@@ -21,8 +21,10 @@ from rankdp.cli.budget import budget
 from rankdp.cli.demo import demo
 from rankdp.cli.elect import elect
 from rankdp.cli.learn import learn, predict
+from rankdp.cli.live import live
 from rankdp.cli.options import after_failure, speaking
 from rankdp.cli.plan import plan
+from rankdp.cli.preferences import preferences
 from rankdp.cli.privatize import privatize
 from rankdp.cli.rank import rank
 from rankdp.cli.scores import scores
@@ -77,8 +79,10 @@ def _ready(command: click.Command) -> click.Command:
 for command in (
     privatize,
     rank,
+    live,
     elect,
     scores,
+    preferences,
     aggregate,
     learn,
     predict,

@@ -39,7 +39,7 @@ from rankdp.data.vote_columns import (
     is_blank,
     recognise_votes,
 )
-from rankdp.data.votes import count, load_counts, texts_in, vote_rows
+from rankdp.data.votes import count, load_counts, texts_in, vote_rows, voter_loads
 from rankdp.errors import InputError, Setting
 from rankdp.types import Longs
 
@@ -298,6 +298,20 @@ class Comparisons(VoteRules):
         """
         bounded = self.bound(max(bounds))
         return dict(zip(bounds, count(self.table, bounded, bounds)[0], strict=True))
+
+    def voter_loads(self) -> dict[str, int]:
+        """How many comparisons each voter has; secret."""
+        return voter_loads(self.table, self.bound(1))
+
+    def count_within(self, left: Mapping[str, int]) -> PairCounts:
+        """Half-wins in steps, where each voter counts for at most so many steps.
+
+        Parameters
+        ----------
+        left
+            By voter; those that it does not name count for nothing.
+        """
+        return count(self.table, self.bound(1), [1], left)[0][0]
 
     def load_counts(self) -> Longs:
         """How many voters have 1 comparison, 2 to 3, 4 to 7, …, 1,024 or more. Computed from the secret votes."""

@@ -22,7 +22,7 @@ So half-wins in steps add up to at most 2^53, which ``PairCounts`` and the divis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -59,7 +59,9 @@ from rankdp.types import Longs
 MOST_COMPARISONS = 1 << 52
 
 
-def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple[list[PairCounts], Diagnostics]:
+def count(
+    table: Table, rules: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, int] | None = None
+) -> tuple[list[PairCounts], Diagnostics]:
     """Half-wins of every pair, in steps where voters are weighed, for each of several bounds.
 
     Parameters
@@ -70,10 +72,20 @@ def count(table: Table, rules: VoteRules, bounds: Sequence[int | None]) -> tuple
         What their rows mean.
     bounds
         The most comparisons that count of a voter; None for all, unweighed.
+    allowance
+        What each voter may still count for, in steps, in the place of one bound: the weight of k comparisons is
+        min(1, allowance/k) on each. Voters that it does not name count for nothing.
     """
     with asked(table, rules.used) as votes:
         rows = _judged(votes, rules)
-        sums = {f"rd_sum{at}": _weighed(bound) for at, bound in enumerate(bounds)}
+        if allowance is not None:
+            table_of = {
+                "rd_named": pa.array(list(allowance), pa.string()),
+                "rd_left_over": pa.array(allowance.values(), pa.int64()),
+            }
+            beside = votes.beside(pa.table(table_of))
+            rows = rows.join(beside, left_on="rd_voter", right_on="rd_named", how="left")
+        sums = {f"rd_sum{at}": _weighed(bound) if allowance is None else _within() for at, bound in enumerate(bounds)}
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
         totals = [nw.col(name).sum() for name in ("rd_size", *sums)]
         grouped = weighed.group_by("rd_problem", "rd_left", "rd_right", "rd_outcome")
@@ -111,6 +123,15 @@ def load_counts(table: Table, rules: VoteRules) -> Longs:
     place, voters_there = _integers(found, "rd_cell", "rd_voters")
     counts[place] = voters_there
     return counts
+
+
+def voter_loads(table: Table, rules: VoteRules) -> dict[str, int]:
+    """How many comparisons each voter has. Parameters as for ``load_counts``."""
+    with asked(table, rules.used) as votes:
+        good = _judged(votes, rules).filter(nw.col("rd_amount") > 0)
+        found = votes.run(good.group_by("rd_voter").agg(rd_load=nw.col("rd_amount").sum()))
+    (loads,) = _integers(found, "rd_load")
+    return dict(zip(found["rd_voter"].to_pylist(), loads.tolist(), strict=True))
 
 
 def texts_in(table: Table, columns: Sequence[str]) -> set[str | None]:
@@ -196,7 +217,7 @@ def _judged(votes: Asked, rules: VoteRules) -> Any:
 
 
 def _numbered(votes: Asked, rules: VoteRules) -> Any:
-    """The rows with their items as numbers, -1 for a blank; those that are not listed have none."""
+    """The rows with their items as numbers, -1 for a blank; an item that is not listed has none."""
     rows, blank = votes.frame, sorted(MISSING - set(rules.items))
     numbers = [*range(len(rules.items)), *[-1] * len(blank)]
     for side, column in (("left", rules.columns.left), ("right", rules.columns.right)):
@@ -255,6 +276,13 @@ def _weighed(bound: int | None) -> Any:
     most = min(bound, MOST_COMPARISONS // STEPS)  # as many as a table may hold
     share = nw.lit(most * STEPS, nw.Int64) // nw.col("rd_load")
     return amount * nw.when(nw.col("rd_load") > most).then(share).otherwise(nw.lit(STEPS, nw.Int64))
+
+
+def _within() -> Any:
+    """What a row counts for where every voter has an own number of steps left."""
+    share = nw.col("rd_left_over").fill_null(0) // nw.col("rd_load")
+    steps = nw.lit(STEPS, nw.Int64)
+    return nw.col("rd_amount") * nw.when(share < steps).then(share).otherwise(steps)
 
 
 def _one_of(text: Any, words: Sequence[str], null: bool = True) -> Any:

@@ -1,4 +1,7 @@
 from rankdp.learn.linear import LinearPairwiseRanker as LinearPairwiseRanker
+from rankdp.learn.preferences import LinearRewardModel as LinearRewardModel
+from rankdp.learn.preferences import dpo_loss as dpo_loss
+from rankdp.learn.preferences import preference_loss as preference_loss
 from rankdp.learn.towers import TwoTowerRanker as TwoTowerRanker
 from rankdp.learn.training_files import learn_files as learn_files
 from rankdp.learn.training_files import load as load

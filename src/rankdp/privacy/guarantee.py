@@ -174,7 +174,7 @@ class Guarantee:
     def limits(self) -> tuple[str, ...]:
         """What is *not* protected, or very little, one sentence each: part of what a release must say."""
         sentences = []
-        if self.protects in (COMPARISON, OUTCOME):
+        if self.protects in (COMPARISON, OUTCOME) and self.rows_per_voter == 1:
             sentences.append(
                 "A person with k votes is protected less: about all of them together the release can give away up to "
                 "k times this epsilon."

@@ -28,7 +28,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.inference.boards import PRIOR
+from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits, seeded
@@ -239,7 +239,7 @@ class BoardRequest:
         if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC:
             raise Unsupported(Setting("covariates"), " go with the logistic Bradley-Terry model and delta 0 only")
         return CovariateVotes.of(
-            _prepared(votes, self.protection),
+            prepared(votes, self.protection),
             wanted,
             self.protection,
             self.epsilon,
@@ -255,13 +255,13 @@ class BoardRequest:
             return replace(self, protection=replace(self.protection, moved=votes.per_voter), chooses_bound=False).count(
                 votes
             )
-        prepared = _prepared(votes, self.protection)
-        request = replace(self, protection=replace(self.protection, drops=prepared.drops))
-        warnings = _item_warnings(prepared, self.protection)
+        ready = prepared(votes, self.protection)
+        request = replace(self, protection=replace(self.protection, drops=ready.drops))
+        warnings = _item_warnings(ready, self.protection)
         if not self.chooses_bound:
-            request._check_items(len(prepared.items))
-            return CountedVotes(request, prepared.count(), warnings)
-        bounds = request._possible_bounds(len(prepared.items))
+            request._check_items(len(ready.items))
+            return CountedVotes(request, ready.count(), warnings)
+        bounds = request._possible_bounds(len(ready.items))
         counts = votes.count_for(bounds)
         return CountedVotes(request, UnboundedVotes(counts, votes.load_counts()), warnings)
 
@@ -389,7 +389,7 @@ class CountedVotes:
         return board.as_elo() if self.request.scale == "elo" else board
 
 
-def _prepared(votes: Comparisons, protection: Protection) -> Comparisons:
+def prepared(votes: Comparisons, protection: Protection) -> Comparisons:
     """The votes as this unit of protection must count them; refused where no promise would hold.
 
     A weight depends on how many comparisons a voter has. One replaced comparison can go from one voter to another and

@@ -13,7 +13,7 @@ async function explain() {
   const mine = asking;
   await new Promise((resolve) => setTimeout(resolve, 250)); // while somebody types
   if (mine !== asking) return;
-  const asked = { items: Math.max(items(), 2), epsilon: part("epsilon").value, answers: part("answers").value };
+  const asked = { items: Math.max(items(), 2), epsilon: part("epsilon").value, answers: part("answers").value, top: part("top").value };
   const language = new URLSearchParams(location.search).get("lang");
   try {
     const reply = await fetch(`plan?${new URLSearchParams(language ? { ...asked, lang: language } : asked)}`);
@@ -62,7 +62,7 @@ if (part("new")) {
     if (epsilon > 0) slider.value = place(epsilon);
     explain();
   });
-  for (const id of ["answers", "items"]) part(id).addEventListener("input", explain);
+  for (const id of ["answers", "items", "top"]) part(id).addEventListener("input", explain);
   slider.value = place(Number(field.value.replace(",", ".")) || 2);
   part("new").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,4 +1,4 @@
-// The slider, the budget bars, buttons that copy, and buttons that are pressed once. Without it every form still works.
+// The cards, the slider, progress, buttons that copy, and buttons that are pressed once. Without it every form still works.
 
 const part = (id) => document.getElementById(id);
 const known = part("curves") && JSON.parse(part("curves").textContent);
@@ -21,25 +21,27 @@ function follow(epsilon) {
   const sure = 1 / (1 + Math.exp(-epsilon));
   const words = sure > 0.999 ? "over 99.9%" : `${(100 * sure).toFixed(1)}%`;
   part("meaning").textContent =
-    `Whoever was 50:50 about what is protected can be at most ${words} sure after seeing the release.`;
+    `A snooper who was 50:50 is at most ${words} sure.`;
   for (const cell of document.querySelectorAll("[data-curve]")) {
     cell.textContent = shown(read(known.curves[cell.dataset.curve], epsilon, known), known.share);
   }
   const inside = Math.min(Math.max(epsilon, known.least), known.most);
   const x = known.left + (known.width * Math.log(inside / known.least)) / Math.log(known.most / known.least);
   for (const end of ["x1", "x2"]) part("marker").setAttribute(end, x);
-  for (const bar of document.querySelectorAll(".budget[data-same]")) {
-    const { total, spent } = bar.dataset;
-    const left = total - spent;
-    bar.querySelector(".this").setAttribute("width", 600 * Math.max(0, Math.min(epsilon, left) / total));
-    bar.querySelector(".fits").textContent = epsilon > left * (1 + 1e-9) ? "; this epsilon does not fit any more" : "";
-  }
 }
 
 if (known) {
   const [slider, field] = [part("slider"), part("epsilon")];
   const place = (epsilon) => (1000 * Math.log(epsilon / known.least)) / Math.log(known.most / known.least);
+  const own = () => (part("own").checked = true);
+  for (const card of document.querySelectorAll("[name=card]:not(#own)")) {
+    card.addEventListener("change", () => {
+      field.value = card.value;
+      typed();
+    });
+  }
   slider.addEventListener("input", () => {
+    own();
     const epsilon = known.least * (known.most / known.least) ** (slider.value / 1000);
     field.value = Number(epsilon.toPrecision(epsilon < 1 ? 2 : 3));
     follow(Number(field.value));
@@ -51,6 +53,7 @@ if (known) {
     slider.setAttribute("aria-valuetext", `epsilon ${field.value}`);
     follow(epsilon);
   };
+  field.addEventListener("input", own);
   field.addEventListener("input", typed);
   slider.addEventListener("input", () => slider.setAttribute("aria-valuetext", `epsilon ${field.value}`));
   typed();
@@ -67,5 +70,16 @@ const buttons = document.querySelectorAll("form button:not([type=button])");
 for (const form of document.querySelectorAll("form")) {
   // after the form has been read, so that the button's own value is sent
   form.addEventListener("submit", () => setTimeout(() => buttons.forEach((one) => (one.disabled = true))));
+  form.addEventListener("submit", watch);
+}
+
+// Says how far the work is while the server's answer is awaited.
+function watch() {
+  const look = async () => {
+    const { words } = await (await fetch("/progress")).json();
+    part("progress").hidden = !words;
+    part("progress").textContent = words;
+  };
+  setInterval(() => look().catch(() => {}), 1000);
 }
 addEventListener("pageshow", () => buttons.forEach((one) => (one.disabled = false)));

@@ -13,6 +13,7 @@ import { check, draw, secureWords, shuffle } from "./sampler.js";
 import { face, sortable } from "./sortable.js";
 
 const { known, texts } = JSON.parse(document.getElementById("known").textContent);
+const TOP = known.rank_top || known.items.length; // how many items an answer has
 const LONG = 12; // items from which on they are tapped in order, not moved about
 const PATIENCE = 500; // milliseconds for which a new button does not react: the second tap of two is not meant for it
 const IDLE = 120_000; // milliseconds after which a kiosk starts again
@@ -131,11 +132,12 @@ function showLink() {
 
 // -- 2. rank ---------------------------------------------------------------------------------------------------------
 
+const pooled = items.length > LONG || TOP < items.length;
+
 function start() {
   const saved = SECRET.get();
   if (saved && isRanking([...saved.ranked, ...saved.rest])) return saved;
   const order = shuffle(items.map((_, i) => i));
-  const pooled = items.length > LONG;
   const fresh = { ranked: pooled ? [] : order, rest: pooled ? order : [], moved: false };
   SECRET.set(fresh); // the same order for the whole visit
   return fresh;
@@ -143,14 +145,14 @@ function start() {
 
 function showRanking() {
   let now = start();
-  const pooled = items.length > LONG;
   const show = () => {
     find("pool-part").hidden = !now.rest.length;
+    find("pool-part").classList.toggle("full", now.ranked.length >= TOP);
     find("how-pool").hidden = !pooled;
     find("how").hidden = pooled;
-    find("done").disabled = !now.ranked.length;
+    find("done").disabled = now.ranked.length < (known.rank_top || 1);
     find("count").hidden = !pooled;
-    find("count").textContent = `${now.ranked.length} / ${items.length}`;
+    find("count").textContent = `${now.ranked.length} / ${TOP}`;
   };
   const changed = (ranked, rest) => {
     now = { ranked, rest, moved: true };
@@ -158,7 +160,7 @@ function showRanking() {
     show();
   };
   const taken = (row) => (find("moves").hidden = !row);
-  const list = sortable(find("list"), find("pool"), items, { ...now, most: items.length }, { changed, say, taken });
+  const list = sortable(find("list"), find("pool"), items, { ...now, most: TOP }, { changed, say, taken });
   for (const button of document.querySelectorAll("[data-move]")) {
     if (button.dataset.move === "out") button.hidden = !pooled;
     button.addEventListener("click", () => list.moveTaken(button.dataset.move));
@@ -170,11 +172,11 @@ function showRanking() {
       return;
     }
     list.letGo();
-    const doubt = now.rest.length
+    const doubt = now.rest.length && !known.rank_top
       ? fill(texts.not_all, { count: now.ranked.length, all: items.length })
       : now.moved ? "" : texts.not_moved;
     if (doubt && !(await sure(doubt))) return;
-    const own = [...now.ranked, ...now.rest];
+    const own = [...now.ranked, ...now.rest]; // behind a list of the best, the others in any order
     const answer = ANSWER.get() ?? {
       token,
       ...draw(known.tables, shownEpsilon(), own, secureWords(), shownProtection()),
@@ -203,8 +205,9 @@ function sure(words) {
 
 // -- 3. see both, 4. send ----------------------------------------------------------------------------------------------
 
-/** The items that a longest common order of both lists leaves out: the fewest that must be moved. */
-function movedItems(own, sent) {
+/** The items that a longest common order of both lists leaves out: the fewest that must be moved or are new. */
+function movedItems(own, all) {
+  const sent = all.filter((item) => own.includes(item));
   const places = sent.map((item) => own.indexOf(item));
   const length = places.map(() => 1);
   const before = places.map(() => -1);
@@ -213,7 +216,7 @@ function movedItems(own, sent) {
       if (places[j] < places[i] && length[j] + 1 > length[i]) [length[i], before[i]] = [length[j] + 1, j];
   const staying = new Set();
   for (let i = length.indexOf(Math.max(...length)); i >= 0; i = before[i]) staying.add(sent[i]);
-  return new Set(sent.filter((item) => !staying.has(item)));
+  return new Set([...own, ...all].filter((item) => !staying.has(item)));
 }
 
 function fillList(list, order, mark = () => null) {
@@ -236,28 +239,31 @@ function fillList(list, order, mark = () => null) {
   );
 }
 
+/** How far an item was moved up, if above 0, or down; null for one that is new. */
 function markOf(step) {
   const note = document.createElement("span");
   note.className = "mark";
   const seen = document.createElement("span");
   seen.setAttribute("aria-hidden", "true");
-  seen.textContent = `${step > 0 ? "↑" : "↓"}${Math.abs(step)}`;
+  seen.textContent = step === null ? "+" : `${step > 0 ? "↑" : "↓"}${Math.abs(step) || ""}`;
   const heard = document.createElement("span");
   heard.className = "unseen";
-  heard.textContent = ` ${fill(step > 0 ? texts.moved_up : texts.moved_down, { places: Math.abs(step) })}`;
+  const words = step === null ? texts.moved_new : step > 0 ? texts.moved_up : texts.moved_down;
+  heard.textContent = ` ${fill(words, { places: Math.abs(step) })}`;
   note.append(seen, heard);
   return note;
 }
 
 function showCopy(answer) {
   const saved = SECRET.get();
-  const own = !answer.sent && saved && isRanking(saved.ranked) ? saved.ranked : null;
+  const own = !answer.sent && saved && isRanking(saved.ranked) ? saved.ranked.slice(0, TOP) : null;
   const moved = own ? movedItems(own, answer.ranking) : new Set();
-  const mark = (item, place) => (moved.has(item) ? markOf(own.indexOf(item) - place || 1) : null);
+  const stepOf = (item, place) => (own.includes(item) ? own.indexOf(item) - place : null);
+  const mark = (item, place) => (moved.has(item) ? markOf(stepOf(item, place)) : null);
   for (const copy of document.querySelectorAll(".copy")) fillList(copy, answer.ranking, mark);
   find("own-part").hidden = !own;
   if (own) fillList(find("own"), own, (item) => (moved.has(item) ? document.createElement("i") : null));
-  const count = { count: moved.size, all: items.length };
+  const count = { count: answer.ranking.filter((item) => moved.has(item)).length, all: TOP };
   find("moved-words").textContent = own ? fill(moved.size ? texts.moved_count : texts.moved_none, count) : texts.own_gone;
   const button = find("send-button");
   button.disabled = true;
@@ -326,7 +332,7 @@ for (const link of document.querySelectorAll(".language")) link.hash = location.
 
 async function open() {
   const answer = ANSWER.get();
-  if (answer && isRanking(answer.ranking)) return showCopy(answer);
+  if (answer && isRanking(answer.ranking, TOP)) return showCopy(answer);
   if (refusal()) return notice(refusal());
   if (known.preview || !known.invited) return showRanking();
   const outcome = token ? await invitation(token) : "unknown";

@@ -1,6 +1,6 @@
-"""A piece of work in the studio: everything that was said about one release, and the call that makes it.
+"""A piece of draft in the studio: everything that was said about one release, and the call that makes it.
 
-One work is one release: its name is what makes pressing twice, going back and reloading spend nothing more. All of it
+One draft is one release: its name is what makes pressing twice, going back and reloading spend nothing more. All of it
 is public or for the curator's own machine; nothing in it is computed from the rows. ``call`` is the one place that says
 which function is called with what; the release and its script are both made from it.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.rankings.tiers import read_name
-from rankdp.mechanisms.registry import mechanism
+from rankdp.mechanisms.registry import Protect, mechanism
 from rankdp.mechanisms.scores.catalogue import score_mechanism
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.planning.score_plans import ScoreVector
@@ -28,7 +28,7 @@ from rankdp_web.studio_kinds import KINDS, Kind, protects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Draft:
     """What was said so far; empty where nothing was."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(6))
@@ -64,7 +64,7 @@ class Work:
     seed: int = 1
 
     @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Work:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Draft:
         """What ``to_dict`` wrote; what this version does not know is left out."""
         known = {one.name for one in fields(cls)}
         read: dict[str, Any] = {
@@ -115,11 +115,19 @@ class Work:
         return self.kind != "ballots" or BallotProtection(self.protect).count_public
 
     @property
+    def promised_unit(self) -> Protect:
+        """What a private ranking protects: one position, or all of it."""
+        return "ranking" if self.protect == "ranking" else "position"
+
+    @property
     def promise(self) -> Guarantee:
         """What the release will promise."""
         exact = positive(self.epsilon or "1")
         if self.kind == "rankings":
-            promised: Guarantee = mechanism(self.option or "auto", self.ranked, exact).guarantee
+            made = mechanism(self.option or "auto", self.ranked, exact, protect=self.promised_unit)
+            promised: Guarantee = made.guarantee
+            if self.promised_unit == "ranking":
+                promised = replace(promised.to_local_dp(), epsilon=exact)
             return replace(promised, listed_items_public=self.listed_items_public)
         if self.kind == "scores":
             return score_mechanism(self.option or "laplace", bounds=self.bounds, epsilon=exact, p=self.shape).guarantee
@@ -150,7 +158,8 @@ class Work:
                 if wanted
             }
             ties = {} if self.ties == "refuse" else {"ties": self.ties}
-            return "privatize_file", {**chosen, "items": self.items, **columns, **ties, **flags}
+            whole = {"protect": "ranking"} if self.promised_unit == "ranking" else {}
+            return "privatize_file", {**whole, **chosen, "items": self.items, **columns, **ties, **flags}
         named = {f"{role}_column": self.columns[role] for role in ("item", "score") if role in self.columns}
         clipped = {"outside": "clip"} if self.outside == "clip" else {}
         shape = {"p": repr(self.shape)} if self.shape is not None else {}
