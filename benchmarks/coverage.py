@@ -141,7 +141,7 @@ def cells() -> Iterator[tuple[Cell, Callable[[np.random.Generator], Votes]]]:
 
 def measured(cell: Cell, votes: Callable[[np.random.Generator], Votes], boards: int) -> Found:
     """The shares over so many boards; the same cell is drawn alike in every run."""
-    words = f"{cell.design} {cell.items} {cell.unit} {cell.epsilon}"
+    words = f"fresh {cell.design} {cell.items} {cell.unit} {cell.epsilon}"
     random = np.random.default_rng(list(words.encode()))
     request = BoardRequest.of(cell.epsilon, cell.unit, max_per_voter=cell.most, pairing=cell.pairing)
     held, ranked, widths, errors, said, right = [], [], [], [], [], []
