@@ -4,11 +4,11 @@
 #   docker run --read-only --tmpfs /tmp -v "$PWD:/data" --network host --user "$(id -u)" rankdp studio --no-browser
 FROM python:3.11-slim AS build
 WORKDIR /build
-COPY locks/run.txt ./
-RUN python -m venv /opt/rankdp && /opt/rankdp/bin/pip install --no-cache-dir --require-hashes -r run.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE locks/dev.txt ./
 COPY src src
-RUN /opt/rankdp/bin/pip install --no-cache-dir --no-deps .
+# The versions of the lock, for the packages that the image needs.
+RUN grep -oE '^[A-Za-z0-9._-]+==[^ ]+' dev.txt > pins.txt && python -m venv /opt/rankdp \
+    && /opt/rankdp/bin/pip install --no-cache-dir -c pins.txt '.[web,plots]'
 
 FROM python:3.11-slim
 RUN useradd --uid 10001 --no-create-home --home-dir /data rankdp && install -d -o rankdp -g rankdp /data

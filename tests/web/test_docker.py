@@ -38,7 +38,7 @@ def test_the_image_is_small_in_rights():
     assert not [line for line in after if line.startswith(("RUN ", "COPY ", "ADD "))]
     assert _all("VOLUME") == ["/data"]
     assert all("--no-cache-dir" in line for line in _all("RUN") if "pip install" in line)
-    assert "--require-hashes" in " ".join(_all("RUN"))
+    assert "-c pins.txt '.[web,plots]'" in " ".join(_all("RUN"))
     assert not _all("ADD")
     (health,) = _all("HEALTHCHECK")
     assert "8000" in health
