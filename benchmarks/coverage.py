@@ -59,7 +59,8 @@ class Votes:
         """Counts of outcomes that are drawn anew, a comparison in so many steps."""
         won = random.random(len(self.first)) < 1 / (1 + np.exp(self.truth[self.second] - self.truth[self.first]))
         each = np.full(len(won), steps) if self.weights is None else (steps * self.weights).astype(np.int64)
-        return PairCounts.from_pairs(self.first, self.second, 2 * each * won, 2 * each * ~won, items=len(self.truth))
+        sides = 2 * each * won, 2 * each * ~won
+        return PairCounts.from_pairs(self.first, self.second, *sides, items=len(self.truth), steps=steps)
 
     def centred(self) -> Floats:
         """The true strengths, 0 for the average opponent."""
