@@ -138,7 +138,7 @@ def row_batches(
 
 
 def later(where: WhereIn, file: int, start: int, row: int) -> str:
-    """Where a row of a batch stands that begins with row `start` of a file."""
+    """The place of a row of a batch that begins with row `start` of a file."""
     return where(file, start + row)
 
 
@@ -263,7 +263,7 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
 
 
 def _ranks_of(ratings: Floats, codes: Ints, where: Where) -> Floats:
-    """The rank of every rating among those of its voter, 1 for the highest; a rating that is missing has none."""
+    """The rank of every rating among the ratings of its voter, 1 for the highest; a missing rating has no rank."""
     if np.isinf(ratings).any():
         raise InputError(f"{where(int(np.isinf(ratings).argmax()))}: a rating must be a finite number")
     ranks = np.full(len(ratings), np.nan)
