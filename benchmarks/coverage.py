@@ -3,11 +3,12 @@
 Votes are drawn anew, from the Bradley-Terry model, on designs that chose nothing in this library.
 
 - *Real designs* (``RANKDP_DATA``): who met whom is as in the data; the true strengths are the fit to the real votes.
-  Rankings count as all of their pairs. Voters have at most as many comparisons as is said, chosen at random.
+  Rankings count as all of their pairs. A voter with more comparisons than is said has less weight on each.
 - *Synthetic designs*: 200 comparisons per item (voters: 2,000), strengths uniform on [-1, 1]. *popular*: the share of
-an
-  item falls like one over its rank; *late*: half of the items joined one by one; *matched*: pairs have the weight
+  an item falls like one over its rank; *late*: half of the items joined one by one; *matched*: pairs have the weight
   exp(-2 gap); *idle*: a tenth of the items was never compared; *wide*: strengths uniform on [-3, 3].
+
+Zero is the strength of the average opponent, by the true degrees.
 
 ``python -m benchmarks coverage --boards N`` draws N boards per cell; a tenth of that for 300 items, at least 3.
 """
@@ -51,11 +52,19 @@ class Votes:
     truth: Floats
     first: Ints
     second: Ints
+    weights: Floats | None = None
+    """Of each row, at most 1; None where all have 1."""
 
-    def drawn(self, random: np.random.Generator) -> PairCounts:
-        """Counts of outcomes that are drawn anew."""
+    def drawn(self, random: np.random.Generator, steps: int) -> PairCounts:
+        """Counts of outcomes that are drawn anew, a comparison in so many steps."""
         won = random.random(len(self.first)) < 1 / (1 + np.exp(self.truth[self.second] - self.truth[self.first]))
-        return PairCounts.from_pairs(self.first, self.second, 2 * won.astype(np.int64), items=len(self.truth))
+        each = np.full(len(won), steps) if self.weights is None else (steps * self.weights).astype(np.int64)
+        return PairCounts.from_pairs(self.first, self.second, 2 * each * won, 2 * each * ~won, items=len(self.truth))
+
+    def centred(self) -> Floats:
+        """The true strengths, 0 for the average opponent."""
+        degrees = sum(np.bincount(end, self.weights, len(self.truth)) for end in (self.first, self.second))
+        return np.asarray(self.truth - self.truth @ degrees / degrees.sum())
 
 
 @dataclass(frozen=True)
@@ -138,8 +147,8 @@ def measured(cell: Cell, votes: Callable[[np.random.Generator], Votes], boards: 
     held, ranked, widths, errors, said, right = [], [], [], [], [], []
     for _ in range(boards):
         drawn = votes(random)
-        truth = drawn.truth - drawn.truth.mean()
-        counts, bits = drawn.drawn(random), SeededBits(int(random.integers(2**40)))
+        truth = drawn.centred()
+        counts, bits = drawn.drawn(random, request.protection.steps), SeededBits(int(random.integers(2**40)))
         board = CountedVotes(request, counts, []).draw(bits).value
         order = np.array(board.items, np.int64)
         true, places = truth[order], (-truth).argsort().argsort()[order] + 1
@@ -199,7 +208,7 @@ def synthetic(random: np.random.Generator, design: str, items: int, comparisons:
 
 @cache
 def _real(name: str, most: int | None) -> Votes:
-    """The design of a data set, its voters bounded, and the strengths that fit its votes."""
+    """The design of a data set, its voters weighed, and the strengths that fit its votes."""
     import pyarrow.csv as pc
 
     file = {"arena140k_votes": "votes.csv", "nascar2002": "rankings.csv", "sushi": "sushi3a_rankings.csv"}
@@ -226,11 +235,7 @@ def _real(name: str, most: int | None) -> Votes:
     first, second = (np.array([at[row[end]] for row in rows], np.int64) for end in (1, 2))
     halves = np.array([row[3] for row in rows], np.int64)
     truth = np.asarray(fit(PairCounts.from_pairs(first, second, halves, items=len(names)), ridge=0.25).theta)
-    if most is not None:
-        _, voter = np.unique([str(row[0]) for row in rows], return_inverse=True)
-        order = np.random.default_rng(0).permutation(len(rows))
-        order = order[np.argsort(voter[order], kind="stable")]
-        sizes = np.bincount(voter)
-        kept = order[np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes) < most]
-        first, second = first[kept], second[kept]
-    return Votes(truth, first, second)
+    if most is None:
+        return Votes(truth, first, second)
+    _, voter = np.unique([str(row[0]) for row in rows], return_inverse=True)
+    return Votes(truth, first, second, np.minimum(1, most / np.bincount(voter)[voter]))

@@ -96,13 +96,13 @@ def _differences(noise: Numbers) -> float:
 
 
 def _request(rule: str, protect: str, seats: int = 1, epsilon: Fraction | int = 1) -> ElectionRequest:
-    return ElectionRequest.of(epsilon, rule, protect, 0, seats, 1, "everything", 0.95)
+    return ElectionRequest.of(epsilon, rule, protect, seats=seats)
 
 
 def _irish(ballots: Ballots) -> Iterator[Row]:
-    true = run(12, Piles(ballots).count, quota=False)
+    true = run(12, Piles(ballots).count)
     order = tuple(ballots.items[item] for item in true.order)
-    elected = run(12, Piles(ballots).count, seats=4, quota=True, votes=ballots.count).elected
+    elected = run(12, Piles(ballots).count, seats=4, method="gregory").elected
     four = {ballots.items[item] for item in elected}
     for protect, right_bar, error_bar in (("voter", 0.95, 15.0), ("ballot", 0.8, 30.0)):
         counted, right, errors = _request("irv", protect).count(ballots), 0, []
@@ -130,7 +130,7 @@ def _synthetic(ballots: Ballots, order: tuple[str, ...]) -> Iterator[Row]:
         made = Ballots.of(rankdp.synthetic_ballots(ballots, 1, bits=SeededBits(seed)).value)
         worst.append(float(np.abs(made.first_preferences() / SHARES - first).max()))
         errors.append(float(np.abs(made.margins()[upper] - margins).mean()))
-        counted = run(12, Piles(made).count, quota=False)
+        counted = run(12, Piles(made).count)
         same += tuple(made.items[item] for item in counted.order) == order
     yield _at_most("synthetic ballots: largest error of first places, of n, %", 100 * float(np.mean(worst)) / n, 0.2)
     yield _at_most("synthetic ballots: mean error of margins, of n, %", 100 * float(np.mean(errors)) / n, 1.5)

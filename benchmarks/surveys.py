@@ -87,7 +87,7 @@ def _fill(database: SurveyDatabase, survey: Survey, answers: int) -> None:
 @contextmanager
 def _server(address: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "rankdp", "survey", "serve", address, "--port", str(_PORT)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         asyncio.run(_ready())
         yield process

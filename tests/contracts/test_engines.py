@@ -374,7 +374,6 @@ def test_ballots_in_duckdb(tmp_path):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"rank_1": ["a"], "rank_2": ["a"]}, "'a'"),
         ({"rank_1": ["a"], "rank_2": ["b"], "count": [1.5]}, "a weight must be a whole number"),
         ({"voter": ["v", "v"], "rank_1": ["a", "b"]}, "2 ballots come from 1 voters"),
         ({"voter": ["v", "w"], "rank_1": ["a", "b"], "count": [1, 3]}, "the voter has 3 ballots"),

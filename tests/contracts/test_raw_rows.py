@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from raw_rows import ENGINES, FILES, FRAMES, NAMES, VOTERS, arrow, comments, padded, place
 
 from rankdp.data.ballots import SHARES, Ballots
+from rankdp.data.cleaning import Cleaning
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
 from rankdp.data.formats import guarded
@@ -210,7 +211,8 @@ def ballot_rows(draw, items, sound=False):
     """One ballot of a wide table: some of the items, best first; some break a rule unless they are to be sound."""
     listed = draw(st.permutations(items))[: draw(st.integers(1, len(items)))]
     if not sound and draw(st.integers(0, 3)) == 0:
-        listed = draw(st.sampled_from([["nobody"], [listed[0]] * 2, ["", listed[0]]]))[: len(items)]
+        words = [["nobody"], [listed[0]] * 2, ["", listed[0]], ["overvote", listed[0]], [listed[0], "skipped"], []]
+        listed = draw(st.sampled_from(words))[: len(items)]
     cells = [draw(padded(cell)) for cell in listed] + [draw(st.sampled_from(["", " "])) for _ in items[len(listed) :]]
     return (*cells, draw(comments()))
 
@@ -218,6 +220,7 @@ def ballot_rows(draw, items, sound=False):
 def check_ballots(results, unit):
     before, after = results
     protection, m = BallotProtection(unit), len(before.items)
+    assert abs(before.count - after.count) <= (unit == "voter")
     for k in range(1, m + 1):
         moved = protection.votes(k, m)
         near(before.first_k(k), after.first_k(k), moved * SHARES, moved * SHARES**2)
@@ -248,9 +251,11 @@ def test_one_ballot_moves_the_counts_as_far_as_is_charged(name, data):
     items = data.draw(st.lists(st.sampled_from(NAMES), min_size=3, max_size=4, unique=True))
     unit, before, after = neighbouring_ballots(data, items)
     header = (*(f"rank_{place + 1}" for place in range(len(items))), "comment")
+    words = ("next", "exhaust"), ("exhaust", "skip"), ("next", "exhaust"), ("together", "keep", "drop")
+    rule = Cleaning(*(data.draw(st.sampled_from(word)) for word in words))
 
     def use(source, **options):
-        return Ballots.of(source, items=items, **options)
+        return Ballots.of(source, items=items, cleaning=rule, **options)
 
     results = both(name, (TABLES | ENGINES)[name], header, before, after, use)
     if results is not None:

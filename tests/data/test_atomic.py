@@ -219,3 +219,26 @@ def test_a_directory_appears_whole_or_not_at_all(tmp_path):
     with pytest.raises(SystemProblem, match="could not be written"), new_directory(tmp_path / "model") as directory:
         (directory / "b").write_text("1")
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["a"]
+
+
+def test_files_are_put_in_place_where_systems_differ(tmp_path, monkeypatch):
+    """Windows opens no directory and syncs no handle that is only for reading."""
+    read_only, real_open, real_sync = set(), os.open, os.fsync
+
+    def opened(path, flags, *more, **options):
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        handle = real_open(path, flags, *more, **options)
+        (read_only.discard if flags & (os.O_WRONLY | os.O_RDWR) else read_only.add)(handle)
+        return handle
+
+    def synced(handle):
+        if handle in read_only:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real_sync(handle)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "fsync", synced)
+    write_whole(tmp_path / "value.csv", b"a\n", {"epsilon": 1})
+    assert (tmp_path / "value.csv").read_bytes() == b"a\n"
+    assert read_sidecar(tmp_path / "value.csv")["epsilon"] == 1

@@ -160,7 +160,6 @@ def test_rankings_and_lists_are_ballots_too(tmp_path):
         ([["a", "b"]], {"weights": [1, 2]}, "one number for each of the 1 ballots, got 2"),
         ([["a", "b"]] * 1001, {"weights": [10**9] * 1001}, "at most 1,000,000,000,000 ballots"),
         (WIDE.assign(count=["1", "x", "1"]), {}, "frame, row 2: a weight must be a whole number .*, got 'x'"),
-        (WIDE.assign(rank_2="b"), {}, "frame, row 1: 'b' is listed twice"),
         (WIDE.assign(voter=[1, 2, 1], count=1), {}, "3 ballots come from 2 voters, and an election counts one ballot"),
         (
             WIDE.assign(voter=[1, 2, 3], count=[1, 5, 1]),

@@ -309,14 +309,14 @@ def test_blt(tmp_path):
     path = write(tmp_path, "election.blt", BLT)
     ballots = Ballots.read(path)
     assert ballots.items == ("Ann", "Cid", "Dan")
-    assert ballots.count == 10
+    assert ballots.count == 11
     assert dict(zip(ballots.items, (ballots.first_preferences() // 720_720).tolist(), strict=True)) == {
         "Ann": 3,
         "Cid": 5,
         "Dan": 2,
     }
     assert any("'Bob' has withdrawn" in note for note in ballots.notes)
-    assert any("1 ballots that rank nobody" in note for note in ballots.notes)
+    assert any("1 ballot with nobody on it" in note for note in ballots.notes)
     with open_rankings(path) as reader:
         assert (reader.format, reader.rows) == ("blt", 10)
 
@@ -377,8 +377,8 @@ def test_cast_vote_records(tmp_path):
         tuple(ballots.items[item] for item in order if item >= 0): int(many)
         for order, many in zip(ballots.orders, ballots.weights, strict=True)
     }
-    assert cast == {("Ann", "Bob"): 1, ("Cid",): 1, ("Ann",): 1, ("Bob", "Ann"): 1}
-    assert "an overvote ends the ballot" in ballots.notes[0]
+    assert cast == {("Ann", "Bob"): 1, ("Cid",): 1, ("Ann",): 1, ("Bob", "Ann"): 1, (): 1}
+    assert "for your eyes only" in ballots.notes[0]
     text = "Precinct,1st Choice Mayor M,2nd Choice Mayor M,Count\nP1,Ann,Bob,3\nP2,Bob,undervote,2\n"
     assert Ballots.read(write(tmp_path, "minneapolis.csv", text)).count == 5
 

@@ -12,13 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rankdp.data import Rankings
 from rankdp.data.files import open_rankings, open_writer
 from rankdp.data.formats import parquet
-from rankdp.data.orders import gather
 from rankdp.errors import InputError
 
 READERS = {
@@ -267,21 +264,3 @@ def test_columns_that_are_no_cells(tmp_path):
         pq.write_table(pa.table({"voter": strange, "item": ["a", "b"], "rank": [1, 1]}), path)
         if not pa.types.is_floating(strange.type):
             assert refused(path)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 66))
-@settings(deadline=None)
-def test_gathering_vouches_for_complete_rows_only(seed, width):
-    rng = np.random.default_rng(seed)
-    expected = rng.random((5, width)).argsort(axis=1).astype(np.int32)
-    if rng.random() < 0.7:
-        expected[rng.integers(5), rng.integers(width)] = rng.integers(-1, width + 64)
-    # every column has its own order of codes; the entry before its start is the blank's
-    codes_of = [rng.permutation(width + 64).astype(np.int32) for _ in range(width)]
-    meaning = np.concatenate([[-1, *np.argsort(codes)] for codes in codes_of]).astype(np.int32)
-    starts = 1 + np.arange(width) * (width + 65)
-    codes = np.array([np.append(codes_of[j], -1)[expected[:, j]] for j in range(width)], np.int32)
-    gathered = np.empty_like(expected)
-    complete = gather(codes, meaning, starts, gathered)
-    assert np.array_equal(gathered, expected)
-    assert complete == (width <= 64 and all(sorted(row) == list(range(width)) for row in expected.tolist()))

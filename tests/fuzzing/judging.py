@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rankdp.data.ballots import OVERVOTES, UNDERVOTES, Ballots
+from rankdp.data.ballots import Ballots
+from rankdp.data.cleaning import USUAL, WRITE_INS
 from rankdp.data.columns import recognise
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.files import open_rankings
@@ -172,11 +173,13 @@ def _compare_ballots(case: Case, ballots: Ballots) -> None:
     for row in zip(*_columns(case, list(recognised.ranks)), strict=True):
         listed: list[str] = []
         for cell in map(_name, row):
-            if recognised.loose and cell.lower() in OVERVOTES:
+            kind = USUAL.kind(cell)
+            if kind == "overvote":
                 break
-            if cell and cell not in listed and not (recognised.loose and cell.lower() in UNDERVOTES):
-                listed.append(cell)
-        theirs[tuple(listed)] += bool(listed)
+            name = WRITE_INS if kind == "write-in" else cell
+            if name and name not in listed and kind != "skipped":
+                listed.append(name)
+        theirs[tuple(listed)] += 1
     ours = {
         tuple(ballots.items[item] for item in order if item >= 0): int(many)
         for order, many in zip(ballots.orders, ballots.weights, strict=True)

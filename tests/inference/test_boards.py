@@ -5,9 +5,10 @@ import pytest
 from scipy.special import expit
 from support import generator
 
-from rankdp.inference.boards import Look, by_table, by_wins, laplacian, mode, strengths
+from rankdp.inference.boards import by_table, by_wins, laplacian, mode, strengths
 from rankdp.inference.degrees import Design, expected_design, hidden_design, likely_degrees
 from rankdp.inference.exchangeable import exchangeable
+from rankdp.inference.marginals import Look
 from rankdp.inference.normal import normal_draws, posterior
 
 
@@ -54,7 +55,7 @@ def test_slopes_and_covariances_are_those_of_simulated_votes(look, request):
     weights = np.full((4, 4), 0.5) if look == "wins" else residual_weights(start)
     met = expected_design(np.array([60.0, 40.0, 50.0, 90.0]))
     looks = [Look(np.zeros(4), weights, 0.0), Look(np.zeros(4), np.full((4, 4), 0.5), 0.0)]
-    off, slope, spread = _linear(lambda _: looks, Design(met, np.zeros(4)))(truth)
+    off, slope, spread = _linear(lambda _: looks, Design(met, np.ones((4, 1))))(truth)
     drawn = []
     for _ in range(6000):
         played = np.triu(random.poisson(met), 1)
@@ -64,7 +65,7 @@ def test_slopes_and_covariances_are_those_of_simulated_votes(look, request):
     assert np.mean(drawn, axis=0) == pytest.approx(-off, abs=0.3)
     assert np.cov(np.transpose(drawn)) == pytest.approx(spread, abs=0.06 * spread.max())
     nearby = truth + np.array([1e-5, 0, 0, 0])
-    moved = (off - _linear(lambda _: looks, Design(met, np.zeros(4)))(nearby)[0]) / 1e-5
+    moved = (off - _linear(lambda _: looks, Design(met, np.ones((4, 1))))(nearby)[0]) / 1e-5
     assert moved == pytest.approx(slope[:, 0], abs=1e-3)
 
 
@@ -109,15 +110,15 @@ def test_without_noise_the_looks_agree_with_maximum_likelihood(request):
     assert by_table(wins, 1e-6).estimate == pytest.approx(by, abs=0.01)
     weights = residual_weights(by)
     look = Look((wins * weights - (wins * weights).T).sum(axis=1), weights, 1e-6)
-    assert strengths(lambda _: [look], Design(met, np.zeros(6))).estimate == pytest.approx(by, abs=0.05)
-    assert mode([look], Design(met, np.zeros(6))) == pytest.approx(by, abs=0.05)
+    assert strengths(lambda _: [look], Design(met, np.ones((6, 1)))).estimate == pytest.approx(by, abs=0.05)
+    assert mode([look], Design(met, np.ones((6, 1)))) == pytest.approx(by, abs=0.05)
 
 
 def test_a_second_look_repairs_a_wrong_design(request):
     """Degrees of three quarters of the size: the first look alone is too wide, and each further one errs by less."""
     random, truth = generator(request), np.linspace(-1, 1, 10)
     wins = votes(random, truth, 200_000)
-    wrong = Design(0.75 * (wins + wins.T), np.zeros(10))
+    wrong = Design(0.75 * (wins + wins.T), np.ones((10, 1)))
     half = np.full((10, 10), 0.5)
     first = Look((wins * half - (wins * half).T).sum(axis=1), half, 100.0)
     start = mode([first], wrong)
@@ -135,16 +136,50 @@ def test_an_item_nobody_compared_has_the_prior(prior, request):
     wins = votes(random, np.array([1.0, 0.0, -1.0]), 500)
     wins = np.pad(wins, (0, 1))
     draws = by_wins(wins.sum(axis=1) + random.normal(0, 3, 4), wins + wins.T, 9.0, prior)
-    assert draws.estimate[3] == pytest.approx(0, abs=1e-9)
     assert draws.places[3] > 1
     low, high = draws.interval(0.95)
-    assert (high - low)[3] / 2 == pytest.approx(1.96 * prior * np.sqrt(3 / 4), rel=0.15)
+    assert (high - low)[3] / 2 == pytest.approx(1.96 * prior * np.sqrt(4 / 3), rel=0.15)  # beside three others
 
 
 def test_draws_are_made_again(request):
     wins = votes(generator(request), np.linspace(-1, 1, 5), 300)
     one, two = (by_table(wins, 4.0).values for _ in range(2))
     assert (one == two).all()
+
+
+def test_few_votes_are_known_from_one_side(request):
+    """An item that lost everything: against the exact posterior on a grid, all other strengths known."""
+    random = generator(request)
+    wins = np.zeros((6, 6))
+    wins[:5, :5] = 4000 * (1 - np.eye(5))
+    met = wins + wins.T
+    met[5, :5] = met[:5, 5] = 2.0
+    noise = 4.0
+    released = wins.sum(axis=1) + np.array([2.0, 2, 2, 2, 2, 0]) + random.normal(0, 0.1, 6)
+    draws = by_wins(released, met, noise)
+    grid = np.linspace(-12, 8, 4001)
+    off = released[5] - 10 * expit(grid)
+    logs = -(grid**2) / 8 - off**2 / (noise + 10 * expit(draws.estimate[5]) * expit(-draws.estimate[5])) / 2
+    law = np.cumsum(np.exp(logs)) / np.exp(logs).sum()
+    low, high = np.interp([0.025, 0.975], law, grid)
+    assert [end[5] for end in draws.interval(0.95)] == pytest.approx([low, high], abs=0.35)
+    middle = draws.estimate[5]
+    assert middle - low > 1.1 * (high - middle)  # which no normal law has
+
+
+def test_an_item_that_may_never_have_been_compared_keeps_the_prior():
+    """A hidden degree around 0: what its sums say is worth little, whatever the expected degree."""
+    degrees = np.array([400.0, 400, 400, 400, 40])
+    known = np.ones((5, 1))
+    hidden = np.ones((5, 3))
+    hidden[4] = [0.0, 0.5, 2.5]
+    look = Look(np.zeros(5), np.full((5, 5), 0.5), 1.0)
+    sure, doubtful = (
+        strengths(lambda _: [look], Design(expected_design(degrees), likely)).interval(0.95)
+        for likely in (known, hidden)
+    )
+    assert (doubtful[1] - doubtful[0])[4] > 2 * (sure[1] - sure[0])[4]
+    assert (doubtful[1] - doubtful[0])[0] == pytest.approx((sure[1] - sure[0])[0], rel=0.25)
 
 
 # -- the spread --------------------------------------------------------------------------------------------------
@@ -154,18 +189,19 @@ def test_the_integrated_spread_is_found(request):
     random = generator(request)
     for true in (0.2, 1.0, 3.0):
         z = true * random.standard_normal(300) + 0.3 * random.standard_normal(300)
-        draws, spread = exchangeable(z / 0.09, np.eye(300) / 0.09, 1.0)
+        drawn, spread = exchangeable(z / 0.09, np.eye(300) / 0.09, 1.0)
+        assert drawn == pytest.approx(exchangeable(z / 0.09, np.full(300, 1 / 0.09), 1.0)[0])  # the diagonal alone
         assert spread == pytest.approx(true, rel=0.2)
         kept = true**2 / (true**2 + 0.09)
-        assert draws.estimate == pytest.approx(kept * (z - z.mean()), abs=0.15)
-        assert draws.values.std(axis=0).mean() == pytest.approx(np.sqrt(kept) * 0.3, rel=0.15)
+        assert drawn.mean(axis=0) == pytest.approx(kept * z, abs=0.15)
+        assert drawn.std(axis=0).mean() == pytest.approx(np.sqrt(kept) * 0.3, rel=0.15)
 
 
 def test_where_noise_is_all_everything_is_in_the_middle(request):
     z = 100 * generator(request).standard_normal(30)
-    draws, spread = exchangeable(z / 1e4, np.eye(30) / 1e4, 1.0)
+    drawn, spread = exchangeable(z / 1e4, np.eye(30) / 1e4, 1.0)
     assert spread < 5
-    assert np.abs(draws.estimate).max() < 2
+    assert np.abs(drawn.mean(axis=0)).max() < 2
 
 
 # -- degrees -----------------------------------------------------------------------------------------------------
@@ -176,12 +212,13 @@ def test_degrees_have_their_posterior_under_a_flat_prior():
     b, noisy = 40.0, np.array([-300.0, 0.0, 30.0, 4000.0])
     z = np.maximum(noisy, 0) / b
     exact = np.where(noisy > 0, noisy + b * np.exp(-z) * (1 + z) / (2 - np.exp(-z)), b)
-    mean, variance = likely_degrees(noisy, 2 * b**2)
+    mean, likely = likely_degrees(noisy, 2 * b**2)
     assert mean == pytest.approx(exact, rel=0.02)
-    assert variance[[0, 3]] == pytest.approx([b**2, 2 * b**2], rel=0.06)
-    mean, variance = likely_degrees(np.array([0.0, 4000.0]), 100.0, gaussian=True)
+    assert likely.mean(axis=1) == pytest.approx(mean, rel=0.02)
+    assert likely.var(axis=1)[[0, 3]] == pytest.approx([b**2, 2 * b**2], rel=0.12)
+    mean, likely = likely_degrees(np.array([0.0, 4000.0]), 100.0, gaussian=True)
     assert mean == pytest.approx([10 * np.sqrt(2 / np.pi), 4000], rel=0.02)
-    assert variance == pytest.approx([100 * (1 - 2 / np.pi), 100], rel=0.06)
+    assert likely.var(axis=1) == pytest.approx([100 * (1 - 2 / np.pi), 100], rel=0.06)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0, 1e5, 1e10])
@@ -191,6 +228,7 @@ def test_any_noise_has_degrees(noise):
         design = hidden_design(noisy, noise**2, total=total)
         assert np.isfinite(design.met).all()
         assert np.isfinite(design.doubt).all()
+        assert (design.degrees >= 0).all()
         assert (design.met >= 0).all()
         if total:
             assert design.met.sum() == pytest.approx(12, rel=0.1)

@@ -76,7 +76,7 @@ def test_lines_pass_near_what_was_not_computed(situation, asked):
         for epsilon in np.sqrt(np.array(made.epsilons[1:]) * made.epsilons[:-1]).tolist():
             truth = made.situation.accuracy(name, made.measure, epsilon, made.request)
             drawn = float(np.interp(epsilon, x, y))
-            assert drawn == (pytest.approx(truth, abs=0.04) if made.measure.share else pytest.approx(truth, rel=0.05))
+            assert drawn == (pytest.approx(truth, abs=0.04) if made.measure.share else pytest.approx(truth, rel=0.08))
 
 
 def run(*arguments):

@@ -36,7 +36,7 @@ def test_exact_counts_give_a_table_that_has_them():
     true = Ballots.of(electorate())
     mechanism = NoisyPrefixes(6, BallotProtection("ballot"), 1)
     counts = mechanism.count(true)
-    orders, cast = synthetic_table(counts, dict.fromkeys(counts, 0.05), 4000, np.random.default_rng(1).random)
+    orders, cast = synthetic_table(counts, dict.fromkeys(counts, 0.05), np.random.default_rng(1).random)
     made = mechanism.count(Ballots.of(Rankings.from_orders(np.repeat(orders, cast, axis=0), true.items)))
     assert cast.sum() == 4000
     assert (cast > 0).all()
@@ -52,7 +52,7 @@ def test_counts_that_are_all_noise_still_give_ballots(m):
     single = mechanism.count(Ballots.from_orders([["0"]], items=[str(item) for item in range(m)]))
     for seed in range(4):
         seen = mechanism.sample(single, SeededBits(seed))
-        orders, cast = synthetic_table(seen, mechanism.noise_variances, None, np.random.default_rng(seed).random)
+        orders, cast = synthetic_table(seen, mechanism.noise_variances, np.random.default_rng(seed).random)
         Ballots.of(Rankings.from_orders(orders, items=[str(item) for item in range(m)]))  # refuses what is no ballot
         assert cast.sum() >= 1
 
@@ -66,7 +66,6 @@ def test_a_release_keeps_first_preferences_and_margins(protect):
     assert release.value.items == poll.items
     assert np.abs(seen - first).max() < 0.01 * len(poll)
     assert np.abs(pairs - margins).mean() < 0.03 * len(poll)
-    assert (len(release.value) == len(poll)) == (protect == "ballot")
     assert len(release.value) == pytest.approx(len(poll), abs=40)
     assert release.rehearsal
 
@@ -87,7 +86,7 @@ def test_the_promise_and_the_charge(tmp_path):
     release = synthetic_ballots(poll, "0.75", ledger=ledger)
     assert release.guarantee.protects == "one ballot"
     assert str(release.guarantee.epsilon) == "3/4"
-    assert len(release.value) == 200
+    assert len(release.value) == pytest.approx(200, abs=40)
     assert set(release.provenance.parameters["noise_variances"]) == {"first", "second", "third", "lengths", "margins"}
     with pytest.raises(BudgetExceeded):
         synthetic_ballots(poll, "0.75", ledger=ledger)

@@ -36,6 +36,7 @@ from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import SparkRankings, is_spark
 from rankdp.errors import InputError, Unsupported
+from rankdp.inference.draws import Draws
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, one_each, positive
 from rankdp.privacy.release import Release
@@ -187,8 +188,7 @@ class Aggregate(Displayable):
         """
         diagonal = np.diag(np.nan_to_num(estimate.standard_errors**2))
         items = len(self.items)
-        complete = all(tally.mechanism.items == items for tally in self._tallies.groups)
-        if not complete or items > _COVARIANCE_UP_TO or self.voters < _FEW:
+        if not self._complete or items > _COVARIANCE_UP_TO or self.voters < _FEW:
             return diagonal
         undone = self._undone(rank_family, [float(self.voters)])
         scores = [choices[0].scores[group][:, 0] for _, group, choices, _ in undone]
@@ -209,7 +209,7 @@ class Aggregate(Displayable):
         return np.asarray(products / total**2)
 
     def wins(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """How many listed rivals each item beats in all rankings, standard error, largest bias, and naive count."""
+        """How many listed rivals each item beats in all rankings, their covariance, largest bias, and naive count."""
         total = np.zeros((4, len(self.items)))
         for length, *_ in self._lengths():
             found = self._by_position(rank_family, lambda length: -1 / (length - 1), 0.5, (0.0, 1.0), only=length)
@@ -217,19 +217,20 @@ class Aggregate(Displayable):
             met = listed * (length - 1)
             error = (met * found.standard_errors) ** 2
             total += np.nan_to_num([met * found.values, error, met * found.bias, met * found.naive])
-        return total[0], np.sqrt(total[1]), total[2], total[3]
+        covariance = self.voters**2 * self.covariance(self.mean_ranks) if self._complete else np.diag(total[1])
+        return total[0], covariance, total[2], total[3]
 
     def scores(self, method: str = "borda") -> Floats:
-        """Each item's score, higher for better, NaN for one that nobody lists beside another.
+        """Each item's score, the mean of its draws, higher for better; of one that nobody lists, the prior's.
 
         Parameters
         ----------
         method
             "borda": minus the mean rank, or the win share where lists differ in length; "copeland": against how many
-            others the item has the majority, even ones counting half; "bradley-terry": the centred log-strength;
+            others the item has the majority, even ones counting half; "bradley-terry": the log-strength;
             "kemeny": minus the place in Kemeny's ranking.
         """
-        return score(self, method).scores
+        return self.draws(method).estimate
 
     def order(self, method: str = "borda") -> tuple[str, ...]:
         """The items from best to worst; equal ones in the order of the items.
@@ -240,6 +241,16 @@ class Aggregate(Displayable):
             "borda", "copeland", "bradley-terry" or "kemeny".
         """
         return tuple(self.items[place] for place in np.argsort(-self.scores(method), kind="stable"))
+
+    def draws(self, method: str = "borda") -> Draws:
+        """Draws of the true scores, one column per item: intervals, ranks and probabilities are counted in them.
+
+        Parameters
+        ----------
+        method
+            As in ``scores``.
+        """
+        return score(self, method).draws
 
     def board(self, method: str = "borda", level: float = 0.95) -> Board:
         """A leaderboard: scores with their intervals, ranks, and which places cannot be told apart.
@@ -252,6 +263,11 @@ class Aggregate(Displayable):
             The confidence of the intervals.
         """
         return board_of(self, method, level)
+
+    @property
+    def _complete(self) -> bool:
+        """Whether every voter lists every item."""
+        return all(tally.mechanism.items == len(self.items) for tally in self._tallies.groups)
 
     @property
     def one_length(self) -> bool:

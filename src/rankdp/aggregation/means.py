@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankdp.aggregation.respondents import quantile
+from rankdp.checks import share
+from rankdp.inference.draws import reach
 from rankdp.theory.debiasing import Debiasing
 from rankdp.types import Flags, Floats, Ints, Longs
 
@@ -43,15 +44,15 @@ class Estimate:
     """What values are possible at all; an unbiased one may leave them."""
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of normal intervals, made longer by the bias and cut off at what is possible.
+        """The ends of the intervals of normal draws, each made longer by the bias and cut off at what is possible.
 
         Parameters
         ----------
         level
             The confidence of each interval.
         """
-        reach = quantile(level) * self.standard_errors + self.bias
-        low, high = np.clip(self.values - reach, *self.limits), np.clip(self.values + reach, *self.limits)
+        around = reach(share("level", level)) * self.standard_errors + self.bias
+        low, high = np.clip(self.values - around, *self.limits), np.clip(self.values + around, *self.limits)
         return low, high
 
 

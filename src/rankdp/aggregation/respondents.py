@@ -12,21 +12,16 @@ on either side of every win rate, whatever the voters think, once
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 from rankdp.checks import share
 from rankdp.errors import Unsupported
+from rankdp.inference.draws import reach
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
 from rankdp.report.document import Report
 from rankdp.report.results import Table
 from rankdp.theory.estimators import pair_estimator
-
-
-def quantile(level: float) -> float:
-    """How many standard errors a normal interval of this level reaches to each side."""
-    return NormalDist().inv_cdf((1 + share("level", level)) / 2)
 
 
 def compare(
@@ -77,11 +72,11 @@ def required_voters(
         Whether the confidence is that of all intervals together.
     """
     share("half_width", half_width)
-    z = quantile(level)
+    z = reach(share("level", level))
     built = build(mechanism, items, positive(epsilon))
     estimator = pair_estimator(built)
     if every:
-        z = quantile(1 - (1 - level) / math.comb(built.items, 2))
+        z = reach(1 - (1 - level) / math.comb(built.items, 2))
     return math.ceil(z**2 * (estimator.largest_variance + 0.25) / half_width**2)
 
 

@@ -163,16 +163,17 @@ def _candidates(mechanism: BallotMechanism) -> int:
 
 
 def _stated(mechanism: NoisyVotes, ballots: Sequence[str], size: int, bits: Bits) -> Floats:
-    """What instant runoffs of three candidates state, one a row: their tallies, round after round, in votes."""
-    table, stated = _table(ballots, 3), np.zeros((size, 3 * mechanism.rounds))
+    """What instant runoffs of three candidates state, one a row: tallies and exhausted votes, round after round."""
+    table, stated = _table(ballots, 3), np.zeros((size, 4 * mechanism.rounds))
 
     def count(rows: Any, standing: Any, number: int) -> None:
         if number == mechanism.rounds or not len(rows):
             return
-        noise = mechanism.noise(3 * len(rows), bits, number).reshape(-1, 3)
-        tallies = Piles(table).count(standing, {}) + noise  # without transfers only who stands matters
-        stated[rows, 3 * number : 3 * number + 3] = np.where(standing, tallies / SHARES, 0)
-        last = 2 - np.where(standing, tallies, np.iinfo(np.int64).max)[:, ::-1].argmin(axis=1)
+        noise = mechanism.noise(4 * len(rows), bits, number).reshape(-1, 4)
+        # without transfers only who stands matters
+        tallies = Piles(table, mechanism.unit).count(standing, {}) + noise
+        stated[rows, 4 * number : 4 * number + 4] = np.where(np.append(standing, True), tallies / mechanism.unit, 0)
+        last = 2 - np.where(standing, tallies[:, :3], np.iinfo(np.int64).max)[:, ::-1].argmin(axis=1)
         for item in np.flatnonzero(standing):
             count(rows[last == item], standing & (np.arange(3) != item), number + 1)
 
@@ -182,12 +183,13 @@ def _stated(mechanism: NoisyVotes, ballots: Sequence[str], size: int, bits: Bits
 
 def _audit_rounds(mechanism: NoisyVotes, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
     m, rounds = whole("items", mechanism.candidates, 2, 4), mechanism.rounds
-    cast = [(), *_single_ballots(m)]
-    values = (None, Fraction(1, 3)) if m == 3 else (None,)
+    cast: list[tuple[str, ...]] = [(), ("",), *_single_ballots(m)]
+    third = Fraction(1, 3)
+    ways: tuple[_Leaving, ...] = ((None, False), (third, False), (third, True)) if m == 3 else ((None, False),)
     high, worst, cases = Fraction(0), "", 0
     for order in itertools.permutations(range(m), rounds - 1):
-        for elected in itertools.product(values, repeat=rounds - 1):
-            said = {ballot: _votes_along(ballot, m, order, elected) for ballot in cast}
+        for leaving in itertools.product(ways, repeat=rounds - 1):
+            said = {ballot: _votes_along(mechanism.unit, ballot, m, order, leaving) for ballot in cast}
             for one, other in itertools.product(said, repeat=2):
                 if () not in (one, other) if mechanism.protection.unit == "voter" else () in (one, other):
                     continue
@@ -208,15 +210,25 @@ def _audit_rounds(mechanism: NoisyVotes, claimed: Fraction, draws: int, bits: Bi
     )
 
 
-def _votes_along(ballot: Sequence[str], m: int, order: Sequence[int], elected: Sequence[Fraction | None]) -> Longs:
+_Leaving = tuple[Fraction | None, bool]
+"""How a candidate leaves: out (None) or elected with a transfer value, and whether the transfer waits for a round."""
+
+
+def _votes_along(unit: int, ballot: Sequence[str], m: int, order: Sequence[int], leaving: Sequence[_Leaving]) -> Longs:
     """What a ballot adds to each round, in units, while candidates leave in this order."""
-    piles, standing, transfers = Piles(_table(ballot, m)), np.ones(m, np.bool_), dict[int, Fraction]()
-    rounds = []
-    for item, value in [*zip(order, elected, strict=True), (None, None)]:
-        rounds.append(piles.count(standing.copy(), transfers) if ballot else np.zeros(m, np.int64))
+    piles, standing, held = Piles(_table(ballot, m), unit), np.ones(m, np.bool_), np.zeros(m, np.bool_)
+    rounds, waiting, transfers = [], dict[int, Fraction](), dict[int, Fraction]()
+    for item, (value, later) in [*zip(order, leaving, strict=True), (None, (None, False))]:
+        counted = piles.count(standing.copy(), transfers, held.copy())
+        rounds.append(counted if ballot else np.zeros(m + 1, np.int64))
+        transfers, waiting = waiting, {}
+        held[list(transfers)] = False
         if item is not None:
             standing[item] = False
-            transfers = {} if value is None else {item: value}
+            if value is not None and later:
+                waiting, held[item] = {item: value}, True
+            elif value is not None:
+                transfers[item] = value
     return np.array(rounds)
 
 
@@ -229,6 +241,9 @@ def _votes_p_value(mechanism: NoisyVotes, number: int, draws: int, bits: Bits) -
 
 
 def _table(ballots: Sequence[str], m: int) -> Ballots:
+    if tuple(ballots) == ("",):  # a ballot that ranks nobody
+        nobody = np.full((1, m), -1, np.int32)
+        return Ballots(tuple("abcd"[:m]), nobody, nobody >= 0, np.ones(1, np.int64))
     return Ballots.from_orders([list(ballot) for ballot in ballots] or [["a"]], items=list("abcd"[:m]))
 
 

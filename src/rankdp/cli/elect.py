@@ -27,7 +27,7 @@ from rankdp.cli.options import (
     standard_input,
     voter_column_option,
 )
-from rankdp.cli.terminal import check_files, output_options, publish, say
+from rankdp.cli.terminal import check_files, deliver, output_options, publish, say
 from rankdp.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -35,9 +35,19 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
 
 
-@click.command(cls=Sectioned, sections=sections(Data="contest", Output="synthetic"))
+_CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_words write_in_words"
+
+
+@click.command(
+    cls=Sectioned, sections=sections(Data=f"contest {_CLEANING}", Privacy="without_noise", Output="synthetic")
+)
 @click.argument("ballots", metavar="BALLOTS...", nargs=-1, required=True, callback=standard_input)
 @option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER")
+@option(
+    "--without-noise",
+    "In place of --epsilon: the exact count, NOT PRIVATE, for the eyes of whoever holds the ballots.",
+    is_flag=True,
+)
 @option(
     "--rule",
     "How ballots are counted: plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze, or condorcet "
@@ -52,9 +62,26 @@ if TYPE_CHECKING:
 @option("--seats", "Number of winners.", "S", default=1)
 @option("--first", "With --rule plurality: a ballot votes for the first K on it.", "K", default=1)
 @choice(
+    "--stv",
+    ["gregory", "scottish"],
+    help="With --rule stv: transfer all surpluses at once, or as the Scottish councils do, the largest first and to "
+    "five decimal places.",
+)
+@choice(
+    "--until",
+    ["two", "majority"],
+    help="With --rule irv: count on until two are left, or end as soon as one has more than half.",
+)
+@choice(
     "--announce",
     ["everything", "winners"],
     help="Release scores and an order, or only the names of the winners (with borda and plurality).",
+)
+@option(
+    "--turnout",
+    "Published number of ballots, with --protect voter: the result says if it contradicts the noisy number.",
+    "N",
+    int,
 )
 @option("--delta", "Above 0: Gaussian noise where smaller, (epsilon, delta)-DP.", "NUMBER", default="0")
 @option("--level", "Confidence of the intervals.", default=0.95)
@@ -65,6 +92,14 @@ if TYPE_CHECKING:
 @layout_option
 @opening_options
 @option("--contest", "Contest to count, in cast vote records that hold several.", "NAME")
+@choice("--skipped", ["next", "exhaust"], help="A rank with nobody: go on to the next, or end the ballot.")
+@choice("--overvote", ["exhaust", "skip"], help="Several candidates at one rank: end the ballot, or go on.")
+@choice("--repeated", ["next", "exhaust"], help="A candidate ranked again: go on to the next, or end the ballot.")
+@choice("--write-ins", ["together", "keep", "drop"], help="Count them as one candidate, as spelled, or not at all.")
+@option("--exclude", "Candidate to take off every ballot; may be repeated.", "NAME", multiple=True)
+@option("--skipped-word skipped_words", "One more spelling of a skipped rank.", "WORD", multiple=True)
+@option("--overvote-word overvote_words", "One more spelling of an overvote.", "WORD", multiple=True)
+@option("--write-in-word write_in_words", "One more spelling of a write-in.", "WORD", multiple=True)
 @option(
     "--synthetic",
     "Instead of a result, write a table of synthetic ballots (.csv, .parquet or .soi) under the same guarantee.",
@@ -77,7 +112,8 @@ if TYPE_CHECKING:
 @output_options
 def elect(
     ballots: str | list[str],
-    epsilon: str,
+    epsilon: str | None,
+    without_noise: bool,
     synthetic: Path | None,
     outputs: tuple[Path, ...],
     title: str,
@@ -98,6 +134,7 @@ def elect(
       rankdp elect council.blt --epsilon 0.5 --rule stv --seats 3 -o result.html -o result.csv
     """
     from rankdp.data.ballots import Ballots
+    from rankdp.data.cleaning import Cleaning
     from rankdp.publish.election_report import election_report
     from rankdp.publish.elections import ElectionRequest
     from rankdp.report.document import PICTURES
@@ -105,12 +142,15 @@ def elect(
     rules = "--rule plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet"
     need(
         f"rankdp elect {in_a_line(ballots)} --epsilon 1 --rule irv -o result.html",
-        epsilon=("--epsilon NUMBER", epsilon),
+        epsilon=("--epsilon NUMBER (or --without-noise)", epsilon or without_noise),
         rule=(rules, options["rule"] or synthetic),
     )
+    if without_noise:
+        _check_exact(epsilon=epsilon, ledger=ledger, rehearse=bits, synthetic=synthetic)
     check_files(outputs)
     columns = ("voter_column", "weight_column", "columns", "layout", "contest", *OPENING)
     reading = {name: options.pop(name) for name in ("items", *columns)}
+    reading["cleaning"] = Cleaning(**{name: options.pop(name) for name in _CLEANING.split()})
     if synthetic is not None:
         _check_synthetic(outputs)
         check_new(synthetic, source=None if isinstance(ballots, list) else ballots)
@@ -119,7 +159,7 @@ def elect(
         release = synthetic_ballots_file(
             ballots,
             synthetic,
-            epsilon,
+            str(epsilon),
             protect=options["protect"],
             delta=options["delta"],
             ledger=ledger,
@@ -135,13 +175,26 @@ def elect(
     table = Ballots.read(ballots, **reading)
     for note in table.notes:
         say(f"note: {note}")
-    publish(request.count(table), partial(election_report, title=title), ledger, bits, outputs, as_json)
+    counted, report = request.count(table), partial(election_report, title=title)
+    if without_noise:
+        deliver(report(counted.exact()), outputs, as_json)
+    else:
+        publish(counted, report, ledger, bits, outputs, as_json)
+
+
+def _check_exact(**given: Any) -> None:
+    """Refuse what does not go with a count without noise."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"--without-noise is not private and is never charged: --{name} does not go with it."
+            )
 
 
 def _check_synthetic(outputs: tuple[Path, ...]) -> None:
     """Refuse the options of a result beside --synthetic, which spends all of epsilon on a table."""
     context = click.get_current_context()
-    theirs = ("rule", "seats", "first", "announce", "level", "title", "as_json")
+    theirs = ("rule", "seats", "first", "stv", "until", "announce", "turnout", "level", "title", "as_json")
     given = [name for name in theirs if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
     if given or outputs:
         name = "output" if outputs else given[0].replace("_", "-").removeprefix("as-")

@@ -276,7 +276,8 @@ def charged(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(ledger_file: Path | None, dataset: str | None, convert: bool, **arguments: Any) -> Any:
         ledger = _open_ledger(ledger_file, dataset, convert)
         result = command(ledger=ledger, **arguments)
-        if ledger is None and not arguments.get("bits") and not arguments.get("as_json"):
+        promised = not arguments.get("bits") and not arguments.get("without_noise")
+        if ledger is None and promised and not arguments.get("as_json"):
             click.echo("no --ledger: nothing keeps count of what was released about these data", err=True)
         return result
 

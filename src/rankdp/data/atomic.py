@@ -240,7 +240,7 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
 def sync(path: Path) -> None:
     """Bring a file, or the names in a directory, to the disk; some systems cannot do it for directories."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows syncs only what it may write
         try:
             os.fsync(handle)
         finally:

@@ -1,7 +1,8 @@
 """Ballots: a frozen table of the distinct ranked ballots of an election, each with how often it was cast.
 
 A ballot lists some or all candidates, best first, and may tie some where the format has ties: the braces of a PrefLib
-file, equal ranks in a long table. Who is not listed stands behind everyone listed, all unlisted ones tied.
+file, equal ranks in a long table. Who is not listed stands behind everyone listed, all unlisted ones tied. Every ballot
+is cleaned by a stated rule (``rankdp.data.cleaning``); one that ranks nobody is still a ballot, and adds nothing.
 
 The counts are integers:
 
@@ -30,14 +31,25 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
-from rankdp.data.cells import Coded, Known, Where, arrow_ids, as_frame, encode, in_a_sentence, text_of, understand
+from rankdp.data.cells import (
+    SPACES,
+    Coded,
+    Known,
+    Where,
+    arrow_ids,
+    as_frame,
+    check_items,
+    encode,
+    in_a_sentence,
+    understand,
+)
+from rankdp.data.cleaning import DROPPED, SKIPPED, USUAL, Cleaner, Cleaning
 from rankdp.data.columns import Columns, check_names, first_known, listed_items, recognise
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
-from rankdp.data.orders import ReadTies
 from rankdp.data.queries import asked
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, is_paths, open_table
@@ -54,12 +66,6 @@ MOST_BALLOTS = 10**12
 Part = tuple[Rankings, Longs]
 """Orders, with ties if there are any, and how often each was cast."""
 
-UNDERVOTES = ("undervote", "skipped", "skipped ranking", "blank", "no vote")
-OVERVOTES = ("overvote", "over vote", "overvoted")
-_LOOSE = (
-    "cast vote records: blank places and undervotes are passed over, a candidate ranked again counts once, an overvote "
-    "ends the ballot"
-)
 _AMOUNT = "rd_ballots"
 
 
@@ -81,6 +87,8 @@ class Ballots:
         Whether the list of candidates was taken from the ballots, which makes public who is listed at all.
     notes
         What was skipped or cleaned on the way, for the eyes of whoever holds the ballots.
+    cleaning
+        The rule by which they were cleaned.
     """
 
     items: tuple[str, ...]
@@ -89,6 +97,7 @@ class Ballots:
     weights: Longs
     items_from_data: bool = False
     notes: tuple[str, ...] = ()
+    cleaning: Cleaning = USUAL
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -107,18 +116,20 @@ class Ballots:
         if isinstance(source, (list, tuple)) and not is_paths(source):
             return cls.from_orders(source, **options)
         if (found := counted_profile(source, options.get("items"))) is not None:
-            if others := options.keys() - {"items"}:
+            if others := options.keys() - {"items", "cleaning"}:
                 raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
             rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
-            return cls._counted([(rankings, found.counts)])
+            cleaner = Cleaner(options.pop("cleaning", None) or USUAL)
+            return cls._counted([_cleaned(rankings, found.counts, cleaner)], cleaner, "profile")
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
+        cleaning = options.pop("cleaning", None) if isinstance(source, Rankings) else None
         if options:
             raise InputError(f"these ballots are open already: {', '.join(options)} cannot be given again")
-        return cls.from_rankings(source) if isinstance(source, Rankings) else source
+        return cls.from_rankings(source, cleaning) if isinstance(source, Rankings) else source
 
     @classmethod
-    def from_rankings(cls, rankings: Rankings) -> Self:
+    def from_rankings(cls, rankings: Rankings, cleaning: Cleaning | None = None) -> Self:
         """One ballot for each ranking.
 
         Parameters
@@ -126,13 +137,23 @@ class Ballots:
         rankings
             Complete or partial rankings, at most one of each voter. Whether their list of items was given or found
             goes with them.
+        cleaning
+            The rule by which they are cleaned; the usual one if not given.
         """
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
-        return cls._counted([(rankings, np.ones(len(rankings), np.int64))])
+        cleaner = Cleaner(cleaning or USUAL)
+        part = _cleaned(rankings, np.ones(len(rankings), np.int64), cleaner)
+        return cls._counted([part], cleaner, "rankings")
 
     @classmethod
-    def from_orders(cls, orders: Any, items: Iterable[Any] | None = None, weights: Iterable[Any] | None = None) -> Self:
+    def from_orders(
+        cls,
+        orders: Any,
+        items: Iterable[Any] | None = None,
+        weights: Iterable[Any] | None = None,
+        cleaning: Cleaning | None = None,
+    ) -> Self:
         """Ballots from lists of candidates, best first.
 
         Parameters
@@ -143,14 +164,18 @@ class Ballots:
             The names of all candidates; without them, those that are listed.
         weights
             How often each ballot was cast, whole numbers; once if not given.
+        cleaning
+            The rule by which they are cleaned; the usual one if not given.
         """
         if not len(orders):
             raise InputError("there are no ballots; at least one is needed")
         rankings = Rankings.from_orders(orders, items)
+        cleaner = Cleaner(cleaning or USUAL, () if items is None else rankings.items)
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        return cls._counted([(rankings, whole_weights(cast, "weights, row {}".format))])
+        part = _cleaned(rankings, whole_weights(cast, "weights, row {}".format), cleaner)
+        return cls._counted([part], cleaner, "ballots")
 
     @classmethod
     def read(
@@ -163,13 +188,13 @@ class Ballots:
         columns: Mapping[str, str] | None = None,
         layout: Literal["auto", "ranks"] = "auto",
         contest: str | None = None,
+        cleaning: Cleaning | None = None,
         **opening: Any,
     ) -> Self:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
-        Cast vote records ("1st Choice Mayor", "Mayor Choice 1 of 5"; Dominion's CSV and JSON exports, see
-        `rankdp.data.formats.dominion`) are counted as most elections do: a place left blank or called undervote or
-        skipped is passed over, a candidate who is ranked again counts once, and an overvote ends the ballot.
+        Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or Dominion's CSV and JSON exports
+        (`rankdp.data.formats.dominion`).
 
         Parameters
         ----------
@@ -186,11 +211,17 @@ class Ballots:
         layout
             "ranks" if every column but those of voter and weight is a candidate and holds their rank.
         contest
-            The contest of Dominion's records, where they hold several with ranks.
+            The contest of cast vote records, where they hold several with ranks.
+        cleaning
+            The rule by which ballots are cleaned; the usual one if not given.
         **opening
             ``table``, ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
         """
-        asked = items, voter_column, weight_column, columns, layout
+        listed = None if items is None else check_items(listed_items(items))
+        cleaner = Cleaner(cleaning or USUAL, listed or ())
+        if listed is not None:
+            cleaner.rule.check_list(listed)
+        asked = listed, voter_column, weight_column, columns, layout, cleaner
         if not isinstance(source, (str, os.PathLike)):
             return cls._on(open_table(source, **opening), *asked)
         name = os.fspath(source)
@@ -211,25 +242,27 @@ class Ballots:
                 Setting("weight_column"),
                 " are for tables, and a file of this kind has no such columns",
             )
-        listed = None if items is None else listed_items(items)
         if marked:
-            found = counted_marks(name, listed, contest)
+            found = counted_marks(name, contest)
         else:
             with a_file(name, "ballots"):
-                found = counted_orders(name, kind, listed)
+                found = counted_orders(name, kind, None, ballots=True)
         rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
-        ballots = cls._counted([(rankings, found.counts)])
-        return replace(ballots, notes=found.notes)
+        if listed is not None:
+            rankings = _listed(rankings, listed, cleaner, name)
+        ballots = cls._counted([_cleaned(rankings, found.counts, cleaner)], cleaner, name)
+        return replace(ballots, notes=(*found.notes, *ballots.notes))
 
     @classmethod
     def _on(
         cls,
         held: Table,
-        items: Iterable[Any] | str | os.PathLike[str] | None = None,
-        voter_column: str | None = None,
-        weight_column: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        layout: str = "auto",
+        listed: tuple[str, ...] | None,
+        voter_column: str | None,
+        weight_column: str | None,
+        columns: Mapping[str, str] | None,
+        layout: str,
+        cleaner: Cleaner,
     ) -> Self:
         names = list(held.kinds)
         check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
@@ -246,26 +279,29 @@ class Ballots:
                 "voter and candidate does not have: use a row per ballot"
             )
         most = 1 if names_people(meant.voter, voter_column) else MOST_WEIGHT
-        listed = None if items is None else listed_items(items)
         found = not meant.items and held.items_from_data
         known = Known.start(listed, meant.items or held.declared_items, found)
+        if listed is not None and meant.layout == "ranked":
+            known = _with_words(listed, meant.items, cleaner)
         with in_a_sentence(held.what):
             if isinstance(held, EngineTable):
-                parts = _engine_parts(held, meant, weight, most, known)
+                parts, known = _engine_parts(held, meant, weight, most, known, cleaner)
             elif meant.layout == "long":
-                parts = [_long_part(held, meant, known)]
+                part, known = _long_part(held, meant, known, cleaner)
+                parts = [part]
             else:
-                parts = list(_wide_parts(held, meant, weight, most, known))
-        ballots = cls._counted(parts, sort_items=not known.declared)
-        notes = (f"{held.what}: {_LOOSE}",) if meant.loose else ()
-        return replace(ballots, items_from_data=known.from_data, notes=notes)
+                parts = list(_row_parts(held, meant, weight, most, known, cleaner))
+        ballots = cls._counted(parts, cleaner, held.what, sort_items=not known.declared)
+        return replace(ballots, items_from_data=known.from_data)
 
     @classmethod
-    def _counted(cls, parts: Sequence[Part], sort_items: bool = False) -> Self:
+    def _counted(cls, parts: Sequence[Part], cleaner: Cleaner, what: str, sort_items: bool = False) -> Self:
         """Put equal ballots together; the candidates of a tie are listed as in ``items``."""
         if not sum(len(weights) for _, weights in parts):
             raise InputError("there are no ballots; at least one is needed")
         table = Rankings.concatenate((rankings.without_voters() for rankings, _ in parts), sort_items=sort_items)
+        cleaner.rule.check_excluded([*table.items, *cleaner.excluded])
+        table = _without(table, [name for name in table.items if cleaner.meaning(name) != name])
         items, found = table.items, table.items_from_data
         weights = np.concatenate([weights for _, weights in parts])
         if (m := len(items)) < 2:
@@ -286,7 +322,7 @@ class Ballots:
         kept, cast = table.take(np.flatnonzero(total)), total[total > 0]
         cast.flags.writeable = False
         assert kept.tied is not None
-        return cls(items, kept.orders, kept.tied, cast, found)
+        return cls(items, kept.orders, kept.tied, cast, found, tuple(cleaner.notes(what, items)), cleaner.rule)
 
     def to_frame(self, kind: str | None = None) -> Any:
         """The distinct ballots as a frame: rank_1, rank_2, … and count; tied candidates of a ballot have one rank.
@@ -408,23 +444,131 @@ def _several(at: str, weight: float) -> InputError:
     )
 
 
-def _wide_parts(table: Held, columns: Columns, weight: str | None, most: int, known: Known) -> Iterator[Part]:
+def _row_parts(
+    table: Held, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
+) -> Iterator[Part]:
     """The distinct ballots of each batch of a table with a row per ballot; a row stands for at most ``most``."""
     import pyarrow as pa
 
     voters = []
-    read = _loose_rankings if columns.loose else rankings_of
     for file, start, batch in table.batches([*columns.used, *([] if weight is None else [weight])]):
         where = partial(later, table.where, file, start)
-        rankings = read(batch, columns, known, where, "keep")
-        if rankings._voters is not None:
-            voters.append(rankings._voters)
-        # a ballot that ranks nobody was not cast
-        cast = (rankings.orders[:, 0] >= 0) * _cast(batch, weight, most, where)
-        yield distinct(rankings, cast)
+        cast = _cast(batch, weight, most, where)
+        if columns.voter is not None:
+            voters.append(arrow_ids(batch.column(columns.voter), where))
+        if columns.layout == "wide":
+            yield distinct(*_wide_part(batch, columns, cast, known, where, cleaner))
+        else:
+            rankings = rankings_of(batch, columns, known, where, "keep").without_voters()
+            yield distinct(*_cleaned(rankings, cast, cleaner))
     if voters:
         ids = pa.chunked_array(voters)
         refuse_repeated(len(ids.unique()), len(ids), table.what)
+
+
+def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:
+    """The ballots of a batch with a column per rank, cleaned."""
+    cells = [encode(batch.column(name)) for name in columns.ranks]
+    said = [[_meaning(value, known, cleaner) for value in one.values] for one in cells]
+    plain = [
+        Coded(one.codes, [None if isinstance(value, Code) else value for value in column], 0)
+        for one, column in zip(cells, said, strict=True)
+    ]
+    _refuse_pile(cells, said, known, where, cleaner)
+    names = understand(plain, known, where)
+    codes = np.full((batch.num_rows, len(cells)), SKIPPED, np.int32)
+    for place, (one, column, meant) in enumerate(zip(cells, said, names, strict=True)):
+        table = [
+            value.code if isinstance(value, Code) else known.position(name)
+            for value, name in zip(column, meant, strict=True)
+        ]
+        codes[:, place] = np.array([*table, SKIPPED], np.int32)[one.codes]
+    orders, _ = cleaner.clean(codes, None, cast)
+    return Rankings._of(orders, known.items, None, None), cast
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A cell that names no candidate."""
+
+    code: int
+
+
+def _meaning(value: Any, known: Known, cleaner: Cleaner) -> Any:
+    """The cell with a word for nobody as a ``Code`` and a write-in under the name it counts for."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip(SPACES)
+    if is_blank(text, known.items if known.closed else ()):
+        return Code(SKIPPED)
+    meant = cleaner.meaning(text)
+    return Code(meant) if isinstance(meant, int) else meant
+
+
+def _refuse_pile(
+    cells: Sequence[Coded], said: Sequence[Sequence[Any]], known: Known, where: Where, cleaner: Cleaner
+) -> None:
+    """Refuse a write-in that is to count for a candidate who is not on the public list."""
+    if not known.closed or cleaner.pile in known:
+        return
+    rows = [
+        (int(one.first_rows()[code]), one.values[code])
+        for one, column in zip(cells, said, strict=True)
+        for code, value in enumerate(column)
+        if value == cleaner.pile
+    ]
+    if rows := sorted(row for row in rows if row[0] >= 0):
+        raise InputError(
+            f"{where(rows[0][0])}: {rows[0][1].strip()!r} is a write-in, and ",
+            Setting("items"),
+            f" has no {cleaner.pile!r} to count it for: add that name, or set ",
+            Setting("write_ins"),
+            " to drop",
+        )
+
+
+def _with_words(listed: Sequence[str], names: Iterable[str], cleaner: Cleaner) -> Known:
+    """The public list, and the names beside it that are words for nobody or write-ins: cleaning removes them."""
+    more = [name for name in dict.fromkeys(names) if name not in listed and cleaner.meaning(name) != name]
+    return Known.start([*listed, *more])
+
+
+def _cleaned(rankings: Rankings, cast: Longs, cleaner: Cleaner) -> Part:
+    """Ballots that list items by index, cleaned; items that are no candidates stay in the list, on no ballot."""
+    meant = [cleaner.meaning(name) for name in rankings.items]
+    items = list(dict.fromkeys([*rankings.items, *(name for name in meant if isinstance(name, str))]))
+    if cleaner.listed and (strange := [name for name in items if name not in (*cleaner.listed, *rankings.items)]):
+        raise InputError(
+            Setting("items"),
+            f" has no {strange[0]!r} to count write-ins for: add that name, or set ",
+            Setting("write_ins"),
+            " to drop",
+        )
+    place = {name: number for number, name in enumerate(items)}
+    table = [place[name] if isinstance(name, str) else DROPPED if name is None else name for name in meant]
+    codes = np.array([*table, -2, -1], np.int32)[rankings.orders]  # codes below 0 stay what they are
+    orders, tied = cleaner.clean(codes, rankings.tied, cast)
+    return Rankings._of(orders, tuple(items), None, None, None, tied, rankings.items_from_data), cast
+
+
+def _listed(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, what: str) -> Rankings:
+    """The same orders over the public list, with the words that cleaning removes behind it."""
+    for name in rankings.items:
+        if name not in listed and cleaner.meaning(name) == name:
+            raise InputError(f"{what}: {name!r} is not one of the {len(listed)} items given")
+    known = _with_words(listed, rankings.items, cleaner)
+    table = [known.position(name) for name in rankings.items]
+    orders = np.array([*table, -2, -1], np.int32)[rankings.orders]
+    return Rankings._of(orders, known.items, None, None, None, rankings.tied)
+
+
+def _without(table: Rankings, gone: Sequence[str]) -> Rankings:
+    """The table without items that no order lists."""
+    if not gone:
+        return table
+    items = tuple(name for name in table.items if name not in gone)
+    moved = np.array([*(items.index(name) if name in items else -1 for name in table.items), -1], np.int32)
+    return Rankings._of(moved[table.orders], items, None, None, None, table.tied, table.items_from_data)
 
 
 def distinct(rankings: Rankings, weights: Longs) -> Part:
@@ -449,30 +593,9 @@ def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
     return weights
 
 
-def _loose_rankings(batch: Any, columns: Columns, known: Known, where: Where, _: ReadTies) -> Rankings:
-    """Cast vote records: blanks are passed over, an overvote ends the ballot, who is ranked again counts once."""
-    cells = [encode(batch.column(name)) for name in columns.ranks]
-    texts = [[text_of(value) for value in one.values] for one in cells]
-    over = [[str(text).lower() in OVERVOTES for text in column] for column in texts]
-    nobody = (*UNDERVOTES, *OVERVOTES)
-    plain = [
-        Coded(one.codes, [None if is_blank(text) or str(text).lower() in nobody else text for text in column], 0)
-        for one, column in zip(cells, texts, strict=True)
-    ]
-    names = understand(plain, known, where)
-    orders = np.full((batch.num_rows, len(cells)), -1, np.int32)
-    ended = np.zeros(batch.num_rows, np.bool_)
-    for place, (one, meant, ends) in enumerate(zip(cells, names, over, strict=True)):
-        ended |= np.array([*ends, False])[one.codes]
-        item = np.array([*(known.position(name) for name in meant), -1], np.int32)[one.codes]
-        again = (orders[:, :place] == item[:, None]).any(axis=1)
-        orders[:, place] = np.where(ended | again, -1, item)
-    orders = np.take_along_axis(orders, np.argsort(orders < 0, axis=1, kind="stable"), axis=1)
-    voters = None if columns.voter is None else arrow_ids(batch.column(columns.voter), where)
-    return Rankings._of(orders, known.items, voters, None)
-
-
-def _engine_parts(held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known) -> list[Part]:
+def _engine_parts(
+    held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
+) -> tuple[list[Part], Known]:
     """The distinct ballots of a table on an engine."""
     if columns.ratings:
         raise Unsupported(
@@ -481,20 +604,24 @@ def _engine_parts(held: EngineTable, columns: Columns, weight: str | None, most:
     if columns.layout != "long":
         alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
     else:
-        alike, columns = _voters_alike(held, columns, known)
+        alike, columns, known = _voters_alike(held, columns, known, cleaner)
     if not len(alike):
         raise InputError(f"{held.what}: there are no ballots; at least one is needed")
     frame = Frame(alike)
     frame.what = f"{held.what}, distinct ballots"
-    return list(_wide_parts(frame, columns, _AMOUNT, MOST_WEIGHT, known))
+    return list(_row_parts(frame, columns, _AMOUNT, MOST_WEIGHT, known, cleaner)), known
 
 
-def _long_part(table: Held, columns: Columns, known: Known) -> Part:
+def _long_part(table: Held, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Part, Known]:
     """A table with a row per voter and candidate; equal ranks of a voter are ties."""
     if not (stream := list(table.batches(columns.used))):
         raise InputError(f"{table.what}: there are no ballots; at least one is needed")
+    if known.closed:
+        cells = (encode(batch.column(columns.ranks[0])) for _, _, batch in stream)
+        texts = (value.strip(SPACES) for one in cells for value in one.values if isinstance(value, str))
+        known = _with_words(known.items, texts, cleaner)
     rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
-    return rankings, np.ones(len(rankings), np.int64)
+    return _cleaned(rankings, np.ones(len(rankings), np.int64), cleaner), known
 
 
 def _rows_alike(held: EngineTable, columns: Columns, weight: str | None, most: int) -> Any:
@@ -517,7 +644,7 @@ def _rows_alike(held: EngineTable, columns: Columns, weight: str | None, most: i
         return ballots.run(rows.select(*columns.ranks, _AMOUNT).group_by(*columns.ranks).agg(total))
 
 
-def _voters_alike(held: EngineTable, columns: Columns, known: Known) -> tuple[Any, Columns]:
+def _voters_alike(held: EngineTable, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Any, Columns, Known]:
     """Of a long table every distinct way to rank, a column of ranks for each item, and how many voters have it."""
     import narwhals as nw
 
@@ -532,6 +659,8 @@ def _voters_alike(held: EngineTable, columns: Columns, known: Known) -> tuple[An
         if found := ballots.run(twice.head(1)).to_pylist():
             raise InputError(f"{held.what}: voter {found[0][voter]!r} lists {found[0][item]!r} more than once")
         names = sorted(str(name) for name in ballots.distinct(item))
+        if known.closed:
+            known = _with_words(known.items, (name.strip(SPACES) for name in names), cleaner)
         (items,) = understand([Coded(np.arange(len(names), dtype=np.int32), names, 0)], known, lambda _: held.what)
         if None in items:
             raise InputError(f"{held.what}: a row has no voter or no item")
@@ -540,4 +669,4 @@ def _voters_alike(held: EngineTable, columns: Columns, known: Known) -> tuple[An
         spread = rows.with_columns(**dict(zip(places, ranks, strict=True)))
         folded = spread.group_by(voter).agg(*(nw.col(place).max() for place in places))
         alike = ballots.run(folded.group_by(*places).agg(nw.len().alias(_AMOUNT)))
-    return alike, Columns("ranked", None, tuple(places), None, (), items=tuple(map(str, items)))
+    return alike, Columns("ranked", None, tuple(places), None, (), items=tuple(map(str, items))), known

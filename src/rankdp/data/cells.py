@@ -26,7 +26,7 @@ from rankdp.errors import InputError, RankdpError, Setting
 from rankdp.types import Flags, Floats, Ints, Longs
 
 Where = Callable[[int], str]
-"""Says where a row (counted from 0) stands, in the words of its source: `row 7`, or `votes.csv, line 8`."""
+"""Names the place of a row (counted from 0) in its source: `row 7`, or `votes.csv, line 8`."""
 
 WhereIn = Callable[[int, int], str]
 """The same for a row of one of several files, which are numbered."""
@@ -37,7 +37,7 @@ Batch = tuple[int, int, Any]
 ITEMS_KEY = b"rankdp.items"
 """Where a table of ours carries its list of items, in its metadata."""
 FOUND_KEY = b"rankdp.items_from_data"
-"""Beside it, where that list was found in the rows and not given."""
+"""Set as well where that list was found in the rows and not given."""
 
 Kind = Literal["text", "whole", "number", "other", "nested"]
 """What a column holds; "other" are bytes, dates and the like, "nested" lists and structures."""
@@ -495,7 +495,7 @@ def _refuse_alike(
 
 
 def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: str, where: Where) -> str:
-    """In how many rows of a batch an item stands, and in which first."""
+    """How many rows of a batch list an item, and the first of them."""
     rows: set[int] = set()
     for column, meanings in zip(columns, names, strict=True):
         codes = [code for code, meaning in enumerate(meanings) if meaning == name]

@@ -1,14 +1,14 @@
 """Which column is which: the names people give to voters, items, ranks and votes, recognised and told.
 
-All patterns stand here as data. A table of rankings is
+This module lists all patterns as data. A table of rankings is
 
 - *wide*: one row per voter, a column per place that holds an item (``WIDE``);
 - *ranked*: one row per voter, a column per item that holds its rank (``RANKED``);
 - *long*: one row per voter and item, with the columns voter, item and rank, or rating: the higher the better, equal
   ratings of one voter being ties.
 
-``layout="ranks"`` says that a table has a column of ranks per item where the names of the columns do not: all columns
-but those of the voter, epsilon and offset are items then.
+``layout="ranks"`` says that a table has one column of ranks per item, where the column names do not show it: all
+columns except voter, epsilon and offset are items then.
 
 ``VOTES`` are the columns of a comparison; `rankdp.data.vote_columns` says what their cells mean. Everything else is
 ignored, and listed as ignored, so that a caller can say so. ``columns={"rank_1": "Q7"}`` gives a column of the table
@@ -119,8 +119,6 @@ class Columns:
     offset: str | None = None
     items: tuple[str, ...] = ()
     """Ranked: the items, in the order of their columns."""
-    loose: bool = False
-    """Wide: whether these are cast vote records, whose voters may leave places out."""
     ratings: bool = False
     """Long: whether the second column of ``ranks`` holds ratings, the higher the better."""
 
@@ -238,7 +236,7 @@ def _wide_columns(names: Sequence[str], what: str) -> Columns | None:
                 Setting("columns"),
             )
         for found in contests.values():
-            return Columns("wide", None, _in_order(found, what), None, (), loose="after" in pattern)
+            return Columns("wide", None, _in_order(found, what), None, ())
     return None
 
 

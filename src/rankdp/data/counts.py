@@ -21,7 +21,7 @@ from rankdp.jit import kernel
 from rankdp.types import Floats, Ints, Longs
 
 MOST_HALVES = 2**53
-"""Half-wins in all; up to here they are exact as floating-point numbers too."""
+"""The largest total of half-wins; up to here floating-point numbers are exact too."""
 
 STEPS = 1 << 16
 """The steps in which a comparison is counted where voters are weighed (`votes`)."""
@@ -44,7 +44,7 @@ class PairCounts:
     first, second
         The items of each pair as indices, `first < second`; pairs in increasing order and each once.
     half_wins_first, half_wins_second
-        The half-wins of either item against the other: not negative, not both 0, at most 2^53 in all.
+        The half-wins of either item against the other: not negative, not both 0, with a total of at most 2^53.
     steps
         In how many steps a comparison is counted: a win adds 2 `steps` half-wins (`votes`). A mechanism refuses counts
         in other steps than its noise.

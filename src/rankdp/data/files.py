@@ -14,7 +14,7 @@ Parquet and Excel may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
 
 A cell may spell *missing* as a blank, NA, N/A, NaN, nan, null, NULL, None or -, one way in one file; a name
 that `items=` lists is an item all the same. Spaces around an item's name are not part of it. Without `items=`
-the items are those that occur, in natural order of their names (`Course 2` before `Course 10`): an order of
+the items are the names that occur, in natural order of their names (`Course 2` before `Course 10`): an order of
 first appearance would publish the first voter's ranking. (A stream cannot know what comes later: it adds the
 new items of each batch in natural order after those it has, so that an index never changes. PrefLib files and
 Parquet files written here carry their own list.)

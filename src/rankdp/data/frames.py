@@ -37,11 +37,8 @@ from rankdp.data.cells import (
 )
 from rankdp.data.columns import Columns, rank_of, recognise
 from rankdp.data.orders import (
-    LARGE,
     ReadTies,
     first_broken,
-    first_broken_compiled,
-    gather,
     orders_from_long,
     refuse_row,
 )
@@ -54,7 +51,6 @@ Number = TypeVar("Number", bound=np.generic)
 OFFSET = "offset"
 """The column of public offsets in what is written."""
 BATCH_ROWS = 131_072
-_TILE_CELLS = 1 << 16
 _TILE_ROWS = 1 << 13
 
 
@@ -142,7 +138,7 @@ def row_batches(
 
 
 def later(where: WhereIn, file: int, start: int, row: int) -> str:
-    """Where a row of a batch stands that begins with row `start` of a file."""
+    """The place of a row of a batch that begins with row `start` of a file."""
     return where(file, start + row)
 
 
@@ -209,35 +205,12 @@ def _gathered(columns: Sequence[Coded], known: Known, where: Where) -> Ints:
     # each column's table begins with the -1 that a null (code -1) finds one place before its start
     tables = [np.array([-1, *(known.position(name) for name in names)], dtype=np.int32) for names in meanings]
     orders = np.empty((len(columns[0].codes), len(columns)), np.int32)
-    if orders.size >= LARGE:
-        row = _gather_large(columns, tables, len(known.items), orders)
-    else:
+    for start in range(0, len(orders), _TILE_ROWS):
+        tile = slice(start, start + _TILE_ROWS)
         for position, (column, table) in enumerate(zip(columns, tables, strict=True)):
-            orders[:, position] = table[column.codes + 1]
-        row = first_broken(orders, len(known.items))
-    refuse_row(row, orders, known.items, where, known.blank)
+            orders[tile, position] = table[column.codes[tile] + 1]
+    refuse_row(first_broken(orders, len(known.items)), orders, known.items, where, known.blank)
     return orders
-
-
-def _gather_large(columns: Sequence[Coded], tables: Sequence[Ints], items: int, orders: Ints) -> int:
-    """Gather and check in tiles of rows small enough to stay in the processor's cache between the two.
-
-    Returns the first broken row, -1 when there is none.
-    """
-    starts = np.cumsum([1, *(len(table) for table in tables[:-1])], dtype=np.int64)
-    meaning = np.concatenate(tables)
-    tile = max(1, _TILE_CELLS // len(columns))
-    codes = np.empty((len(columns), tile), np.int32)
-    for first in range(0, len(orders), tile):
-        part = orders[first : first + tile]
-        for target, column in zip(codes, columns, strict=True):
-            target[: len(part)] = column.codes[first : first + tile]
-        if gather(codes, meaning, starts, part) and len(columns) <= items:
-            continue
-        row = int(first_broken_compiled(part, items))
-        if row >= 0:
-            return first + row
-    return -1
 
 
 def long_rankings(
@@ -290,7 +263,7 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
 
 
 def _ranks_of(ratings: Floats, codes: Ints, where: Where) -> Floats:
-    """The rank of every rating among those of its voter, 1 for the highest; a rating that is missing has none."""
+    """The rank of every rating among the ratings of its voter, 1 for the highest; a missing rating has no rank."""
     if np.isinf(ratings).any():
         raise InputError(f"{where(int(np.isinf(ratings).argmax()))}: a rating must be a finite number")
     ranks = np.full(len(ratings), np.nan)

@@ -1,8 +1,7 @@
 """Arrays of orders: the forms in which they are given, the rules they obey, and how ranks become orders.
 
 Orders are one array of item indices, a row per voter, best first. A row lists each item at most once, with blanks (-1)
-only after the last listed item and at least one item listed. Small tables are checked with NumPy; from `LARGE` cells on
-a compiled kernel does it, so that a script with a few hundred ballots never waits for a compiler.
+only after the last listed item and at least one item listed.
 
 A tie (two items of one voter with one rank) has no place in an order. It is refused unless the caller
 chooses: `ties="listed"` keeps the order in which the source lists the tied items (the order of the rows of a
@@ -26,14 +25,13 @@ import numpy as np
 from rankdp.checks import one_of
 from rankdp.data.cells import Known, Where, check_items, natural, row_number
 from rankdp.errors import InputError, Setting
-from rankdp.jit import kernel
 from rankdp.types import Flags, Ints, Longs
 
 Ties = Literal["refuse", "listed", "random"]
 ReadTies = Literal["refuse", "listed", "random", "keep"]
 """Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
 
-LARGE = 1 << 20
+_TILE_ROWS = 1 << 13  # rows that are checked at once, so that what is sorted stays in the cache
 
 _CHOICES = (
     Setting("ties", "listed"),
@@ -72,7 +70,10 @@ class CountedOrders:
         items: Iterable[Any] | None,
         notes: Iterable[str],
     ) -> CountedOrders:
-        """From counts and groups of tied indices into ``names``; ``items`` is the caller's list, if there is one."""
+        """From counts and groups of tied indices into ``names``; ``items`` is the caller's list, if there is one.
+
+        Indices below 0 stand for no candidate (``rankdp.data.cleaning``) and stay as they are.
+        """
         known = Known.start(items, names)
         for name in names:
             if name not in known:
@@ -81,7 +82,7 @@ class CountedOrders:
         orders = np.full((len(flat), max(map(len, flat), default=0)), -1, np.int32)
         tied = np.zeros(orders.shape, np.bool_)
         for row, order in enumerate(flat):
-            orders[row, : len(order)] = [known.position(names[item]) for item, _ in order]
+            orders[row, : len(order)] = [known.position(names[item]) if item >= 0 else item for item, _ in order]
             tied[row, : len(order)] = [again for _, again in order]
         counts = np.array([count for count, _ in counted], np.int64)
         return cls(known, counts, orders, tied, tuple(f"{path}: {note}" for note in notes))
@@ -169,55 +170,20 @@ def check_orders(orders: Ints, items: Sequence[str]) -> None:
 
 def first_broken(orders: Ints, items: int) -> int:
     """The first row that breaks a rule; -1 when there is none."""
-    if orders.size >= LARGE:
-        return int(first_broken_compiled(np.ascontiguousarray(orders), items))
+    for start in range(0, len(orders), _TILE_ROWS):
+        row = _first_broken(orders[start : start + _TILE_ROWS], items)
+        if row >= 0:
+            return start + row
+    return -1
+
+
+def _first_broken(orders: Ints, items: int) -> int:
     listed, ordered = orders >= 0, np.sort(orders, axis=1)
     wrong = (orders < -1) | (orders >= items)
     wrong[:, 1:] |= (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
     wrong[:, 1:] |= listed[:, 1:] & ~listed[:, :-1]
     broken = wrong.any(axis=1) | ~listed[:, :1].any(axis=1)
     return int(broken.argmax()) if broken.any() else -1
-
-
-@kernel(effort=0.6)
-def first_broken_compiled(orders: Ints, items: int) -> int:
-    """The same for large tables, free of the interpreter's lock."""
-    rows, width = orders.shape
-    last_seen = np.full(items, -1, np.int64)
-    for row in range(rows):
-        ended, broken = False, width == 0 or orders[row, 0] < 0
-        for column in range(width):
-            item = orders[row, column]
-            if item == -1:
-                ended = True
-            elif ended or item < 0 or item >= items or last_seen[item] == row:
-                broken = True
-            else:
-                last_seen[item] = row
-        if broken:
-            return row
-    return -1
-
-
-@kernel(effort=2)
-def gather(codes: Ints, meaning: Ints, starts: Longs, orders: Ints) -> bool:
-    """Turn columns of dictionary codes into rows of item indices; True if every row lists each index below the width.
-
-    `codes[j]` is column j (-1 where blank) and `meaning[starts[j] + code]` the item that a code stands for;
-    one entry before each start holds the -1 of a blank. True spares the check; False says nothing.
-    """
-    width, rows = codes.shape[0], orders.shape[0]
-    complete = 1 <= width <= 64
-    every = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - width if complete else 0)
-    for row in range(rows):
-        seen, union = np.uint64(0), np.uint32(0)
-        for column in range(width):
-            item = meaning[starts[column] + codes[column, row]]
-            orders[row, column] = item
-            seen |= np.uint64(1) << (np.uint64(item) & np.uint64(63))
-            union |= np.uint32(item)
-        complete &= bool(seen == every and union < 64)
-    return bool(complete)
 
 
 def refuse_row(row: int, orders: Ints, items: Sequence[str], where: Where, blank: str | None = None) -> None:

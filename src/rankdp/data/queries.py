@@ -22,9 +22,9 @@ from rankdp.data.cells import SPACES, Kind, decoded, in_a_sentence
 from rankdp.data.tables import LIBRARIES, EngineTable, Held, Table
 
 ROW = "rd_row"
-"""The column of row numbers beside those of a table: the number of the file times 2^40, and the row in it."""
+"""The extra column of row numbers: the number of the file times 2^40, plus the row in it."""
 FEW_ROWS = 1 << 16
-"""Up to so many rows an expression takes less time on Arrow than DuckDB takes to plan it."""
+"""Up to this number of rows, Arrow finishes before DuckDB has planned the expression."""
 FILE = 1 << 40
 _EDGE = "[" + "".join(f"\\x{{{ord(space):x}}}" for space in SPACES) + "]"
 
@@ -147,7 +147,7 @@ class Asked:
     has_rows
         Whether there is that column.
     beside
-        Puts a small Arrow table beside them, to be joined with.
+        Moves a small Arrow table to the same engine, for a join.
     problem
         What the reader refused while an expression ran.
     """

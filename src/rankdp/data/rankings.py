@@ -25,7 +25,7 @@ from rankdp.types import Flags, Floats, Ints
 FORMATS: dict[str, Callable[..., Any]] = {}
 """How rankings come from tables and files and go there: `read`, `to_arrow`, `write`.
 
-`rankdp.data.files` stands above this module and puts its functions here when it is imported, which `rankdp.data` does
+`rankdp.data.files` is above this module and registers its functions here when it is imported, which `rankdp.data` does
 first of all. So the class has the methods that people look for, and this module knows no format.
 """
 

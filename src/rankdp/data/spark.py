@@ -3,8 +3,8 @@
 Two ways to use them. ``each_task`` brings to the driver what every task makes of its rows, which is small; ``mapped``
 is a DataFrame of other rankings. The table itself never comes to the driver. rankdp must be installed on the workers.
 
-A table with a row per voter and item is first brought together by voter, so that one task has all rows of a voter, and
-holds those of its partition in memory while it reads them.
+A table with one row per voter and item is first grouped by voter, so that one task has all rows of a voter. The task
+holds the rows of its partition in memory while it reads them.
 
 A DataFrame is a recipe: every action on ``mapped`` runs it again, with fresh random bits where it draws any. Whoever
 draws from secret rows keeps the result in a ``new_directory`` and hands out nothing else.
@@ -248,7 +248,7 @@ def _remove(place: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A new directory of Parquet files, and the promise beside it."""
+    """A new directory of Parquet files, with its sidecar."""
 
     session: Any
     target: str

@@ -72,14 +72,14 @@ def open_table(
         return find_files(*paths, sheet=sheet, encoding=encoding)
     if sheet is not None or encoding is not None:
         name = "encoding" if sheet is None else "sheet"
-        raise InputError(Setting(name), f" is for files, got {sheet or encoding!r} beside a table that is open already")
+        raise InputError(Setting(name), f" is for files, got {sheet or encoding!r} for a table that is open already")
     if isinstance(source, (_Files, Frame, EngineTable)) and table is None:
         return source  # type: ignore[return-value]
     home = type(source).__module__.partition(".")[0]
     if home in ("duckdb", "_duckdb") and hasattr(source, "cursor"):
         return _duckdb_table(source, "DuckDB", table)
     if table is not None:
-        raise InputError(f"table names a table of a connection or a .duckdb file; got {table!r} beside another table")
+        raise InputError(f"table names a table of a connection or a .duckdb file; got {table!r} for another table")
     if home in ("duckdb", "_duckdb", "pyspark", "narwhals", "ibis", "dask") or type(source).__name__ == "LazyFrame":
         return EngineTable(source, {"pyspark": "Spark table"}.get(home, "table"))
     if home == "datasets":  # Hugging Face's: with_format gives all columns as Arrow
@@ -186,7 +186,7 @@ class _Files:
     def _same_columns(self, path: str, kinds: dict[str, Kind]) -> None:
         self.kinds = self.kinds or kinds
         if kinds != self.kinds:
-            raise InputError(f"{path}: its columns are not those of {self.paths[0]}")
+            raise InputError(f"{path}: its columns differ from the columns of {self.paths[0]}")
 
 
 class ParquetFiles(_Files):
@@ -200,7 +200,7 @@ class ParquetFiles(_Files):
             with open_checked(path) as file:
                 self._same_columns(path, {field.name: kind_of(field.type) for field in file.schema_arrow})
                 check_names(file.schema_arrow.names, path)
-                # the footer's own texts: the Arrow schema kept beside them hides those that were added at the end
+                # the footer itself: the Arrow schema in it lacks the texts that were added at the end
                 self.declared_items = declared_items(file.metadata) if len(paths) == 1 else None
                 self.items_from_data = FOUND_KEY in (file.metadata.metadata or {})
                 start = 0
@@ -334,7 +334,7 @@ Table = Held | EngineTable
 
 
 def numbered(batches: Iterable[Any], file: int = 0, most: int | None = None) -> Generator[Batch, None, None]:
-    """Batches of one file with the numbers of their first rows, cut into batches of at most so many rows."""
+    """Batches of one file with the numbers of their first rows, cut into batches of at most ``most`` rows."""
     start = 0
     for whole in batches:
         size = most or max(1, whole.num_rows)

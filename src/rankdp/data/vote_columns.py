@@ -213,7 +213,7 @@ class VoteRules:
         Parameters
         ----------
         bad
-            The rows of each kind, those that come first in the table first.
+            The rows of each kind, ordered by their first row.
         """
         droppable = [rows for rows in bad if self._droppable(rows.problem)]
         ordered = [*droppable, *(rows for rows in bad if rows not in droppable)]

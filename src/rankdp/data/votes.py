@@ -217,7 +217,7 @@ def _judged(votes: Asked, rules: VoteRules) -> Any:
 
 
 def _numbered(votes: Asked, rules: VoteRules) -> Any:
-    """The rows with their items as numbers, -1 for a blank; those that are not listed have none."""
+    """The rows with their items as numbers, -1 for a blank; an item that is not listed has none."""
     rows, blank = votes.frame, sorted(MISSING - set(rules.items))
     numbers = [*range(len(rules.items)), *[-1] * len(blank)]
     for side, column in (("left", rules.columns.left), ("right", rules.columns.right)):

@@ -18,52 +18,32 @@ right, so there neither matters.
 The prior is weak and fixed: t ~ N(0, 2^2), so that an item one deviation above the average wins 88% of its comparisons
 with an average one. It is not learned from the votes, because matchmaking ties the design to the strengths. Where
 someone states that pairs were drawn at random, the spread is integrated (``exchangeable``). All noise counts as
-Gaussian, and so does the posterior (``normal``); how well that holds is measured (``python -m benchmarks coverage``).
+Gaussian; the posterior is normal (``normal``) but for the skewness of each strength (``marginals``). How well that
+holds is measured (``python -m benchmarks coverage``).
+
+Votes say nothing about the level of all strengths. Zero is the strength of the average opponent: each item counts as
+often as it was compared. So items that nobody knows much about do not move all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from rankdp.inference.degrees import Design, expected_design, likely_degrees
 from rankdp.inference.draws import Draws
-from rankdp.inference.exchangeable import exchangeable
-from rankdp.inference.normal import Linear, normal_draws, posterior
+from rankdp.inference.marginals import Look, skewed
+from rankdp.inference.normal import PRIOR, Linear, fitted, posterior
 from rankdp.types import Floats
-
-PRIOR = 2.0
-"""The standard deviation of strengths in the prior."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one release says of all items.
-
-    Parameters
-    ----------
-    values
-        y.
-    weights
-        u, a square table.
-    noise
-        The variance of the noise on each value, or the covariance of all.
-    """
-
-    values: Floats
-    weights: Floats
-    noise: float | Floats
-
 
 Looks = Callable[[Floats], Sequence[Look]]
 """Looks at the votes, given strengths around which they may be taken."""
 
 
 def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draws:
-    """Draws of the strengths, centred.
+    """Draws of the strengths.
 
     Parameters
     ----------
@@ -74,15 +54,24 @@ def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draw
     prior
         The standard deviation of strengths; None integrates it, for pairs that were drawn at random.
     """
-    held = np.full(len(design.met), PRIOR if prior is None else prior)
-    theta, pull, precision = posterior(_linear(looks, design), held)
-    if prior is None:
-        for _ in range(3):  # so that slopes are those at strengths of the spread that is found
-            _, spread = exchangeable(pull, precision, 1.0)
-            theta, pull, precision = posterior(_linear(looks, design), np.full(len(theta), spread), theta)
-        return exchangeable(pull, precision, 1.0)[0]
-    drawn = normal_draws(theta, precision, held)
-    return Draws(drawn - drawn.mean(axis=1, keepdims=True))
+    linear = _linear(looks, design)
+    theta, held, drawn = fitted(linear, len(design.met), prior)
+    degrees = design.met.sum(axis=1)
+    return Draws(centred(skewed(centred(drawn, degrees), theta, held, looks(theta), design, linear(theta)), degrees))
+
+
+def centred(drawn: Floats, degrees: Floats) -> Floats:
+    """Strengths less that of the average opponent.
+
+    Parameters
+    ----------
+    drawn
+        Strengths, one row per draw.
+    degrees
+        How many comparisons each item has; where nobody was compared, all items count alike.
+    """
+    weights = degrees if degrees.any() else np.ones_like(degrees)
+    return np.asarray(drawn - (drawn @ weights / weights.sum())[..., None])
 
 
 def mode(looks: Sequence[Look], design: Design, prior: float | None = PRIOR) -> Floats:

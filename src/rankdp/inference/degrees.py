@@ -14,6 +14,7 @@ import numpy as np
 
 from rankdp.types import Floats
 
+_LIKELY = 50  # values that stand for the law of a degree
 _LEAST = 1e-3  # the degree of an item that nobody compared
 _AWAY = (np.arange(-240, 240) + 0.5) / 20  # standard deviations: beyond, Laplace noise is with probability e^-17
 
@@ -26,16 +27,26 @@ class Design:
     ----------
     met
         N: how often each pair met, or is expected to have met; symmetric, 0 on its diagonal.
-    doubt
-        Where who met whom is hidden: the squared relative error of each item's degree; None where N is known.
+    degrees
+        Where who met whom is hidden: by item, equally likely values of its degree, relative to the expected one; None
+        where N is known.
     """
 
     met: Floats
-    doubt: Floats | None = None
+    degrees: Floats | None = None
+
+    @property
+    def doubt(self) -> Floats | None:
+        """The squared relative error of each item's degree; None where N is known."""
+        return None if self.degrees is None else np.asarray(((self.degrees - 1) ** 2).mean(axis=1))
+
+    def degrees_of(self, item: int) -> Floats:
+        """The likely degrees of an item, relative to the expected one."""
+        return np.ones(1) if self.degrees is None else self.degrees[item]
 
 
 def hidden_design(noisy: Floats, variance: float, *, gaussian: bool = False, total: float | None = None) -> Design:
-    """The expected design with the squared relative error of each degree.
+    """The expected design with the likely degrees of each item.
 
     Parameters
     ----------
@@ -48,14 +59,14 @@ def hidden_design(noisy: Floats, variance: float, *, gaussian: bool = False, tot
     total
         The sum of all degrees, where it is public.
     """
-    mean, spread = likely_degrees(noisy, variance, gaussian=gaussian)
+    mean, likely = likely_degrees(noisy, variance, gaussian=gaussian)
     if total is None:
         total = float(likely_degrees(noisy.sum(keepdims=True), len(noisy) * variance, gaussian=True)[0][0])
-    return Design(expected_design(mean * max(total, _LEAST) / mean.sum()), spread / mean**2)
+    return Design(expected_design(mean * max(total, _LEAST) / mean.sum()), likely / mean[:, None])
 
 
 def likely_degrees(noisy: Floats, variance: float, *, gaussian: bool = False) -> tuple[Floats, Floats]:
-    """The posterior mean and variance of each degree. Parameters as in ``hidden_design``."""
+    """The posterior mean of each degree, and equally likely values. Parameters as in ``hidden_design``."""
     deviation = np.sqrt(max(variance, _LEAST**2))
     grid = np.maximum(noisy, 0)[:, None] + deviation * _AWAY
     away = (grid - noisy[:, None]) / deviation
@@ -63,7 +74,9 @@ def likely_degrees(noisy: Floats, variance: float, *, gaussian: bool = False) ->
     law = np.exp(logs - logs.max(axis=1, keepdims=True))
     law /= law.sum(axis=1, keepdims=True)
     mean = np.maximum((law * grid).sum(axis=1), _LEAST)
-    return mean, (law * (grid - mean[:, None]) ** 2).sum(axis=1)
+    shares = (np.arange(_LIKELY) + 0.5) / _LIKELY
+    rows = zip(np.cumsum(law, axis=1) - law / 2, np.maximum(grid, 0), strict=True)
+    return mean, np.array([np.interp(shares, below, values) for below, values in rows])
 
 
 def expected_design(degrees: Floats) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 
@@ -26,6 +27,17 @@ def generator() -> np.random.Generator:
 def opposite(noise: Floats) -> Floats:
     """The rows of ``noise`` and their opposites, so that they add up to nothing."""
     return np.concatenate([noise, -noise])
+
+
+def reach(level: float) -> float:
+    """How many deviations the interval of many normal draws reaches to each side: what plans expect of an interval.
+
+    Parameters
+    ----------
+    level
+        The probability that the interval holds the truth, between 0 and 1.
+    """
+    return NormalDist().inv_cdf(_ends(level)[1])
 
 
 @dataclass(frozen=True)

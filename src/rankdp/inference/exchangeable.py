@@ -14,34 +14,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankdp.inference.draws import COUNT, Draws, generator, opposite
+from rankdp.inference.draws import COUNT, generator, opposite
 from rankdp.types import Floats
 
 _GRID = np.geomspace(1 / 100, 10, 40)  # of s/a: from no spread that matters to one that nothing holds back
 
 
-def exchangeable(pull: Floats, precision: Floats, scale: float) -> tuple[Draws, float]:
-    """Draws of the true values, centred, and the mean of their spread.
+def exchangeable(pull: Floats, precision: Floats, scale: float, count: int = COUNT) -> tuple[Floats, float]:
+    """Draws of the true values, one per row, and the mean of their spread.
 
     Parameters
     ----------
     pull
         P z.
     precision
-        P, symmetric and positive semidefinite.
+        P, symmetric and positive semidefinite, or its diagonal where errors are independent.
     scale
         a: the spread that is held to be as likely exceeded as not.
+    count
+        How many draws.
     """
-    values, vectors = np.linalg.eigh(precision)
-    values, found = np.maximum(values, 0), vectors.T @ pull
+    values, vectors = np.linalg.eigh(precision) if precision.ndim == 2 else (precision, None)
+    values, found = np.maximum(values, 0), pull if vectors is None else vectors.T @ pull
     spreads = scale * _GRID
     kept = spreads[:, None] ** 2 / (1 + spreads[:, None] ** 2 * values)
     fit = (np.log(kept) - 2 * np.log(spreads)[:, None] + found**2 * kept).sum(axis=1) / 2
     chances = fit + np.log(_GRID / (1 + _GRID**2))  # ds is proportional to s on this grid
     chances = np.exp(chances - chances.max())
     random = generator()
-    drawn = np.sort(random.choice(len(spreads), COUNT // 2, p=chances / chances.sum()))
-    around = np.sqrt(kept[drawn]) * random.standard_normal((COUNT // 2, len(values)))
+    drawn = np.sort(random.choice(len(spreads), count // 2, p=chances / chances.sum()))
+    around = np.sqrt(kept[drawn]) * random.standard_normal((count // 2, len(values)))
     centre = found * kept[drawn]
-    truths = (np.concatenate([centre, centre]) + opposite(around)) @ vectors.T
-    return Draws(truths - truths.mean(axis=1, keepdims=True)), float(spreads @ chances / chances.sum())
+    truths = np.concatenate([centre, centre]) + opposite(around)
+    spread = float(spreads @ chances / chances.sum())
+    return truths if vectors is None else truths @ vectors.T, spread

@@ -8,7 +8,8 @@ is found by Gauss-Newton steps that are halved until they lead down: with J the 
 
     (J'S^-1 J + diag(1/d^2)) step = J'S^-1 (y - f) - t/d^2.
 
-Draws are from the normal law with that matrix as its precision.
+Draws are from the normal law with that matrix as its precision. Where the prior's deviation is integrated
+(``exchangeable``), the mode is found again with the one that the values suggest, so that slopes are those of likely t.
 """
 
 from __future__ import annotations
@@ -19,12 +20,38 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from rankdp.inference.draws import COUNT, generator, opposite
+from rankdp.inference.exchangeable import exchangeable
 from rankdp.types import Floats
 
+PRIOR = 2.0
+"""The standard deviation of strengths in the prior."""
 _ROUNDS, _STEPS, _CLOSE = 4, 30, 1e-4  # the last step is far below any interval
 
 Linear = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """At t: y - f(t), J and S."""
+
+
+def fitted(linear: Linear, items: int, prior: float | None = PRIOR) -> tuple[Floats, float, Floats]:
+    """The mode, the prior's deviation there, and draws, one per row.
+
+    Parameters
+    ----------
+    linear
+        The values, as they look from t.
+    items
+        How many numbers t has.
+    prior
+        The standard deviation of the prior; None integrates it.
+    """
+    held = np.full(items, PRIOR if prior is None else prior)
+    theta, pull, precision = posterior(linear, held)
+    if prior is not None:
+        return theta, prior, normal_draws(theta, precision, held)
+    for _ in range(3):
+        _, spread = exchangeable(pull, precision, 1.0)
+        theta, pull, precision = posterior(linear, np.full(items, spread), theta)
+    drawn, spread = exchangeable(pull, precision, 1.0)
+    return theta, spread, drawn
 
 
 def posterior(linear: Linear, prior: Floats, start: Floats | None = None) -> tuple[Floats, Floats, Floats]:

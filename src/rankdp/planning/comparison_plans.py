@@ -18,8 +18,9 @@ import numpy as np
 from scipy.special import expit
 
 from rankdp.checks import positive, whole
-from rankdp.inference.boards import PRIOR, by_wins
+from rankdp.inference.boards import by_wins
 from rankdp.inference.draws import COUNT, Draws, generator, opposite
+from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyDegrees, NoisyResiduals, NoisyTable, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-from rankdp.aggregation.respondents import quantile
 from rankdp.checks import one_of, whole
 from rankdp.errors import Unsupported
+from rankdp.inference.draws import reach
 from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, mechanism, named, respondents_for_one, serving
@@ -100,7 +100,7 @@ class OneRanking(Situation):
             if measure is WIN_RATE:
                 assert self.voters is not None
                 variance = pair_estimator(built).largest_variance + 0.25
-                return quantile(request.level) * math.sqrt(variance / self.voters)
+                return reach(request.level) * math.sqrt(variance / self.voters)
             if option in MECHANISMS and self.items > built.planned_up_to.get(measure.name, self.items):
                 return math.nan
             if measure is EXACT:

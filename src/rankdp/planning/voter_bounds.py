@@ -36,7 +36,7 @@ class VoterBound:
 def voter_bounds(
     items: int, votes_per_voter: Mapping[int, int], epsilon: Real, *, level: float = 0.95, spread: float = 1.0
 ) -> list[VoterBound]:
-    """Every bound worth considering, the one with the shortest intervals first.
+    """Every bound worth considering, that with the shortest intervals (to two digits) first; of equal ones the lowest.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def voter_bounds(
         situation = ManyComparisons(items, kept, "voter", most, spread=spread)
         pairs, half = (situation.accuracy("bradley-terry", measure, exact, request) for measure in (PAIRS, HALF_WIDTH))
         bounds.append(VoterBound(most, kept, pairs, half))
-    return sorted(bounds, key=lambda bound: bound.half_width)
+    return sorted(bounds, key=lambda bound: (float(f"{bound.half_width:.2g}"), bound.most))
 
 
 def _candidates(largest: int) -> list[int]:

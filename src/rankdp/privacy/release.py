@@ -1,7 +1,7 @@
 """A release: a value, the guarantee it carries, and where it came from. Nothing else, above all nothing secret.
 
 A *rehearsal* is the same draw from a seed. Anyone who knows the seed can remove the noise, so it has no guarantee,
-and says so wherever it is shown or saved.
+and says so wherever it is shown or saved. So does an *exact* value, which has no noise at all.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ REHEARSAL = (
     "No guarantee is given."
 )
 
+EXACT = "NOT PRIVATE: counted without any noise, for the eyes of whoever holds the data. No guarantee is given."
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
@@ -35,12 +37,15 @@ class Provenance:
     seed: int | None = None
     version: str = ""
     when: str = ""
+    exact: bool = False
+    """Whether no noise was added."""
 
     @classmethod
-    def now(cls, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Provenance:
-        """The provenance of a value drawn from ``bits`` at this moment."""
+    def now(cls, mechanism: str, parameters: Mapping[str, Any], bits: Bits | None) -> Provenance:
+        """The provenance of a value drawn from ``bits`` at this moment, or of an exact one (None)."""
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return cls(mechanism, dict(parameters), bits.seed, __version__, when)
+        seed = None if bits is None else bits.seed
+        return cls(mechanism, dict(parameters), seed, __version__, when, exact=bits is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Release(Generic[T]):
     value
         The private value: ``Rankings``, a ``Leaderboard``, an ``Election`` or scores.
     guarantee
-        What is promised; None for a rehearsal, and only then.
+        What is promised; None for a rehearsal or an exact value, and only then.
     provenance
         Which mechanism made the value, with which public parameters, by which version and when.
     """
@@ -62,7 +67,7 @@ class Release(Generic[T]):
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        if (self.guarantee is None) != self.rehearsal:
+        if (self.guarantee is None) != (self.rehearsal or self.provenance.exact):
             raise InputError("a release carries a guarantee and a rehearsal carries none, got the opposite")
 
     @property
@@ -73,7 +78,7 @@ class Release(Generic[T]):
     def explain(self) -> str:
         """What is promised, in plain words."""
         if self.guarantee is None:
-            return REHEARSAL.format(seed=self.provenance.seed)
+            return EXACT if self.provenance.exact else REHEARSAL.format(seed=self.provenance.seed)
         return self.guarantee.explain()
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,6 +88,7 @@ class Release(Generic[T]):
             "rankdp": source.version,
             "guarantee": self.guarantee.to_dict() if self.guarantee else None,
             "rehearsal": {"seed": source.seed, "warning": self.explain()} if self.rehearsal else None,
+            **({"exact": {"warning": self.explain()}} if source.exact else {}),
             "mechanism": source.mechanism,
             "parameters": dict(source.parameters),
             "when": source.when,
@@ -94,13 +100,15 @@ class Release(Generic[T]):
     def _repr_html_(self) -> str:
         show = getattr(self.value, "_repr_html_", lambda: f"<pre>{html.escape(repr(self.value))}</pre>")
         words = f"<p>{html.escape(self.explain())}</p>"
-        return f"{words}{show()}" if self.rehearsal else f"{show()}{words}"
+        return f"{words}{show()}" if self.guarantee is None else f"{show()}{words}"
 
     def _line(self) -> str:
         """What is promised, in a line."""
         made_by = self.provenance.mechanism
         if self.guarantee is None:
-            return f"REHEARSAL, NOT PRIVATE: {made_by} with seed {self.provenance.seed}; no guarantee is given"
+            what = "NOT PRIVATE" if self.provenance.exact else "REHEARSAL, NOT PRIVATE"
+            how = "without noise" if self.provenance.exact else f"with seed {self.provenance.seed}"
+            return f"{what}: {made_by} {how}; no guarantee is given"
         delta = f", delta {shown(self.guarantee.delta)}" if self.guarantee.delta else ""
         return f"Release by {made_by}: epsilon {shown(self.guarantee.epsilon)}{delta} for {self.guarantee.protects}"
 

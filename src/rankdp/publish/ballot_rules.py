@@ -12,6 +12,7 @@ import math
 from fractions import Fraction
 from typing import TypeVar
 
+from rankdp.data.ballots import SHARES
 from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
@@ -63,22 +64,39 @@ def check_rule(rule: str | None) -> str:
 
 def borda_noise(m: int, protection: BallotProtection, epsilon: Fraction, delta: Fraction) -> NoisyBorda:
     """The noise of the smaller variance on Borda scores."""
-    pure = NoisyBorda(m, protection, epsilon)
-    return _less(pure, NoisyBorda(m, protection, epsilon, delta)) if delta else pure
+    spent = 1 - number_share(protection)
+    pure = NoisyBorda(m, protection, epsilon, 0, spent)
+    return _less(pure, NoisyBorda(m, protection, epsilon, delta, spent)) if delta else pure
 
 
 def margin_noise(m: int, protection: BallotProtection, epsilon: Fraction, delta: Fraction) -> NoisyMargins:
     """The noise of the smaller variance on margins."""
-    pure = NoisyMargins(m, protection, epsilon)
-    return _less(pure, NoisyMargins(m, protection, epsilon, delta)) if delta else pure
+    spent = 1 - number_share(protection)
+    pure = NoisyMargins(m, protection, epsilon, 0, spent)
+    return _less(pure, NoisyMargins(m, protection, epsilon, delta, spent)) if delta else pure
+
+
+def number_share(protection: BallotProtection) -> Fraction:
+    """The part of the budget for the number of ballots, beside points and margins that do not tell it.
+
+    A twentieth makes the other noise 5% larger, and at epsilon 1 the number is within 60 in 19 of 20 results. Votes,
+    and the tallies of a runoff, tell the number themselves.
+    """
+    return Fraction(0) if protection.count_public else Fraction(1, 20)
 
 
 def vote_noise(
-    m: int, protection: BallotProtection, epsilon: Fraction, delta: Fraction, k: int = 1, rounds: int = 1
+    m: int,
+    protection: BallotProtection,
+    epsilon: Fraction,
+    delta: Fraction,
+    k: int = 1,
+    rounds: int = 1,
+    unit: int = SHARES,
 ) -> NoisyVotes:
     """The noise that makes the mean error of all tallies smaller."""
-    pure = NoisyVotes(m, protection, epsilon, k=k, rounds=rounds)
-    return _less(pure, NoisyVotes(m, protection, epsilon, delta, k=k, rounds=rounds)) if delta else pure
+    pure = NoisyVotes(m, protection, epsilon, k=k, rounds=rounds, unit=unit)
+    return _less(pure, NoisyVotes(m, protection, epsilon, delta, k=k, rounds=rounds, unit=unit)) if delta else pure
 
 
 def _less(pure: _Noise, gaussian: _Noise) -> _Noise:

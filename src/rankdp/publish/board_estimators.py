@@ -32,9 +32,11 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.counts import PairCounts, components
-from rankdp.inference.boards import PRIOR, Look, by_table, by_wins, mode, strengths
+from rankdp.inference.boards import by_table, by_wins, centred, mode, strengths
 from rankdp.inference.degrees import hidden_design
 from rankdp.inference.draws import COUNT, Draws, opposite
+from rankdp.inference.marginals import Look
+from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
     NoisyDegrees,
@@ -144,7 +146,9 @@ def from_wins(public: Public, noisy: NoisyWins, half_wins: Longs, prior: float |
     warnings = _extremes(public.items, released, design.half_wins + design.half_losses)
     if items > DENSE_UP_TO:
         scores = fit_wins(design, released, ridge=1 / (prior or PRIOR) ** 2).theta
-        return Estimate(scores - scores.mean(), None, noisy.parameters, [*warnings, _MANY])
+        return Estimate(
+            centred(scores, np.asarray(design.degree, np.float64)), None, noisy.parameters, [*warnings, _MANY]
+        )
     met = np.zeros((items, items))
     met[design.first, design.second] = design.comparisons
     draws = by_wins(released / 2, met + met.T, noisy.noise_variance, prior)

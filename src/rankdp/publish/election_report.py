@@ -13,17 +13,20 @@ from rankdp.report.results import Table
 _SURE = "With a probability of {level:.0%} an interval holds the exact count, and the range shown the exact rank."
 _MOST_PAIRS = 20  # candidates whose margins a page shows as a table
 _MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
-_POINTS = "Points, the sum of a candidate's margins, do not decide."
-_DUELS = "The order goes by duels won less duels lost, then by points, the sum of a candidate's margins."
+_POINTS = "Borda points (one for every candidate ranked lower) do not decide."
+_DUELS = "The order goes by duels won less duels lost, then by Borda points (one for every candidate ranked lower)."
 _COUNTED = {
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
-    "borda": "Borda points: on every ballot, one for each candidate ranked lower less one for each ranked higher.",
-    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. "
-    "The table shows the tally of a candidate's last round.",
+    "borda": "Borda points: one for every candidate ranked lower on a ballot, a half for every one tied with it or, "
+    "like it, not listed.",
+    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
+    "ballot that lists none of them is exhausted. A candidate's votes are those of the last round in which it stood. "
+    "In brackets: votes more than in the round before.",
     "stv": "Every round counts each ballot for the highest candidate on it who still stands. Whoever reaches the quota "
     "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
-    "of their worth which is above the quota (Gregory's method, weighted inclusive). If nobody reaches it, the last "
-    "one goes out. The table shows the tally of a candidate's last round.",
+    "of their worth which is above the quota (Gregory's method, weighted inclusive). If no surplus is left, the last "
+    "one goes out. A ballot that lists nobody who stands is exhausted. A candidate's votes are those of the last round "
+    "in which it stood. In brackets: votes more than in the round before.",
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
     f"{_POINTS}",
     "copeland": f"{_MARGINS} {_DUELS}",
@@ -32,6 +35,15 @@ _COUNTED = {
     "schulze": f"{_MARGINS} Schulze's order compares chains of majorities, each as strong as its weakest margin. "
     f"{_POINTS}",
     "condorcet": f"{_MARGINS} A Condorcet winner beats every other candidate. {_DUELS}",
+}
+
+
+_METHODS = {
+    "scottish": "Surpluses were transferred one at a time, the largest first, and to five decimal places, as in "
+    "Scottish councils.",
+    "gregory": "All surpluses of a round were transferred together.",
+    "majority": "The count ended as soon as one candidate had more than half of the votes.",
+    "two": "The count went on until two candidates were left.",
 }
 
 
@@ -45,19 +57,24 @@ def election_report(release: Release[Election], title: str = "Election result") 
     title
         The heading of the page or picture.
     """
-    result = release.value
-    noisy = "All numbers are counts plus noise: they can be fractions, or below 0."
+    result, records = release.value, release.value.rows()
+    if release.provenance.exact:
+        title, records = f"{title} (NOT PRIVATE)", [{**record, "NOT PRIVATE": "exact count"} for record in records]
+    noisy = "" if release.provenance.exact else " All numbers are counts plus noise: they can be fractions, or below 0."
     return Report(
         title=title,
-        records=result.rows(),
+        records=records,
         facts=lambda: _facts(result),
         headline=result.headline(),
         results=result.results() if result.scores else None,
         tables=_details(result) if result.scores else [_names(result)],
         words=_more(result),
         warnings=result.warnings,
-        sure=[_SURE.format(level=result.level)] if result.scores else [],
-        computed=[f"{_COUNTED[result.rule]} {noisy}"] if result.scores else [],
+        sure=[_SURE.format(level=result.level)] if result.scores and not release.provenance.exact else [],
+        computed=[
+            *([f"{_COUNTED[result.rule]}{noisy} {_METHODS.get(result.method, '')}".strip()] if result.scores else []),
+            *([result.cleaning] * bool(result.cleaning)),
+        ],
         figure=(lambda: result.plot(title)) if result.scores else None,
         release=release,
     )
@@ -84,8 +101,10 @@ def _more(result: Election) -> list[str]:
         beaten = nobody if found is None else f"{found} beats every other candidate in the released margins"
         said.append(f"{beaten[0].upper()}{beaten[1:]}.")
     if result.quota is not None:
-        said.append(f"The quota is {result.quota:,} votes.")
-    if values := {name: value for one in result.rounds[:-1] for name, value in one.transfers.items()}:
+        low, high = result.quota_low or result.quota, result.quota_high or result.quota
+        span = f" (the exact count's lies between {low:,.0f} and {high:,.0f})" if high > low else ""
+        said.append(f"The quota is {result.quota:,} votes{span}.")
+    if values := {name: value for one in result.rounds for name, value in one.transfers.items()}:
         told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
         said.append(f"Of their ballots' worth, this share went on from those elected: {told}.")
     return [" ".join(said)] if said else []
@@ -98,11 +117,14 @@ def _facts(result: Election) -> dict[str, Any]:
         "rule": result.rule,
         "winners": result.winners,
         "winners_probability": result.winners_probability,
+        "probability_is_lower_bound": result.at_least,
         "ballots": result.ballots,
+        **({} if result.ballots_low is None else {"ballots_interval": [result.ballots_low, result.ballots_high]}),
         "candidates": result.rows(),
         "level": result.level,
         **({} if result.margins is None else {"pairs": pairs, "condorcet_winner": result.condorcet_winner}),
-        **({"quota": result.quota} if result.quota is not None else {}),
+        **({"quota": result.quota, "quota_interval": [result.quota_low, result.quota_high]} if result.quota else {}),
+        **({"method": result.method} if result.method else {}),
         **(
             {
                 "rounds": [
@@ -112,6 +134,9 @@ def _facts(result: Election) -> dict[str, Any]:
                         "eliminated": one.eliminated,
                         "transfer_values": one.transfers,
                         "half_width": one.half_width,
+                        "exhausted": one.exhausted,
+                        "gains": one.gains,
+                        "gain_half_width": one.gain_half_width,
                     }
                     for one in result.rounds
                 ]
@@ -119,6 +144,7 @@ def _facts(result: Election) -> dict[str, Any]:
             if result.rounds
             else {}
         ),
+        "cleaning": result.cleaning,
         "warnings": result.warnings,
     }
 
@@ -153,6 +179,8 @@ def _transcript(result: Election) -> Table:
         cells = []
         for one in result.rounds:
             cell = _count(one.tallies[name]) if name in one.tallies else ""
+            if cell and name in one.gains:
+                cell += f" ({_count(one.gains[name], '+')})"
             if name in one.elected:
                 cell += " elected"
             elif name == one.eliminated:
@@ -161,11 +189,21 @@ def _transcript(result: Election) -> Table:
         if name in result.winners and not any(name in one.elected for one in result.rounds):
             cells[-1] += " elected"
         rows.append([name, *cells])
+    rows.append(["exhausted", *(_count(one.exhausted) for one in result.rounds)])
     heads = ["candidate", *(str(number) for number in range(1, len(result.rounds) + 1))]
-    widths = sorted({_count(one.half_width) for one in result.rounds}, key=lambda text: float(text.replace(",", "")))
-    span = widths[0] if len(widths) == 1 else f"{widths[0]} to {widths[-1]}"
-    return Table(heads, rows, title=f"Round by round, in votes, ± {span} each")
+    title = "Round by round, in votes"
+    if any(one.half_width for one in result.rounds):
+        title += f", ± {_span([one.half_width for one in result.rounds])} each"
+        if len(result.rounds) > 1:
+            title += f" (gains ± {_span([one.gain_half_width for one in result.rounds[1:]])})"
+    return Table(heads, rows, title=title)
 
 
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value + 0.0:,.1f}"
+def _span(widths: list[float]) -> str:
+    ends = _count(min(widths)), _count(max(widths))
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _count(value: float, sign: str = "") -> str:
+    text = f"{value:{sign},.0f}" if abs(value) >= 10 else f"{value + 0.0:{sign},.1f}"
+    return text.replace("-0.0", "0.0") if text == "-0.0" else text

@@ -1,23 +1,22 @@
 """The published result of an election: an order, scores with intervals, shared ranks, and how sure it all is.
 
-Everything here is computed from released and public numbers, with noise that is drawn again from a public seed: it
-costs nothing, and whoever has the release can repeat it. The truth that it speaks of is the count of these very ballots
-without noise; whether other voters would vote alike is another matter.
+Everything here is counted in *draws* of the exact count: the released numbers with noise that is drawn again, from a
+public seed, taken off (``inference.draws``). It costs nothing, and whoever has the release can repeat it. The truth
+that it speaks of is the count of these very ballots without noise; whether other voters would vote alike is another
+matter.
 
-- *Plausible truths* are the released numbers minus noise that is drawn again. By scores, intervals and ranges of ranks
-  are counted in them (``inference.draws``).
-- *Ranks* by pairs and in runoffs: two candidates are told apart when one is ahead in a share 1 - (1 - level)/(m - 1) of
-  the plausible truths; so all m - 1 comparisons of a candidate hold together with the probability ``level``. A rank is
-  1 plus the candidates who are placed before and surely ahead: those who cannot be told apart share it.
-- *Winners.* How likely they are the true ones, at least. By scores and pairs this is 2p - 1, where p is the share of
-  plausible truths with the same winners; by pairs, of those in which every winner beats every other candidate, which
-  puts them first whatever the rule. Why not p: plausible truths are right on average over elections and say too much in
-  a close one, where the noise gives one of two level candidates a lead that is evidence for nothing. For two who are
-  level, 2p - 1 is about uniform between 0 and 1, so 1/2 on average: as often as right.
-- *Runoffs.* The product over the rounds of how likely the true tallies decide alike. The order in which several go out
-  one after the other does not matter if they have fewer votes together than anyone else has alone (and no quota is in
-  reach): then whoever goes out first, the others follow, whatever is transferred. Of all ways to cut the rounds into
-  such runs the likeliest is taken.
+- *Intervals* are quantiles of the draws.
+- *Ranks.* By scores, those of the draws. By pairs and in runoffs a candidate's rank in a draw is 1 plus the number of
+  those ahead of it: those who beat it, or who had more votes in the last round that counted both.
+- *Winners.* The share of draws with the same winners. By pairs the rule is applied to each draw in which some winner
+  does not beat every other candidate (with more than ``_MOST_ORDERED`` candidates such draws count as different).
+- *Winners of runoffs.* Only the rounds that were held are released; had another candidate gone out, the next tallies
+  would be unknown. So draws tell a lower bound: the share of them in which every round is decided alike. The order in
+  which several go out one after the other does not matter if they have fewer votes together than anyone else has alone
+  (and no quota is in reach): then whoever goes out first, the others follow. A draw counts if its rounds can be cut
+  into such runs in some way.
+
+A result without noise is its own only draw.
 """
 
 from __future__ import annotations
@@ -28,12 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.data.ballots import SHARES
 from rankdp.errors import Unsupported
 from rankdp.inference.draws import Draws
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
-from rankdp.mechanisms.ballots.rounds import NoisyVotes
+from rankdp.mechanisms.ballots.rounds import NoisyNumber, NoisyVotes
 from rankdp.privacy.bits import SeededBits
 from rankdp.rankers.condorcet import condorcet_winner, copeland, ranked_pairs, schulze
 from rankdp.rankers.kemeny import kemeny
@@ -43,7 +41,9 @@ from rankdp.report.results import ResultRow, ResultTable
 from rankdp.types import Flags, Floats, Longs
 
 _SEED = 1
-_DRAWS, _MOST_NUMBERS, _FEWEST = 4000, 20_000_000, 100
+_DRAWS, _MOST_NUMBERS, _FEWEST = 2000, 10_000_000, 100
+_TABLES = 400  # draws of all margins, to some of which a rule is applied
+_MOST_ORDERED = 10  # candidates: Kemeny's rule takes milliseconds up to here
 _HIGHEST = 0.999  # a probability above it is not told
 TOLD = 0.05  # a floor below this tells nothing
 RULE_NAMES = {
@@ -68,16 +68,37 @@ ORDERS: dict[str, Callable[[Floats], Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """How many ballots there are: a public number, or a noisy one with the noise that it got."""
+
+    value: int
+    noise: NoisyNumber | None = None
+
+    def draws(self, count: int) -> Floats:
+        """Draws of the true number, in opposite pairs; ``count`` is even."""
+        if self.noise is None:
+            return np.full(count, float(self.value))
+        half = self.noise.noise(count // 2, SeededBits(_SEED + 1))
+        return self.value + np.concatenate([-half, half])
+
+
+@dataclass(frozen=True, slots=True)
 class CountedRound:
     """A round of a runoff, as it was stated; tallies are in votes, of candidates by name."""
 
     tallies: dict[str, float]
+    exhausted: float
+    """The worth of the ballots that list nobody who stands."""
     elected: tuple[str, ...]
     eliminated: str | None
     transfers: dict[str, float]
-    """By candidate elected in this round: the share of each ballot's worth that goes on."""
+    """By candidate whose surplus goes on after this round: the share of each ballot's worth that does."""
     half_width: float
-    """Of the interval of every tally of this round."""
+    """Of the interval of every tally of this round, and of the exhausted votes."""
+    gains: dict[str, float]
+    """Votes more than in the round before."""
+    gain_half_width: float
+    """Of the interval of every gain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,10 +113,11 @@ class Election(Displayable):
         The candidates in order; only the winners where nothing else was released.
     winners
         As many of them as there are seats; by "condorcet" nobody where no candidate beats every other.
-    winners_probability
-        How likely, at least, the winners are those of the true count; None where nothing beside them was released.
-    ballots
-        How many ballots there are, None where that is secret.
+    winners_probability, at_least
+        How likely the winners are those of the exact count, and whether that is a lower bound; None where nothing
+        beside the winners was released.
+    ballots, ballots_low, ballots_high
+        How many ballots there are; with an interval where that is noisy, None where it is not known.
     score_name, scores, low, high
         What is counted, and the interval of each score; empty where none was released.
     ranks, rank_low, rank_high
@@ -106,8 +128,12 @@ class Election(Displayable):
         By pairs: how many more ballots put the row's candidate first than the column's, and how exact that is.
     condorcet_winner
         By pairs: who beats every other in the released margins, None where nobody does.
-    rounds, quota
-        The transcript of a runoff, and Droop's quota where there is one.
+    rounds, quota, quota_low, quota_high
+        The transcript of a runoff, and Droop's quota where there is one, with the interval of the exact count's.
+    method
+        Of a runoff: how surpluses are transferred (a name of ``runoff.METHODS``), or when it ends ("two", "majority").
+    cleaning
+        The rule by which the ballots were cleaned, in a sentence.
     warnings
         What a reader should know.
     """
@@ -116,7 +142,10 @@ class Election(Displayable):
     items: tuple[str, ...]
     winners: tuple[str, ...]
     winners_probability: float | None = None
-    ballots: int | None = None
+    at_least: bool = False
+    ballots: float | None = None
+    ballots_low: float | None = None
+    ballots_high: float | None = None
     score_name: str = ""
     scores: tuple[float, ...] = ()
     low: tuple[float, ...] = ()
@@ -130,12 +159,18 @@ class Election(Displayable):
     condorcet_winner: str | None = None
     rounds: tuple[CountedRound, ...] = ()
     quota: int | None = None
+    quota_low: float | None = None
+    quota_high: float | None = None
+    method: str = ""
+    cleaning: str = ""
     warnings: tuple[str, ...] = ()
 
     def headline(self) -> str:
         """Who won, by which rule, and how sure that is."""
         names, of = ", ".join(self.winners), ""
-        if self.ballots is not None:
+        if self.ballots is not None and self.ballots_low is not None and self.ballots_high is not None:
+            of = f", of about {self.ballots:,.0f} ± {(self.ballots_high - self.ballots_low) / 2:,.0f} ballots"
+        elif self.ballots is not None:
             of = f", of {self.ballots:,} ballot{'s' * (self.ballots != 1)}"
         nobody = "no candidate beats every other in the released margins"
         if self.rule != "condorcet":
@@ -144,10 +179,10 @@ class Election(Displayable):
             said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
         else:
             said = [f"There is no Condorcet winner{of}: {nobody}."]
-        if self.winners_probability is not None and self.winners_probability < TOLD:
+        if self.at_least and (self.winners_probability or 0) < TOLD:
             said.append("The noise is too large to say how likely the exact count gives the same.")
-        elif self.winners_probability is not None:
-            least = "at least " if self.winners_probability <= _HIGHEST else ""
+        elif self.winners_probability is not None and self.low != self.high:
+            least = "at least " if self.at_least and self.winners_probability <= _HIGHEST else ""
             same = f"elects the same candidate{'s' * (len(self.winners) > 1)}"
             said.append(
                 f"The probability that the exact count {'says the same' if self.rule == 'condorcet' else same} is "
@@ -195,52 +230,56 @@ class Election(Displayable):
 
 
 def by_scores(
-    items: Sequence[str], scores: Floats, noise: NoisyBorda | NoisyVotes, rule: str, seats: int, level: float
+    items: Sequence[str],
+    scores: Floats,
+    noise: NoisyBorda | NoisyVotes | None,
+    rule: str,
+    seats: int,
+    level: float,
+    number: Number | None = None,
 ) -> Election:
     """The result of noisy scores, Borda's or votes.
 
     Parameters
     ----------
     items, scores
-        The candidates and what was released of them, in points or in votes.
+        The candidates and what was released of them: centred Borda scores, or votes.
     noise
-        The mechanism that released it.
+        The mechanism that released it; None for an exact count.
     rule
         The name of the rule.
     seats
         How many win.
     level
         The confidence of the intervals.
+    number
+        How many ballots there are. By "plurality" None where the votes tell.
     """
-    if isinstance(noise, NoisyBorda):
+    m = len(items)
+    borda = rule == "borda"
+    if borda:
         scores = scores - scores.mean()  # true ones add up to 0
     order = np.argsort(-scores, kind="stable")
-    errors = _score_errors(noise, len(items))
-    draws = Draws(np.concatenate([scores - errors.T, scores + errors.T])[:, order])
-    truths = draws.values.T
-    result = Election(
-        rule,
-        tuple(items[item] for item in order),
-        tuple(items[item] for item in order[:seats]),
-        _floor(truths[:seats].min(axis=0) > truths[seats:].max(axis=0)),
-        score_name="votes" if isinstance(noise, NoisyVotes) else "points",
-        level=level,
-    )
-    (low, high), (first, last) = draws.interval(level), draws.rank_range(level)
-    first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
-    return replace(
-        result,
-        scores=tuple(scores[order].tolist()),
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
-        ranks=tuple(first.tolist()),
-        rank_low=tuple(first.tolist()),
-        rank_high=tuple(last.tolist()),
-    )
+    errors = _score_errors(noise, m)
+    truths = np.concatenate([scores - errors, scores + errors])[:, order]
+    same = truths[:, :seats].min(axis=1) > truths[:, seats:].max(axis=1)
+    sizes = truths.sum(axis=1) if number is None else number.draws(len(truths))
+    if borda:
+        truths, scores = _points(truths, sizes), _points(scores, np.float64(number.value if number else 0))
+    result = _start(rule, [items[item] for item in order], seats, level, "points" if borda else "votes")
+    result = replace(result, winners_probability=float(same.mean()))
+    result = _with_number(result, sizes, number)
+    return _finished(result, scores[order], Draws(truths), Draws(truths))
 
 
 def by_pairs(
-    items: Sequence[str], margins: Floats, noise: NoisyMargins, rule: str, seats: int, level: float
+    items: Sequence[str],
+    margins: Floats,
+    noise: NoisyMargins | None,
+    rule: str,
+    seats: int,
+    level: float,
+    number: Number,
 ) -> Election:
     """The result of noisy margins: the rule is applied to the margins as they were released.
 
@@ -249,35 +288,38 @@ def by_pairs(
     items, margins
         The candidates and the released margins.
     noise
-        The mechanism that released them.
+        The mechanism that released them; None for an exact count.
     rule
         A name of ``ORDERS``.
-    seats, level
+    seats, level, number
         As for ``by_scores``.
     """
+    m = len(items)
     order: Longs = np.asarray(ORDERS[rule](margins), np.int64)
     margins = margins[order][:, order]
-    errors = noise.noise(_draws(len(items) ** 2), SeededBits(_SEED))
-    truths = margins - errors
+    errors = np.zeros((1, m, m)) if noise is None else noise.noise(_TABLES // 2, SeededBits(_SEED))
+    truths = np.concatenate([margins - errors, margins + errors])
     first = condorcet_winner(margins)
     if rule == "condorcet":
         seats, same = int(first is not None), _condorcet_winners(truths) == (-1 if first is None else first)
     else:
-        same = (truths[:, :seats, seats:] > 0).all(axis=(1, 2))
-    names = tuple(items[item] for item in order)
-    result = Election(
-        rule,
-        names,
-        names[:seats],
-        _floor(same),
-        score_name="points",
-        level=level,
+        same = np.asarray((truths[:, :seats, seats:] > 0).all(axis=(1, 2)))
+        for draw in np.flatnonzero(~same) if m <= _MOST_ORDERED else ():
+            same[draw] = set(np.asarray(ORDERS[rule](truths[draw]))[:seats].tolist()) == set(range(seats))
+    names = [items[item] for item in order]
+    result = replace(
+        _start(rule, names, seats, level, "points"),
+        winners_probability=float(same.mean()),
+        at_least=m > _MOST_ORDERED and rule != "condorcet",
         margins=margins,
-        margin_half_width=float(np.quantile(np.abs(errors[:, *np.triu_indices(len(items), 1)]), level)),
+        margin_half_width=_half(errors[:, *np.triu_indices(m, 1)].ravel(), level),
         condorcet_winner=None if first is None else names[first],
     )
-    half = float(np.quantile(np.abs(errors.sum(axis=2)), level))
-    return _finished(result, margins.sum(axis=1), half, (truths > 0).mean(axis=0))
+    sizes = number.draws(len(truths))
+    points = Draws(_points(truths.sum(axis=2), sizes))
+    ahead = Draws((truths > 0).sum(axis=2).astype(np.float64))
+    result = _with_number(result, sizes, number)
+    return _finished(result, _points(margins.sum(axis=1), np.float64(number.value)), points, ahead)
 
 
 def _condorcet_winners(tables: Floats) -> Longs:
@@ -286,7 +328,15 @@ def _condorcet_winners(tables: Floats) -> Longs:
     return np.where(beats_all.any(axis=1), beats_all.argmax(axis=1), -1)
 
 
-def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: str, level: float) -> Election:
+def by_rounds(
+    items: Sequence[str],
+    counted: Runoff,
+    noise: NoisyVotes | None,
+    rule: str,
+    level: float,
+    method: str,
+    cast: int | None,
+) -> Election:
     """The result of a runoff: a candidate's score is the last tally, and two are compared in the round one left.
 
     Parameters
@@ -294,99 +344,165 @@ def by_rounds(items: Sequence[str], counted: Runoff, noise: NoisyVotes, rule: st
     items, counted
         The candidates and the count as it was stated.
     noise
-        The mechanism that released its tallies.
+        The mechanism that released its tallies; None for an exact count.
     rule
         "irv" or "stv".
     level
         As for ``by_scores``.
+    method
+        How surpluses are transferred, or when an instant runoff ends.
+    cast
+        How many ballots there are, where that is public.
     """
     m, order = len(items), list(counted.order)
     place = {item: row for row, item in enumerate(order)}
-    ahead = np.full((m, m), 0.5)
-    scores, halves, rounds, plausible = np.zeros(m), np.zeros(m), [], []
-    draws = _draws(m * len(counted.rounds))
+    scores, rounds, truths, said = np.zeros(m), list[CountedRound](), list[Floats](), np.zeros(m + 1)
+    draws = _draws(m * len(counted.rounds)) // 2
     for number, held in enumerate(counted.rounds):
-        standing = np.flatnonzero(held.standing)
-        tallies = held.tallies[standing] / SHARES
-        errors = noise.noise(len(standing) * draws, SeededBits(_SEED), number).reshape(len(standing), draws) / SHARES
-        half = float(np.quantile(np.abs(errors), level))
-        truths = tallies[:, None] - errors
-        plausible.append(truths)
-        rows = [place[item] for item in standing.tolist()]
-        ahead[np.ix_(rows, rows)] = _ahead(truths)  # until the round in which one of two left
-        scores[rows], halves[rows] = tallies, half
-        named = {items[item]: float(held.tallies[item] / SHARES) for item in standing.tolist()}
-        out = None if held.eliminated is None else items[held.eliminated]
-        went_on = {items[item]: float(value) for item, value in held.transfers.items()}
-        rounds.append(CountedRound(named, tuple(items[item] for item in held.elected), out, went_on, half))
-    result = Election(
-        rule,
-        tuple(items[item] for item in order),
-        tuple(items[item] for item in counted.elected),
-        _same_winners(counted, plausible),
-        score_name="votes",
-        level=level,
+        stated = np.append(held.tallies, held.exhausted) / counted.unit
+        errors = np.zeros((1, m + 1))
+        if noise is not None:
+            drawn = noise.noise((m + 1) * draws, SeededBits(_SEED + number), number)
+            errors = drawn.reshape(draws, m + 1) / counted.unit
+        truths.append(np.concatenate([stated - errors, stated + errors]))
+        standing = np.flatnonzero(held.standing).tolist()
+        scores[[place[item] for item in standing]] = stated[standing]
+        moved = (truths[-1] - stated) - ((truths[-2] - said) if number else 0)
+        gains = {items[item]: float(stated[item] - said[item]) for item in standing} if number else {}
+        rounds.append(
+            CountedRound(
+                {items[item]: float(stated[item]) for item in standing},
+                float(stated[m]),
+                tuple(items[item] for item in held.elected),
+                None if held.eliminated is None else items[held.eliminated],
+                {items[item]: float(value) for item, value in held.transfers.items()},
+                _half((truths[-1] - stated)[:, m], level),
+                gains,
+                _half(moved[:, m], level) if number else 0.0,
+            )
+        )
+        said = stated
+    cast_draws = truths[0].sum(axis=1) if cast is None else np.full(len(truths[0]), float(cast))
+    valid = cast_draws - np.maximum(truths[0][:, m], 0) if cast is not None else truths[0][:, :m].sum(axis=1)
+    quotas = None if counted.quota is None else np.maximum(np.floor(valid / (counted.seats + 1)) + 1, 1)
+    result = replace(
+        _start(rule, [items[item] for item in order], counted.seats, level, "votes"),
+        winners_probability=float(_same_seats(counted, truths, quotas).mean()),
+        at_least=noise is not None,
         rounds=tuple(rounds),
         quota=counted.quota,
+        method=method,
     )
-    return _finished(result, scores, halves, ahead)
+    if quotas is not None:
+        low, high = Draws(quotas[:, None]).interval(level)
+        result = replace(result, quota_low=min(low[0], result.quota), quota_high=max(high[0], result.quota))
+    result = _with_number(result, cast_draws, None if cast is None else Number(cast))
+    lasts = np.stack([truths[_last(counted, item)][:, item] for item in order], axis=1)
+    return _finished(result, scores, Draws(lasts), Draws(_ahead(counted, truths)[:, order]))
 
 
-def _same_winners(counted: Runoff, plausible: Sequence[Floats]) -> float:
-    """A floor of the probability that the true tallies lead to the same winners, from the last round to the first."""
+def _last(counted: Runoff, item: int) -> int:
+    """The last round that counted a candidate."""
+    return max(number for number, held in enumerate(counted.rounds) if held.standing[item])
+
+
+def _ahead(counted: Runoff, truths: Sequence[Floats]) -> Floats:
+    """In each draw, how many a candidate is ahead of, in the last round that counted both."""
+    m = len(counted.order)
+    last = [_last(counted, item) for item in range(m)]
+    beaten = np.zeros((len(truths[0]), m))
+    for one in range(m):
+        for other in range(one + 1, m):
+            held = truths[min(last[one], last[other])]
+            ahead = held[:, one] > held[:, other]
+            beaten[:, one] += ahead
+            beaten[:, other] += ~ahead
+    return beaten
+
+
+def _same_seats(counted: Runoff, truths: Sequence[Floats], quotas: Floats | None) -> Flags:
+    """The draws whose rounds are decided as the released ones were, in runs of eliminations whose order is free."""
     rounds = counted.rounds
-    floors = [*([0.0] * len(rounds)), 1.0]
-    for number in reversed(range(len(rounds))):
-        out, alike = [], [(1, _decided_alike(rounds[number], plausible[number], counted.quota))]
+    reached: list[Flags] = [np.zeros(len(truths[0]), np.bool_) for _ in range(len(rounds) + 1)]
+    reached[0][:] = True
+    surpluses: dict[int, Floats] = {}
+    for number, held in enumerate(rounds):
+        if quotas is not None:
+            surpluses |= {item: truths[number][:, item] - quotas for item in held.elected}
+        reached[number + 1] |= reached[number] & _decided_alike(held, truths[number], quotas, surpluses)
+        for item in held.transfers:
+            surpluses.pop(item, None)
+        out: list[int] = []
         for last in range(number, len(rounds)):
             leaving = rounds[last].eliminated
-            if leaving is None:
+            if leaving is None or rounds[last].elected:
                 break
             out.append(leaving)
             if len(out) > 1:
-                alike.append((len(out), _out_together(rounds[number], plausible[number], out, counted.quota)))
-        floors[number] = max(chance * floors[number + length] for length, chance in alike)
-    return floors[0]
+                reached[last + 1] |= reached[number] & _out_together(held, truths[number], out, quotas)
+    return reached[-1]
 
 
-def _decided_alike(held: Round, truths: Floats, quota: int | None) -> float:
-    """How likely the true tallies decide a round as the released ones did."""
+def _decided_alike(held: Round, truths: Floats, quotas: Floats | None, surpluses: dict[int, Floats]) -> Flags:
+    """The draws that elect, put out and transfer as the released tallies did."""
+    standing = np.flatnonzero(held.standing)
+    alike = np.ones(len(truths), np.bool_)
+    if quotas is not None:
+        alike &= ((truths[:, standing] >= quotas[:, None]) == np.isin(standing, held.elected)).all(axis=1)
+    elif held.elected:
+        alike &= 2 * truths[:, held.elected[0]] > np.maximum(truths[:, standing], 0).sum(axis=1)
     if held.eliminated is not None:
-        return _out_together(held, truths, [held.eliminated], quota)
-    assert quota is not None
-    elected: Flags = np.isin(np.flatnonzero(held.standing), held.elected)
-    return float(((truths >= quota) == elected[:, None]).all(axis=0).mean())
+        others = [item for item in standing if item != held.eliminated and item not in held.elected]
+        alike &= truths[:, held.eliminated] < truths[:, others].min(axis=1)
+    if len(held.transfers) == 1 and len(surpluses) > 1:  # the largest of several surpluses
+        (item,) = held.transfers
+        rest = [over for other, over in surpluses.items() if other != item]
+        alike &= surpluses[item] >= np.max(rest, axis=0)
+    return alike
 
 
-def _out_together(held: Round, truths: Floats, out: Sequence[int], quota: int | None) -> float:
-    """How likely these have fewer votes together than anyone else who stands has, and nobody can reach the quota."""
-    leaving: Flags = np.isin(np.flatnonzero(held.standing), out)
-    together = np.maximum(truths[leaving], 0).sum(axis=0) if len(out) > 1 else truths[leaving][0]
-    alike = together < truths[~leaving].min(axis=0)
-    if quota is not None:
-        alike &= truths[~leaving].max(axis=0) + (together if len(out) > 1 else 0) < quota
-    return float(alike.mean())
+def _out_together(held: Round, truths: Floats, out: Sequence[int], quotas: Floats | None) -> Flags:
+    """The draws in which these have fewer votes together than anyone else who stands, and nobody reaches the quota."""
+    others = [item for item in np.flatnonzero(held.standing) if item not in out]
+    together = np.maximum(truths[:, list(out)], 0).sum(axis=1)
+    alike: Flags = together < truths[:, others].min(axis=1)
+    return alike if quotas is None else alike & (truths[:, others].max(axis=1) + together < quotas)
 
 
-def _floor(same: Flags) -> float:
-    """How likely the winners are the true ones, at least; ``same`` says which plausible truths have them (2p - 1)."""
-    return max(0.0, 2 * float(same.mean()) - 1)
+def _start(rule: str, names: Sequence[str], seats: int, level: float, score_name: str) -> Election:
+    return Election(rule, tuple(names), tuple(names[:seats]), score_name=score_name, level=level)
 
 
-def _finished(result: Election, scores: Floats, half: float | Floats, ahead: Floats) -> Election:
-    """With intervals, ranks and warnings; ``ahead[i, j]`` is how likely place i is rightly before place j."""
-    m = len(scores)
-    surely = np.triu(ahead >= 1 - (1 - result.level) / (m - 1))  # in a cycle someone behind may beat someone before
-    ranks = np.maximum.accumulate(1 + surely.sum(axis=0))
-    lowest = np.maximum(m - surely.sum(axis=1), ranks)
+def _points(scores: Any, ballots: Any) -> Any:
+    """Borda points from centred scores: one for every candidate ranked lower, a half for every one tied with it."""
+    m = scores.shape[-1]
+    return (scores + (m - 1) * np.asarray(ballots)[..., None]) / 2
+
+
+def _with_number(result: Election, sizes: Floats, number: Number | None) -> Election:
+    """With the number of ballots, as a fact where it is public."""
+    if number is not None and number.noise is None:
+        return replace(result, ballots=number.value)
+    drawn = Draws(sizes[:, None])
+    low, high = drawn.interval(result.level)
+    stated = float(drawn.estimate[0]) if number is None else float(number.value)
+    return replace(result, ballots=stated, ballots_low=float(low[0]), ballots_high=float(high[0]))
+
+
+def _finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> Election:
+    """With intervals and ranks; candidates stand in the order of the result."""
+    (low, high), (first, last) = draws.interval(result.level), ahead.rank_range(result.level)
+    first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
+    if (draws.values == draws.values[0]).all():  # an exact count
+        first = last = np.arange(1, len(scores) + 1)
     return replace(
         result,
         scores=tuple(scores.tolist()),
-        low=tuple((scores - half).tolist()),
-        high=tuple((scores + half).tolist()),
-        ranks=tuple(ranks.tolist()),
-        rank_low=tuple(ranks.tolist()),
-        rank_high=tuple(lowest.tolist()),
+        low=tuple(np.minimum(low, scores).tolist()),
+        high=tuple(np.maximum(high, scores).tolist()),
+        ranks=tuple(first.tolist()),
+        rank_low=tuple(first.tolist()),
+        rank_high=tuple(last.tolist()),
     )
 
 
@@ -397,19 +513,22 @@ def _chance(value: float) -> str:
 
 
 def _draws(numbers: int) -> int:
-    """How often noise of so many numbers is drawn again."""
-    return max(_FEWEST, min(_DRAWS, _MOST_NUMBERS // numbers))
+    """How many draws of so many numbers."""
+    return 2 * max(_FEWEST, min(_DRAWS, _MOST_NUMBERS // numbers) // 2)
 
 
-def _score_errors(noise: NoisyBorda | NoisyVotes, m: int) -> Floats:
-    """Draws of the noise in columns, in points or votes."""
+def _score_errors(noise: NoisyBorda | NoisyVotes | None, m: int) -> Floats:
+    """Draws of the noise, one per row, in points or votes."""
+    if noise is None:
+        return np.zeros((1, m))
     if isinstance(noise, NoisyBorda):
-        drawn = noise.noise(_draws(m * m), SeededBits(_SEED)).T  # the time for a draw grows with m^2
-        return np.asarray(drawn - drawn.mean(axis=0))
-    draws = _draws(m)
-    return noise.noise(m * draws, SeededBits(_SEED)).reshape(m, draws) / SHARES
+        drawn = noise.noise(_draws(m * m) // 2, SeededBits(_SEED))  # the time for a draw grows with m^2
+        return np.asarray(drawn - drawn.mean(axis=1, keepdims=True))
+    draws = _draws(m) // 2
+    return noise.noise(m * draws, SeededBits(_SEED)).reshape(draws, m) / noise.unit
 
 
-def _ahead(truths: Floats) -> Floats:
-    """The share of columns in which the row's candidate is before the column's."""
-    return np.array([(row > truths).mean(axis=1) for row in truths])
+def _half(errors: Floats, level: float) -> float:
+    """Half the width of an interval around a number with such errors."""
+    low, high = Draws(np.concatenate([errors, -errors])[:, None]).interval(level)
+    return float(high[0] - low[0]) / 2

@@ -4,10 +4,13 @@
 |---|---|---|
 | plurality | noisy votes for first places, or the first few (``ballots.rounds``) | an order |
 | borda | noisy Borda scores (``mechanisms.ballots.borda``) | an order |
-| irv, stv | noisy tallies round by round (``ballots.rounds``) | who goes out, who is elected |
+| irv, stv | noisy tallies round by round, with what is exhausted (``ballots.rounds``) | who goes out, is elected |
 | kemeny, copeland, ranked-pairs, schulze | noisy margins (``ballots.margins``) | an order |
 | condorcet | noisy margins (``ballots.margins``) | whether someone beats every other, and who |
 | borda or plurality, winners alone | one name, or several (``ballots.selection``) | |
+
+Where the number of ballots is secret it is noisy too: the sum of the votes or tallies tells it, and beside points and
+margins it gets a twentieth of the budget (``ballots.rounds.NoisyNumber``).
 
     check what is asked -> read and count the ballots -> charge the ledger -> draw -> result
 
@@ -29,17 +32,25 @@ from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.ballots.borda import NoisyBorda
 from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.mechanisms.ballots.rounds import NoisyVotes
+from rankdp.mechanisms.ballots.rounds import NoisyNumber, NoisyVotes
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
-from rankdp.privacy.bits import Bits, SeededBits, seeded
+from rankdp.privacy.bits import Bits, SecureBits, SeededBits, seeded
 from rankdp.privacy.exact import Real
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
-from rankdp.privacy.release import Release, released
-from rankdp.publish.ballot_rules import PAIR_RULES, RULES, borda_noise, check_rule, margin_noise, vote_noise
-from rankdp.publish.election_result import Election, by_pairs, by_rounds, by_scores
+from rankdp.privacy.release import Provenance, Release, released
+from rankdp.publish.ballot_rules import (
+    PAIR_RULES,
+    RULES,
+    borda_noise,
+    check_rule,
+    margin_noise,
+    number_share,
+    vote_noise,
+)
+from rankdp.publish.election_result import Election, Number, by_pairs, by_rounds, by_scores
 from rankdp.publish.limits import checked_delta, checked_epsilon
-from rankdp.rankers.runoff import Piles, run
+from rankdp.rankers.runoff import METHODS, UNTIL, Piles, run
 
 ANNOUNCED = ("everything", "winners")
 
@@ -48,14 +59,17 @@ Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | TopSet
 
 def elect(
     ballots: Ballots | Any,
-    epsilon: Real,
+    epsilon: Real | None,
     *,
     rule: str,
     protect: str = "ballot",
     delta: Real = 0,
     seats: int = 1,
     first: int = 1,
+    stv: str = "gregory",
+    until: str = "two",
     announce: str = "everything",
+    turnout: int | None = None,
     level: float = 0.95,
     ledger: Ledger | None = None,
     bits: Bits | None = None,
@@ -71,7 +85,8 @@ def elect(
         ``Ballots`` or ``Rankings``, a file, lists of names, a frame or a table of an engine: whatever ``Ballots.of``
         opens with the options in ``reading``. Complete or truncated, with ties where the format has them.
     epsilon
-        How much the result may give away about one ballot: smaller is more private. Exact: 0.1 is a tenth.
+        How much the result may give away about one ballot: smaller is more private. Exact: 0.1 is a tenth. None counts
+        without noise, for the eyes of whoever holds the ballots: that result has no guarantee and says so everywhere.
     rule
         How the ballots are counted: "plurality" (most first places), "borda" (most points), "irv" (instant runoff),
         "stv" (single transferable vote), "kemeny", "copeland", "ranked-pairs" or "schulze" (orders that follow from
@@ -85,9 +100,16 @@ def elect(
         How many win, fewer than there are candidates; 1 with "irv" and "condorcet".
     first
         With "plurality": how many candidates a ballot votes for, the first ones on it.
+    stv
+        With "stv": how surpluses are transferred, "gregory" or "scottish" (``rankers.runoff``).
+    until
+        With "irv": "two" counts on until two candidates are left, "majority" ends as soon as one has more than half of
+        the votes.
     announce
         "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or as a
         set (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
+    turnout
+        A published number of ballots, with ``protect="voter"``: the result says if it contradicts the noisy one.
     level
         The confidence of the intervals, between 0 and 1.
     ledger
@@ -101,7 +123,7 @@ def elect(
         is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
     **reading
         How to open ``ballots``: ``items`` (the public list of candidates), ``voter_column``, ``weight_column``; for
-        engines ``table``; see ``Ballots.read``.
+        engines ``table``; ``cleaning`` (the rule for skipped ranks, overvotes and the like); see ``Ballots.read``.
 
     Returns
     -------
@@ -109,16 +131,18 @@ def elect(
         The result with its guarantee and provenance.
     """
     bits = seeded(bits, seed)
-    request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, announce, level)
+    request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, announce, level, stv, until, turnout)
+    if request.epsilon is None and (ledger is not None or bits is not None):
+        raise InputError(Setting("ledger" if ledger else "seed"), " does not go with a count without noise")
     counted = request.count(Ballots.of(ballots, **reading))
-    return paid(counted, ledger, bits, deliver)
+    return counted.exact() if request.epsilon is None else paid(counted, ledger, bits, deliver)
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionRequest:
     """What an election is asked to be, checked; all of it is public. Parameters as in ``elect``."""
 
-    epsilon: Fraction
+    epsilon: Fraction | None
     rule: str
     protection: BallotProtection
     delta: Fraction
@@ -126,26 +150,38 @@ class ElectionRequest:
     first: int
     announce: str
     level: float
+    stv: str
+    until: str
+    turnout: int | None
 
     @classmethod
     def of(
         cls,
-        epsilon: Real,
+        epsilon: Real | None,
         rule: str | None,
-        protect: str,
-        delta: Real,
-        seats: int,
-        first: int,
-        announce: str,
-        level: float,
+        protect: str = "ballot",
+        delta: Real = 0,
+        seats: int = 1,
+        first: int = 1,
+        announce: str = "everything",
+        level: float = 0.95,
+        stv: str = "gregory",
+        until: str = "two",
+        turnout: int | None = None,
     ) -> ElectionRequest:
         """Check what ``elect`` was given, before any ballot is read."""
         rule = check_rule(rule)
         one_of("announce", announce, ANNOUNCED)
-        exact, loss = checked_epsilon(epsilon), checked_delta(delta)
+        one_of("stv", stv, METHODS)
+        one_of("until", until, UNTIL)
+        exact, loss = None if epsilon is None else checked_epsilon(epsilon), checked_delta(delta)
         whole("seats", seats, 1)
+        if turnout is not None:
+            whole("turnout", turnout, 0)
         for name, asked, rules in (
             ("first", first != 1, ("plurality",)),
+            ("stv", stv != "gregory", ("stv",)),
+            ("until", until != "two", ("irv",)),
             ("announce", announce == "winners", ("borda", "plurality")),
             ("seats", seats != 1, tuple(known for known in RULES if known not in ("irv", "condorcet"))),
         ):
@@ -153,7 +189,8 @@ class ElectionRequest:
                 allowed = " or ".join(rules) if len(rules) < 4 else f"{', '.join(rules[:-1])} or {rules[-1]}"
                 raise InputError(Setting(name), " goes with ", Setting("rule"), f" {allowed}, got {rule}")
         protection = BallotProtection(protect)
-        return cls(exact, rule, protection, loss, seats, first, announce, share("level", level))
+        level = share("level", level)
+        return cls(exact, rule, protection, loss, seats, first, announce, level, stv, until, turnout)
 
     def count(self, ballots: Ballots) -> CountedBallots:
         """Take the ballots; all that is refused because of them is refused here, where nothing is charged yet."""
@@ -161,7 +198,9 @@ class ElectionRequest:
         whole("seats", self.seats, 1, m - 1)
         whole("first", self.first, 1, m)
         counted = CountedBallots(self, ballots)
-        if isinstance(mechanism := counted.mechanism, (NoisyBorda, NoisyMargins, NoisyVotes)):
+        if self.epsilon is not None and isinstance(
+            mechanism := counted.mechanism, (NoisyBorda, NoisyMargins, NoisyVotes)
+        ):
             mechanism.noise(0, SeededBits(0))  # refuses what it cannot draw
         return counted
 
@@ -187,6 +226,7 @@ class CountedBallots:
     def mechanism(self) -> Mechanism:
         """The mechanism for the rule."""
         asked, rule, m = self.request, self.request.rule, len(self.ballots.items)
+        assert asked.epsilon is not None
         public = m, asked.protection, asked.epsilon, asked.delta
         if asked.announce == "winners":
             # a ballot's votes lie in [0, 1] and its Borda scores in [1 - m, m - 1]
@@ -198,51 +238,99 @@ class CountedBallots:
             return borda_noise(*public)
         if rule in PAIR_RULES:
             return margin_noise(*public)
-        return vote_noise(*public, k=asked.first) if rule == "plurality" else vote_noise(*public, rounds=m - 1)
+        if rule == "plurality":
+            return vote_noise(*public, k=asked.first)
+        return vote_noise(*public, rounds=m - 1, unit=METHODS[asked.stv] if rule == "stv" else SHARES)
 
     def draw(self, bits: Bits) -> Release[Election]:
         """Add the noise; the caller has charged ``guarantee``."""
-        asked, m = self.request, len(self.ballots.items)
-        rule, mechanism = asked.rule, self.mechanism
-        known = self.ballots.count if asked.protection.count_public else None
-        result = replace(self._result(rule, mechanism, bits), ballots=known)
-        parameters = {
-            "rule": rule,
+        mechanism = self.mechanism
+        parameters = self._parameters | getattr(mechanism, "parameters", {"announce": "winners"})
+        return released(self._result(mechanism, bits), self.guarantee, self.what, parameters, bits)
+
+    def exact(self) -> Release[Election]:
+        """The count without noise, which carries no guarantee and is not to be published."""
+        return Release(self._result(None, None), None, Provenance.now(self.what, self._parameters, None))
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        asked = self.request
+        more: dict[str, dict[str, Any]] = {
+            "stv": {"stv": asked.stv},
+            "irv": {"until": asked.until},
+            "plurality": {"first": asked.first},
+        }
+        return {
+            "rule": asked.rule,
             "protect": asked.protection.unit,
             "epsilon": str(asked.epsilon),
             "delta": str(asked.delta),
-            "candidates": m,
+            "candidates": len(self.ballots.items),
             "seats": asked.seats,
-            **({"first": asked.first} if rule == "plurality" else {}),
-            **getattr(mechanism, "parameters", {"announce": "winners"}),
+            **more.get(asked.rule, {}),
         }
-        if self.ballots.items_from_data:
-            listed = "The list of candidates was taken from the ballots: who is listed at all is not protected."
-            result = replace(result, warnings=(*result.warnings, listed))
-        return released(result, self.guarantee, f"elect by {rule}", parameters, bits)
 
-    def _result(self, rule: str, mechanism: Mechanism, bits: Bits) -> Election:
-        """The result by this rule, from what the mechanism releases."""
+    def _result(self, mechanism: Mechanism | None, bits: Bits | None) -> Election:
+        """The result with what a reader should know; without a mechanism the exact count."""
         asked, ballots = self.request, self.ballots
+        result = replace(self._counted(mechanism, bits), cleaning=ballots.cleaning.sentence)
+        warnings = [*result.warnings]
+        if ballots.items_from_data:
+            warnings.append("The list of candidates was taken from the ballots: who is listed at all is not protected.")
+        low, high = result.ballots_low, result.ballots_high
+        if asked.turnout is not None and low is not None and high is not None and not asked.protection.count_public:
+            far = abs(asked.turnout - (low + high) / 2)
+            if far > high - low:  # four standard errors at 95%
+                warnings.append(
+                    f"The published number of {asked.turnout:,} ballots contradicts these ballots, of which there are "
+                    f"about {result.ballots:,.0f} ± {(high - low) / 2:,.0f}."
+                )
+        return replace(result, warnings=tuple(warnings))
+
+    def _counted(self, mechanism: Mechanism | None, bits: Bits | None) -> Election:
+        """The result by the rule, from what the mechanism releases."""
+        asked, ballots, rule = self.request, self.ballots, self.request.rule
         items, seats, level = ballots.items, asked.seats, asked.level
+        public = asked.protection.count_public or mechanism is None
         if isinstance(mechanism, (PermuteAndFlip, TopSet)):
             counted = ballots.first_k(asked.first) if rule == "plurality" else ballots.centred_borda()
-            chosen = tuple(items[item] for item in np.ravel(mechanism.sample(counted, bits)).tolist())
-            return Election(rule, chosen, chosen, level=level)
-        if isinstance(mechanism, NoisyBorda):
-            scores = mechanism.sample(ballots.centred_borda(), bits)
-            return by_scores(items, scores, mechanism, rule, seats, level)
-        if isinstance(mechanism, NoisyMargins):
-            margins = mechanism.sample(ballots.margins(), bits)
-            return by_pairs(items, margins, mechanism, rule, seats, level)
-        if rule == "plurality":
-            votes = mechanism.sample(ballots.first_k(asked.first), bits) / SHARES
-            return by_scores(items, votes, mechanism, rule, seats, level)
-        piles, rounds = Piles(ballots), iter(range(len(items)))
+            chosen = tuple(items[item] for item in np.ravel(mechanism.sample(counted, bits or SecureBits())).tolist())
+            return Election(rule, chosen, chosen, ballots=ballots.count if public else None, level=level)
+        if rule in ("irv", "stv"):
+            return self._runoff(mechanism if isinstance(mechanism, NoisyVotes) else None, bits, public)
+        number: Number | None = Number(ballots.count)
+        if not public and bits is not None and asked.epsilon is not None:
+            number = None
+            if rule != "plurality":
+                share = number_share(asked.protection)
+                delta = mechanism.delta if isinstance(mechanism, (NoisyBorda, NoisyMargins)) else 0
+                noisy = NoisyNumber(asked.protection, asked.epsilon, delta, share)
+                number = Number(noisy.sample(ballots.count, bits), noisy)
+        if rule in PAIR_RULES:
+            margins = ballots.margins()
+            noise = mechanism if isinstance(mechanism, NoisyMargins) else None
+            seen = margins.astype(np.float64) if noise is None or bits is None else noise.sample(margins, bits)
+            assert number is not None
+            return by_pairs(items, seen, noise, rule, seats, level, number)
+        scores = ballots.centred_borda() if rule == "borda" else ballots.first_k(asked.first)
+        own = mechanism if isinstance(mechanism, (NoisyBorda, NoisyVotes)) else None
+        counts = scores if own is None or bits is None else own.sample(scores, bits)
+        stated = np.asarray(counts if rule == "borda" else counts / SHARES, np.float64)
+        result = by_scores(items, stated, own, rule, seats, level, number)
+        if number is None and asked.first > 1:  # several votes a ballot do not tell how many ballots there are
+            return replace(result, ballots=None, ballots_low=None, ballots_high=None)
+        return result
 
-        def tallies(standing: Any, transfers: Any) -> Any:
-            return mechanism.sample(piles.count(standing, transfers), bits, next(rounds))
+    def _runoff(self, mechanism: NoisyVotes | None, bits: Bits | None, public: bool) -> Election:
+        """The result of a runoff, round by round."""
+        asked, ballots = self.request, self.ballots
+        method = asked.stv if asked.rule == "stv" else None
+        piles, rounds = Piles(ballots, METHODS[method] if method else SHARES), iter(range(len(ballots.items)))
 
-        cast = ballots.count if asked.protection.count_public else None
-        runoff = run(len(items), tallies, seats=seats, quota=rule == "stv", votes=cast)
-        return by_rounds(items, runoff, mechanism, rule, level)
+        def tallies(standing: Any, transfers: Any, held: Any) -> Any:
+            counted, number = piles.count(standing, transfers, held), next(rounds)
+            return counted if mechanism is None or bits is None else mechanism.sample(counted, bits, number)
+
+        cast = ballots.count if public else None
+        runoff = run(len(ballots.items), tallies, seats=asked.seats, method=method, until=asked.until, cast=cast)
+        return by_rounds(ballots.items, runoff, mechanism, asked.rule, asked.level, method or asked.until, cast)

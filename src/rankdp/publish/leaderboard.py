@@ -14,7 +14,7 @@ from rankdp.errors import InputError
 from rankdp.inference.draws import Draws
 from rankdp.report.notebook import Displayable
 from rankdp.report.results import ResultRow, ResultTable, leading, percent
-from rankdp.types import Flags, Floats, Longs
+from rankdp.types import Floats, Longs
 
 ELO = 400 / math.log(10)
 
@@ -53,7 +53,7 @@ class Leaderboard(Displayable):
     """The released wins of the row's item over the column's, in the order of the board, where those were released."""
 
     def as_elo(self) -> Leaderboard:
-        """Log-strengths on the chess players' scale: 1000 for the average item, 400/ln 10 points a unit."""
+        """Log-strengths on the chess players' scale: 1000 for the average opponent, 400/ln 10 points a unit."""
         scores, low, high = (1000 + ELO * values for values in (self.scores, self.low, self.high))
         return replace(self, scores=scores, low=low, high=high, score_name="elo")
 
@@ -184,46 +184,3 @@ def without_intervals(
     any_rank = np.ones_like(places), np.full_like(places, len(places))
     board = Leaderboard(names, scores[order], unknown, unknown, places, *any_rank, level, score_name)
     return replace(board, top=top, warnings=tuple(warnings))
-
-
-def arranged(
-    items: Sequence[str],
-    scores: Floats,
-    low: Floats,
-    high: Floats,
-    *,
-    level: float,
-    score_name: str,
-    warnings: Sequence[str] = (),
-    above: Flags | None = None,
-) -> Leaderboard:
-    """Items with their scores and intervals as a leaderboard, best first.
-
-    Parameters
-    ----------
-    items, scores, low, high
-        The items, their scores (NaN for an unknown one) and the ends of their intervals.
-    level
-        The confidence of the intervals.
-    score_name
-        What the scores are called.
-    warnings
-        Sentences about what makes the scores doubtful.
-    above
-        Row i, column j: whether i is surely above j; by default, whether its interval lies wholly above.
-    """
-    order = np.argsort(-scores, kind="stable")
-    above = low[:, None] > high[None, :] if above is None else above
-    best, worst = 1 + above.sum(axis=0), len(scores) - above.sum(axis=1)
-    return Leaderboard(
-        tuple(items[i] for i in order),
-        scores[order],
-        low[order],
-        high[order],
-        best[order],
-        best[order],
-        worst[order],
-        level,
-        score_name,
-        warnings=tuple(warnings),
-    )

@@ -35,7 +35,8 @@ from rankdp.data.columns import listed_items
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.inference.boards import PRIOR, by_table, by_wins
+from rankdp.inference.boards import by_table, by_wins
+from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.mechanisms.votes.running_counts import RunningCounts
 from rankdp.privacy.bits import Bits, SecureBits, SeededBits

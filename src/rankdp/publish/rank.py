@@ -28,7 +28,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import PairCounts
 from rankdp.data.covariates import covariates_of
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.inference.boards import PRIOR
+from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import NoisyLeads, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits, seeded

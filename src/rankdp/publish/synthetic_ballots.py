@@ -51,8 +51,8 @@ def synthetic_ballots(
     epsilon
         How much the table may give away about one ballot: smaller is more private. Exact: 0.1 is a tenth.
     protect
-        "ballot" (one ballot, replaced by any other; how many there are is public) or "voter" (one ballot, cast or not;
-        the table then has a noisy number of rows).
+        "ballot" (one ballot, replaced by any other; how many there are is public) or "voter" (one ballot, cast or not).
+        The table has a noisy number of rows, because how many ballots rank nobody is secret with both.
     delta
         Above 0, counts get Gaussian instead of Laplace noise, for (epsilon, delta)-differential privacy.
     ledger
@@ -149,8 +149,7 @@ class _CountedTable:
             return np.asarray(bits.words(count) * 2.0**-64)
 
         seen = noisy.sample(noisy.count(ballots), bits)
-        total = ballots.count if noisy.protection.count_public else None
-        orders, cast = synthetic_table(seen, noisy.noise_variances, total, uniform)
+        orders, cast = synthetic_table(seen, noisy.noise_variances, uniform)
         parameters = {
             "protect": noisy.protection.unit,
             "epsilon": str(noisy.epsilon),

@@ -41,7 +41,7 @@ Uniform = Callable[[int], Floats]
 
 
 def synthetic_table(
-    counts: Mapping[str, Longs | Floats], variances: Mapping[str, float], total: int | None, uniform: Uniform
+    counts: Mapping[str, Longs | Floats], variances: Mapping[str, float], uniform: Uniform
 ) -> tuple[Ints, Longs]:
     """Distinct ballots in order, -1 after the last candidate of each, and how often each one stands in the table.
 
@@ -52,12 +52,10 @@ def synthetic_table(
         index stands for a ballot's end; "lengths"; and "margins", an antisymmetric table.
     variances
         Of the noise in each of them.
-    total
-        How many ballots there are, None where that is secret: then the counts tell.
     uniform
         Gives numbers from 0 to 1.
     """
-    m, total = len(counts["first"]) - 1, total or _total(counts, variances)
+    m, total = len(counts["first"]) - 1, _total(counts, variances)
     draws = min(max(2 * total, _DRAWS[0]), _DRAWS[1], _MOST_PAIRS // (m * m))
     pool, drawn = np.unique(_pool(counts, variances, draws, uniform), axis=0, return_counts=True)
     orders = np.where(pool == m, -1, pool).astype(np.int32)
@@ -68,7 +66,7 @@ def synthetic_table(
 
 
 def _total(counts: Mapping[str, Longs | Floats], variances: Mapping[str, float]) -> int:
-    """How many ballots there are: the sum of each histogram is an estimate, the surer the fewer cells it has."""
+    """How many ballots rank someone: the sum of each histogram is an estimate, the surer the fewer cells it has."""
     sums = {part: int(cells.sum()) for part, cells in counts.items() if part != "margins"}
     surety = {part: 1 / (variances[part] * counts[part].size) for part in sums}
     estimate = sum(surety[part] * sums[part] for part in sums) / sum(surety.values())

@@ -1,27 +1,41 @@
 """Instant runoff and the single transferable vote, from tallies that may be noisy.
 
-A round counts every ballot for the highest candidate on it who still stands; tied ones share it. Then
+A round counts every ballot for the highest candidate on it who still stands; tied ones share it, and a ballot that
+lists none of them is exhausted. Then
 
-- *instant runoff*: the candidate with the fewest votes goes out, until one is left, which takes m - 1 rounds;
+- *instant runoff*: the candidate with the fewest votes goes out, until two are left and counted ("two"), or until one
+  has more than half of the votes that are not exhausted ("majority");
 - *single transferable vote*, s seats: the quota is Droop's, floor(votes in the first round/(s + 1)) + 1. Who reaches it
-  is elected, and their ballots go on at the worth they had times (votes - quota)/votes (Gregory's method, weighted and
-  inclusive: all ballots of the candidate go on, not only the last that came). If nobody reaches it, the candidate with
-  the fewest votes goes out. It ends when the seats are filled, or as many stand as seats are left: they are elected.
+  is elected. A surplus goes on by weighted inclusive Gregory: *all* ballots of the elected candidate go on, each at the
+  worth it had times (votes - quota)/votes. If no surplus is left to transfer, the candidate with the fewest votes goes
+  out. It ends when the seats are filled, or as many stand as seats are left: they are elected.
 
-Of candidates with equally many votes the one listed later goes out.
+Two named rules transfer surpluses:
 
-A round counts only if more candidates stand than seats are left. Going out makes that excess, at first m - s, smaller
-by one; being elected leaves it, and fills one of s seats. With m - s rounds that put someone out nothing more is
-counted, and of the rounds that elect the s-th ends the count: so there are at most (m - s) + s - 1 = m - 1 rounds.
+| | in a round | a ballot's worth is rounded down to |
+|---|---|---|
+| ``gregory`` | all surpluses at once | 1/720720 of a vote |
+| ``scottish`` | the largest one; who is elected keeps the ballots until then and gets no more | five decimal places |
 
-``run`` sees tallies only, from a ``Counter``; a private one adds noise. What a ballot is worth in a round follows from
-the ballot itself and the tallies *stated* so far (who was elected, put out, and at which transfer value), not from the
-other ballots: that is what makes the rounds of a private count cost what they cost (``mechanisms.ballots.rounds``).
+``scottish`` is the Scottish Local Government Elections Order 2011 (rules 45 to 52). Of candidates with equally many
+votes the one comes last who had fewer in the last round in which they differed, else the one listed later (the Order
+draws lots).
+
+A round counts only if more candidates stand than seats are left. Every round but the first follows an elimination or
+transfers. Eliminations that another round follows are at most m - s - 1, because after m - s of them as many stand as
+there are seats; rounds with transfers that another follows at most s - 1, because after the s-th election nothing is
+counted and each such round transfers at least one surplus. So there are at most m - 1 rounds.
+
+``run`` sees tallies only, from a ``Counter``; a private one adds noise. What a ballot is worth in a round, and whom it
+counts for, follows from the ballot itself and the tallies *stated* so far (who was elected, put out, and at which
+transfer value), not from the other ballots: that is what makes the rounds of a private count cost what they cost
+(``mechanisms.ballots.rounds``). Meek's rule has no such rounds: it looks for its transfer values by counting again and
+again, and so is not offered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,20 +44,27 @@ import numpy as np
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.types import Flags, Longs
 
-Counter = Callable[[Flags, Mapping[int, Fraction]], Longs]
-"""From who stands, and the transfer values of those elected in the round before, to tallies in units of 1/SHARES."""
+Counter = Callable[[Flags, Mapping[int, Fraction], Flags], Longs]
+"""From who stands, the transfer values of the surpluses that go on now, and who is elected and keeps the ballots until
+later, to tallies in units of a vote; the last entry is the worth of the exhausted ballots."""
+
+METHODS = {"gregory": SHARES, "scottish": 100_000}
+"""The rules of the single transferable vote, and the units of one vote that each counts in."""
+UNTIL = ("two", "majority")
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One count. Candidates are indices; ``tallies`` are in units of 1/SHARES and 0 for those who do not stand."""
+    """One count. Candidates are indices; ``tallies`` are in units and 0 for those who do not stand."""
 
     tallies: Longs
     standing: Flags
+    exhausted: int
+    """The worth of the ballots that list nobody who stands, in units."""
     elected: tuple[int, ...]
     eliminated: int | None
     transfers: Mapping[int, Fraction]
-    """By candidate elected in this round: the share of each ballot's worth that goes on."""
+    """By candidate whose surplus goes on after this round: the share of each ballot's worth that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +76,8 @@ class Runoff:
     seats: int
     quota: int | None
     """In whole votes; None for an instant runoff."""
+    unit: int = SHARES
+    """The units of one vote."""
 
     @property
     def elected(self) -> tuple[int, ...]:
@@ -65,38 +88,57 @@ class Runoff:
 class Piles:
     """The ballots in a count: what each is worth, in units, and whom it counts for.
 
-    A ballot is worth a whole number of units, SHARES at first, and never more. It counts for its highest tied group of
-    those who stand, in equal parts rounded down to units; transfers round down too. So its parts add up to at most
-    SHARES units in every round.
+    A ballot is worth a whole number of units, ``unit`` at first, and never more. It counts for its highest tied group
+    of those who stand, in equal parts rounded down to units; transfers round down too. So its parts, with what is
+    exhausted of it, add up to at most ``unit`` in every round.
+
+    Parameters
+    ----------
+    ballots
+        The ballots.
+    unit
+        The units of one vote.
     """
 
-    def __init__(self, ballots: Ballots) -> None:
+    def __init__(self, ballots: Ballots, unit: int = SHARES) -> None:
         ahead, _ = ballots.places()
         self._nobody = len(ballots.items)
         # a row per candidate, so that the ballots of one lie side by side
         self._ahead = np.where(ahead < ballots.lengths[:, None], ahead, self._nobody).T.copy()
         self._weights = ballots.weights
-        self._worth = np.full(len(ballots.weights), SHARES, np.int64)
+        self._worth = np.full(len(ballots.weights), unit, np.int64)
         self._part = self._worth
         self._pile: Flags = self._ahead < 0
 
-    def count(self, standing: Flags, transfers: Mapping[int, Fraction]) -> Longs:
-        """Hand on the ballots of those elected, and count for those who stand: a ``Counter`` without noise."""
+    def count(self, standing: Flags, transfers: Mapping[int, Fraction], held: Flags | None = None) -> Longs:
+        """Hand on surpluses, and count for those who stand: a ``Counter`` without noise."""
         for item, value in transfers.items():
             moved = self._pile[item]
             parts, which = np.unique(self._part[moved], return_inverse=True)
             lost = np.array([part - int(part * value) for part in parts.tolist()], np.int64)
             self._worth[moved] -= lost[which]
+        keeps = standing if held is None else standing | held
+        goes = self._pile[~keeps].any(axis=0) | ~self._pile.any(axis=0)
         here = self._ahead[standing]
         best = here.min(axis=0)
-        self._pile[:] = False
-        self._pile[standing] = (here == best) & (best < self._nobody)
-        self._part = self._worth // np.maximum(self._pile.sum(axis=0), 1)
+        self._pile[:, goes] = False
+        self._pile[standing] |= (here == best) & (best < self._nobody) & goes
+        holders = self._pile.sum(axis=0)
+        self._part = self._worth // np.maximum(holders, 1)
         units = self._weights * self._part
-        return np.array([units[pile].sum() for pile in self._pile], np.int64)
+        tallies = np.array([units[pile].sum() for pile in self._pile], np.int64)
+        return np.append(np.where(standing, tallies, 0), units[holders == 0].sum())
 
 
-def run(candidates: int, count: Counter, *, seats: int = 1, quota: bool, votes: int | None = None) -> Runoff:
+def run(
+    candidates: int,
+    count: Counter,
+    *,
+    seats: int = 1,
+    method: str | None = None,
+    until: str = "two",
+    cast: int | None = None,
+) -> Runoff:
     """The whole count.
 
     Parameters
@@ -107,28 +149,58 @@ def run(candidates: int, count: Counter, *, seats: int = 1, quota: bool, votes: 
         Tallies a round.
     seats
         How many are to be elected.
-    quota
-        Whether a quota elects (single transferable vote), or only being the last one left does (instant runoff).
-    votes
-        How many votes the quota is of; the sum of the first tallies if None.
+    method
+        A name of ``METHODS`` for the single transferable vote; None for an instant runoff.
+    until
+        When an instant runoff ends: a word of ``UNTIL``.
+    cast
+        How many ballots there are, if that is public: the quota is of those that the first round does not find
+        exhausted. Without it, of the sum of the first tallies.
     """
-    standing = np.ones(candidates, np.bool_)
+    unit = METHODS[method] if method else SHARES
+    standing, held = np.ones(candidates, np.bool_), np.zeros(candidates, np.bool_)
     rounds: list[Round] = []
     elected: list[int] = []
     eliminated: list[int] = []
-    needed, transfers = 0, dict[int, Fraction]()
-    while len(elected) < seats < len(elected) + standing.sum():
-        tallies = np.where(standing, count(standing.copy(), transfers), 0)
-        if quota and not rounds:
-            total = int(tallies.sum()) // SHARES if votes is None else votes
-            needed = max(total // (seats + 1) + 1, 1)
-        ranked = sorted(np.flatnonzero(standing).tolist(), key=lambda item: (-int(tallies[item]), item))
-        reached = [item for item in ranked if quota and tallies[item] >= needed * SHARES][: seats - len(elected)]
-        transfers = {item: 1 - Fraction(needed * SHARES, int(tallies[item])) for item in reached}
-        last = None if reached else ranked[-1]
-        rounds.append(Round(tallies, standing.copy(), tuple(reached), last, transfers))
+    quota, transfers, surpluses = 0, dict[int, Fraction](), dict[int, tuple[int, Fraction]]()
+
+    def open_seats() -> bool:
+        return len(elected) < seats < len(elected) + int(standing.sum())
+
+    while open_seats():
+        *counted, exhausted = count(standing.copy(), transfers, held.copy()).tolist()
+        tallies, stood = np.where(standing, counted, 0), standing.copy()
+        if method and not rounds:
+            total = int(tallies.sum()) if cast is None else cast * unit - max(exhausted, 0)
+            quota = max(total // (unit * (seats + 1)) + 1, 1) * unit
+        ranked = _ranked(np.flatnonzero(standing).tolist(), tallies, rounds)
+        if method:
+            reached = [item for item in ranked if tallies[item] >= quota][: seats - len(elected)]
+        else:
+            half = sum(max(int(tallies[item]), 0) for item in ranked)
+            reached = ranked[:1] if until == "majority" and 2 * tallies[ranked[0]] > half else []
         elected += reached
-        eliminated += [] if last is None else [last]
-        standing[[*reached, *([] if last is None else [last])]] = False
-    left = sorted(np.flatnonzero(standing).tolist(), key=lambda item: (-int(rounds[-1].tallies[item]), item))
-    return Runoff(tuple(rounds), (*elected, *left, *reversed(eliminated)), seats, needed if quota else None)
+        standing[reached], held[reached] = False, True
+        for item in reached if method else ():
+            over = int(tallies[item]) - quota
+            if over or method == "gregory":
+                surpluses[item] = over, Fraction(over, int(tallies[item]))
+        last, transfers = None, {}
+        if open_seats() and surpluses:
+            going = list(surpluses) if method == "gregory" else [max(surpluses, key=lambda item: surpluses[item][0])]
+            transfers = {item: surpluses.pop(item)[1] for item in going}
+            held[going] = False
+        elif open_seats():
+            last = [item for item in ranked if standing[item]][-1]
+            eliminated.append(last)
+            standing[last] = False
+        rounds.append(Round(tallies, stood, exhausted, tuple(reached), last, transfers))
+    left = _ranked(np.flatnonzero(standing).tolist(), rounds[-1].tallies, rounds)
+    order = (*elected, *left, *reversed(eliminated))
+    return Runoff(tuple(rounds), order, seats, quota // unit if method else None, unit)
+
+
+def _ranked(items: Iterable[int], tallies: Longs, rounds: Sequence[Round]) -> list[int]:
+    """From most votes to fewest; equals by the rounds before, then by the list."""
+    sofar = [tallies, *(held.tallies for held in reversed(rounds))]
+    return sorted(items, key=lambda item: (*(-int(said[item]) for said in sofar), item))

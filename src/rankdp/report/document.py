@@ -213,7 +213,7 @@ class Report:
 
     def _promised(self) -> list[str]:
         """What is promised, and what made it; a rehearsal promises nothing and says so above."""
-        if self.release is None or self.release.rehearsal:
+        if self.release is None or self.release.guarantee is None:
             return []
         origin = self.release.provenance
         return [self.release.explain(), f"Made by rankdp {origin.version}, {origin.mechanism}, {origin.when}."]
@@ -262,7 +262,7 @@ class Report:
 
 def _rehearsed(release: Release[Any] | None) -> str:
     """That nothing is promised, where that is so."""
-    return paragraph(release.explain(), "warning") if release is not None and release.rehearsal else ""
+    return paragraph(release.explain(), "warning") if release is not None and release.guarantee is None else ""
 
 
 def _links(addresses: Mapping[str, str], file: str = "") -> str:

@@ -10,8 +10,8 @@
 
 Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names stand in quotes, or one
 per line as councils publish them: without quotes, with quotes inside quotes, with commas behind. Candidates of one name
-are kept apart by their numbers. Withdrawn candidates are taken off every ballot, places that were left out are passed
-over, and ballots that rank nobody are skipped. `BltFile.notes` says what was done.
+are kept apart by their numbers. Withdrawn candidates are taken off every ballot; a place that was left out has the
+index -1. `BltFile.notes` says what was done.
 """
 
 from __future__ import annotations
@@ -57,15 +57,11 @@ class BltFile:
         place = {number: at for at, number in enumerate(standing)}
         self.names = {number: names[number - 1] for number in standing}
         kept = (
-            (line, many, [[place[one] for one in group if one in place] for group in groups])
+            (line, many, [[place.get(one, one) for one in group if one in place or one < 0] for group in groups])
             for line, many, groups in ballots
         )
-        self.orders = [(line, many, [group for group in groups if group]) for line, many, groups in kept]
-        silent = sum(many for _, many, groups in self.orders if not groups)
-        if silent:
-            self.notes.append(f"{silent:,} ballots that rank nobody are skipped")
-        self.orders = [order for order in self.orders if order[1] and order[2]]
-        if not self.orders:
+        self.orders = [(line, many, [group for group in groups if group]) for line, many, groups in kept if many]
+        if not any(groups for _, _, groups in self.orders):
             raise InputError(f"{path}: no ballot ranks a candidate")
 
     def problem(self, line: int, sentence: str) -> InputError:
@@ -96,9 +92,10 @@ class BltFile:
             raise self.problem(line, f"a ballot must begin with how often it was cast, got {token[:60]!r}")
         groups: Groups = []
         while (preference := self._next("the 0 that ends a ballot"))[1] != "0":
-            if preference[1] != "-":
-                groups.append([self._candidate(preference[0], one, count) for one in preference[1].split("=")])
-        listed = [one for group in groups for one in group]
+            left_out = preference[1] == "-"
+            ones = [] if left_out else preference[1].split("=")
+            groups.append([-1] if left_out else [self._candidate(preference[0], one, count) for one in ones])
+        listed = [one for group in groups for one in group if one > 0]
         if len(set(listed)) < len(listed):
             raise self.problem(line, "a candidate is listed twice; a ballot lists each one once")
         return line, int(token), groups

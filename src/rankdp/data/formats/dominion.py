@@ -13,9 +13,9 @@ choice of each column, and cells are 1 (marked), 0 or blank (the contest is not 
 contests and choices, and ``CvrExport*.json`` hold sessions, of which the current version (``Modified`` after
 adjudication, else ``Original``) lists marks with their ranks; ambiguous marks are not votes.
 
-The two mean the same, and ballots are counted as most elections do: a rank without a mark is passed over, who is ranked
-again counts once, and two marks at one rank (an overvote) end the ballot. Where a contest has no ranks, the marked ones
-are tied in the first place, unless there are more than may be voted for. A ballot without a vote is not counted.
+The two mean the same: a rank without a mark was skipped, two marks at one rank are an overvote, and the rule of
+``rankdp.data.cleaning`` says what follows. Where a contest has no ranks, the marked ones are tied in the first place;
+more than may be voted for are an overvote.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.data.cells import encode
+from rankdp.data.cleaning import OVERVOTED, SKIPPED
 from rankdp.data.columns import listed_names
 from rankdp.data.formats.csv import CsvFile
 from rankdp.data.formats.texts import bare_suffix, not_utf8, opened
@@ -82,15 +83,13 @@ def is_dominion(path: str) -> bool:
     return any(line.lstrip(b'="').startswith(b"CvrNumber") for line in heads[1:])
 
 
-def counted_marks(path: str, items: Iterable[Any] | None, contest: str | None) -> CountedOrders:
+def counted_marks(path: str, contest: str | None) -> CountedOrders:
     """The candidates of a contest, its distinct ballots with their counts, and what was done with them.
 
     Parameters
     ----------
     path
         The file or directory.
-    items
-        The public list of candidates, if there is one; then any other is refused.
     contest
         The name of the contest, where there are several.
     """
@@ -99,14 +98,9 @@ def counted_marks(path: str, items: Iterable[Any] | None, contest: str | None) -
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for marks, count in records.marks(chosen).items():
         found[_ballot(marks, chosen)] += count
-    counted = [(count, ballot) for ballot, count in found.items() if ballot]
-    how = (
-        "a rank without a mark is passed over, a candidate ranked again counts once, an overvote ends the ballot"
-        if chosen.ranked
-        else f"no ranks, so that up to {chosen.seats} marks share the first place"
-    )
-    note = f"cast vote records (Dominion) of the contest {chosen.name!r}: {how}"
-    return CountedOrders.of(path, chosen.choices, counted, items, [note])
+    counted = [(count, ballot) for ballot, count in found.items()]
+    how = "" if chosen.ranked else f"; no ranks, so that up to {chosen.seats} marks share the first place"
+    return CountedOrders.of(path, chosen.choices, counted, None, [f"the contest {chosen.name!r}{how}"])
 
 
 def _chosen(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:
@@ -126,14 +120,9 @@ def _ballot(marks: Marks, contest: Contest) -> tuple[tuple[int, ...], ...]:
     """The groups of choices that marks mean, best first."""
     if not contest.ranked:
         voted = tuple(sorted({choice for _, choice in marks}))
-        return (voted,) if 0 < len(voted) <= contest.seats else ()
-    ballot: list[int] = []
-    for rank in sorted({rank for rank, _ in marks}):
-        here = {choice for at, choice in marks if at == rank}
-        if len(here) > 1:
-            break
-        ballot += here - set(ballot)
-    return tuple((choice,) for choice in ballot)
+        return (voted,) if len(voted) <= contest.seats else ((OVERVOTED,),)
+    places = [{choice for at, choice in marks if at == rank} for rank in range(1, max(marks, default=(0, 0))[0] + 1)]
+    return tuple((OVERVOTED,) if len(here) > 1 else (*here,) if here else (SKIPPED,) for here in places)
 
 
 class CsvRecords:
@@ -176,16 +165,18 @@ class CsvRecords:
         start = 0
         for batch in text.batches(1 << 22, [str(column) for column in columns]):
             marked = np.zeros((batch.num_rows, len(columns)), np.bool_)
+            there = np.zeros(batch.num_rows, np.bool_)
             for at, column in enumerate(columns):
                 cells = encode(batch.column(str(column)))
-                meaning = [{"1": 1, "0": 0, "": 0}.get(_plain(str(value)), -1) for value in cells.values]
-                values = np.array([*meaning, 0], np.int8)[cells.codes]
+                meaning = [{"1": 1, "0": 0, "": 2}.get(_plain(str(value)), -1) for value in cells.values]
+                values = np.array([*meaning, 2], np.int8)[cells.codes]
                 if (values < 0).any():
                     row = int(np.argmax(values < 0))
                     bad = cells.values[cells.codes[row]]
                     raise InputError(f"{text.line(start + row)}: a mark must be 1, 0 or blank, got {bad!r}")
                 marked[:, at] = values == 1
-            distinct, counts = np.unique(np.packbits(marked, axis=1), axis=0, return_counts=True)
+                there |= values < 2
+            distinct, counts = np.unique(np.packbits(marked[there], axis=1), axis=0, return_counts=True)
             for row, count in zip(np.unpackbits(distinct, axis=1).tolist(), counts.tolist(), strict=True):
                 found[tuple(contest.places[column] for column, mark in zip(columns, row, strict=False) if mark)] += (
                     count

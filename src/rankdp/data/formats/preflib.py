@@ -153,12 +153,17 @@ class _File:
             raise InputError(f"{self.path}: a file holds at most {_MOST_VOTERS} voters, got {found['VOTERS']}")
 
 
-def counted_orders(path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False) -> CountedOrders:
-    """Read a PrefLib or BLT file."""
+def counted_orders(
+    path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False, ballots: bool = False
+) -> CountedOrders:
+    """Read a PrefLib or BLT file; as ``ballots`` with those that rank nobody and the places that were left out."""
     content = whole(path)
     if not content:
         raise InputError(f"{path}: the file is empty")
     file = (BltFile if kind == "blt" else _File)(path, content)
+    if not ballots and isinstance(file, BltFile):
+        listed = [(line, count, [group for group in groups if group != [-1]]) for line, count, groups in file.orders]
+        file.orders = [order for order in listed if order[2]]
     counted = [(count, groups) for _, count, groups in file.orders]
     found = CountedOrders.of(path, tuple(file.names.values()), counted, items, file.notes)
     for (line, _, groups), order, tied in zip(file.orders, found.orders, found.tied, strict=True):

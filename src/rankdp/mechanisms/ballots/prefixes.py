@@ -86,12 +86,13 @@ class NoisyPrefixes(CentralNoise[BallotProtection]):
         return {"noise_variances": self.noise_variances, **gaussian}
 
     def count(self, ballots: Ballots) -> dict[str, Longs]:
-        """The true counts; margins as an antisymmetric table."""
+        """The true counts; margins as an antisymmetric table. A ballot that ranks nobody adds nothing."""
         m, counts = self.candidates, {}
+        some = ballots.lengths > 0
         for part, cells in self._cells().items():
             listed = ballots.lengths if part == "lengths" else prefix_cells(ballots.orders, m, cells.ndim)
             counts[part] = np.zeros(cells.shape, np.int64)
-            np.add.at(counts[part].reshape(-1), listed, ballots.weights)
+            np.add.at(counts[part].reshape(-1), listed[some], ballots.weights[some])
         return {**counts, "margins": ballots.margins()}
 
     def noise(self, part: str, count: int, bits: Bits) -> Longs:

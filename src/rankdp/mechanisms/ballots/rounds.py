@@ -1,18 +1,20 @@
 """Noisy votes: first preferences, votes for the first k, and every round of a runoff, from one budget.
 
-Law: tallies in units of 1/SHARES of a vote, plus independent discrete Laplace noise of scale S SHARES/eps_r on each in
-round r. S is how far one ballot moves the votes of a round, in l1 (``protection``). The eps_r add up to eps over all
-rounds that the rule can have, m - 1 for runoffs (``rankers.runoff``): they are known before anything is counted. With
-delta > 0: discrete Gaussian noise of variance S SHARES^2/(2 rho_r), S being the squared l2 distance too.
+Law: tallies in u units of a vote, plus independent discrete Laplace noise of scale S u/eps_r on each in round r. S is
+how far one ballot moves the votes of a round, in l1 (``protection``); u is SHARES, or what the rule counts in
+(``rankers.runoff.METHODS``). The eps_r add up to eps over all rounds that the rule can have, m - 1 for runoffs: they
+are known before anything is counted. With delta > 0: discrete Gaussian noise of variance S u^2/(2 rho_r), S being the
+squared l2 distance too. A round of a runoff has one tally more, the worth of the exhausted ballots.
 
 Round r of a runoff counts m + 1 - r candidates (or fewer). The mean error of all tallies is proportional to the sum of
 (m + 1 - r)/eps_r, or of (m + 1 - r)/sqrt(rho_r), and least where eps_r is proportional to the square root of m + 1 - r,
 rho_r to its power 2/3 (Lagrange). So rounds with many candidates, whose last two are often close, get more.
 
 Proof of eps. Let t_1, t_2, … be the stated tallies. In round r they decide, by a public rule, who stands and at which
-values ballots were handed on. Given them, what a ballot adds to the tallies of the round is a function f_r of that
-ballot alone: its entries are at least 0 and add up to at most SHARES (``runoff.Piles``). So for the *same* tallies of
-the rounds before, neighbours' tallies of round r differ by f_r(b), or by f_r(b) - f_r(b'), at most S SHARES in l1, and
+values ballots were handed on. Given them, what a ballot adds to the tallies of the round, that of the exhausted
+included, is a function f_r of that ballot alone: its entries are at least 0 and add up to at most u (``runoff.Piles``:
+a ballot counts for candidates or is exhausted, and its worth never grows). So for the *same* tallies of the rounds
+before, neighbours' tallies of round r differ by f_r(b), or by f_r(b) - f_r(b'), at most S u in l1, and
 
     P(t_r | t_1 … t_(r-1)) <= e^(eps_r) P'(t_r | t_1 … t_(r-1)).
 
@@ -21,6 +23,8 @@ one ballot would move the worth of all others.) In the same way round r is rho_r
 are chosen by what was stated before (Bun, Steinke 2016, Lemma 2.3).
 
 A count that ends early has spent less than it was charged.
+
+``NoisyNumber`` releases the number of ballots beside points or margins, which do not tell it.
 """
 
 from __future__ import annotations
@@ -35,11 +39,38 @@ from rankdp.mechanisms.central import CentralNoise
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real
 from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
+from rankdp.privacy.zcdp import deviation_for
 from rankdp.types import Longs
 
 
+class NoisyNumber(CentralNoise[BallotProtection]):
+    """Releases how many ballots there are, where that is secret: one ballot moves the number by 1.
+
+    Law: the number plus discrete Laplace noise of scale 1/(share eps), or discrete Gaussian noise of variance
+    1/(2 share rho).
+
+    Parameters
+    ----------
+    protection, epsilon, delta, share
+        As for ``CentralNoise``.
+    """
+
+    @property
+    def scale(self) -> Fraction:
+        """The discrete Laplace scale, or the discrete Gaussian standard deviation rounded up."""
+        return 1 / (self.epsilon * self.share) if self.rho is None else deviation_for(1, self.rho * self.share)
+
+    def noise(self, count: int, bits: Bits) -> Longs:
+        """``count`` independent draws of the noise."""
+        return (discrete_laplace if self.rho is None else discrete_gaussian)(self.scale, count, bits)
+
+    def sample(self, ballots: int, bits: Bits) -> int:
+        """The noisy number."""
+        return ballots + int(self.noise(1, bits)[0])
+
+
 class NoisyVotes(CentralNoise[BallotProtection]):
-    """Releases votes, in units of 1/SHARES, in one round or several.
+    """Releases votes in units, in one round or several.
 
     Parameters
     ----------
@@ -53,6 +84,8 @@ class NoisyVotes(CentralNoise[BallotProtection]):
         How many candidates a ballot votes for at a time.
     rounds
         The most rounds that will be asked for.
+    unit
+        The units of one vote.
     """
 
     def __init__(
@@ -64,9 +97,10 @@ class NoisyVotes(CentralNoise[BallotProtection]):
         *,
         k: int = 1,
         rounds: int = 1,
+        unit: int = SHARES,
     ) -> None:
         super().__init__(protection, epsilon, delta)
-        self.candidates, self.rounds = candidates, rounds
+        self.candidates, self.rounds, self.unit = candidates, rounds, unit
         self._moved = protection.votes(k, candidates)
         power = 2 / 3 if self.delta else 1 / 2
         parts = [round(1000 * (candidates - number) ** power) for number in range(rounds)]
@@ -76,13 +110,13 @@ class NoisyVotes(CentralNoise[BallotProtection]):
     def scale(self, number: int) -> Fraction:
         """The discrete Laplace scale of a round, or the discrete Gaussian standard deviation rounded up, in units."""
         if self.rho is None:
-            return self._moved * SHARES / (self.epsilon * self.shares[number])
-        variance = self._moved * SHARES**2 / (2 * self.rho * self.shares[number])
+            return self._moved * self.unit / (self.epsilon * self.shares[number])
+        variance = self._moved * self.unit**2 / (2 * self.rho * self.shares[number])
         return Fraction(math.isqrt(math.ceil(variance)) + 1)
 
     def noise_variance(self, number: int = 0) -> float:
         """The variance of the noise on one tally of a round, in votes; units are too fine for their grid to matter."""
-        return (1 if self.delta else 2) * float(self.scale(number) / SHARES) ** 2
+        return (1 if self.delta else 2) * float(self.scale(number) / self.unit) ** 2
 
     @property
     def parameters(self) -> dict[str, Any]:

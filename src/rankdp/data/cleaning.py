@@ -1,0 +1,280 @@
+"""Cleaning ballots by a stated rule: skipped ranks, overvotes, repeated candidates, write-ins, excluded candidates.
+
+Machines write words where a voter marked nobody, several candidates at once, or a name of their own. These words are
+recognised by their usual spellings (capitals, spaces and punctuation do not matter) and by words that the caller adds;
+none of them is a candidate. Then each ballot is read from its first rank to its last:
+
+| at a rank stands | done |
+|---|---|
+| nobody (blank, ``skipped``, ``undervote``, …) | ``skipped``: "next" passes over it, "exhaust" ends the ballot |
+| ``overvote`` | ``overvote``: "exhaust" ends the ballot, "skip" passes over it |
+| a candidate who was listed above | ``repeated``: "next" passes over it, "exhaust" ends the ballot |
+| a write-in (``UWI``, ``write-in``, …) | ``write_ins``: "together" one candidate, "keep" as it is spelled, "drop" |
+| an excluded candidate | passed over |
+
+The defaults are what most jurisdictions in the United States do. What becomes of a ballot follows from that ballot and
+the rule alone, never from another ballot: one row still moves every count by one ballot at most. A ballot of which
+nothing is left stays a ballot that ranks nobody, because the number of ballots is public under ``protect="ballot"``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from rankdp.checks import one_of
+from rankdp.errors import InputError, Setting
+from rankdp.types import Flags, Ints, Longs
+
+SKIPPED, OVERVOTED, DROPPED = -1, -2, -3
+"""Codes beside the indices of candidates, for what stands at a rank."""
+WRITE_INS = "Write-ins"
+"""The candidate that all write-ins are counted for together."""
+
+_SKIPPED_WORDS = frozenset(
+    """skip skipped skippedrank skippedranking skippedchoice undervote undervotes undervoted undervotedrank
+    undervotedranking blank blankballot blankvote blankrank novote novotes nochoice noselection nopreference norank
+    noranking nomark nomarks notmarked unmarked notranked unranked notvoted empty exhaust exhausted exhaustedballot
+    abstain abstained abstention""".split()  # noqa: SIM905
+)
+_OVERVOTE_WORDS = frozenset(
+    ("overvote", "overvotes", "overvoted", "overvotedrank", "overvotedranking", "multiplemarks", "multiplevotes")
+)
+_WRITE_IN = re.compile(
+    r"uwi|uwis|(?:undeclared|uncertified|unqualified|unregistered|unresolved|unofficial|unassigned|invalid|"
+    r"qualified|certified|registered|declared|other|all|any|scattered|scattering)?writeins?(?:candidates?|names?|votes?)?[0-9]*"
+)
+_NAMED_WRITE_IN = re.compile(r"write[\s_-]*in\s*[-:(].*", re.IGNORECASE)
+_SUSPECT = re.compile(r"skip|under.?vot|over.?vot|blank|exhaust|write.?in|no.?vote|spoil|invalid|void\b|none of", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """The rule by which ballots are cleaned.
+
+    Parameters
+    ----------
+    skipped
+        At a rank with nobody: "next" goes on to the next rank, "exhaust" ends the ballot.
+    overvote
+        At an overvote: "exhaust" ends the ballot, "skip" goes on.
+    repeated
+        At a candidate who is ranked again: "next" goes on, "exhaust" ends the ballot.
+    write_ins
+        "together" counts all write-ins as one candidate, "keep" leaves each as it is spelled, "drop" passes over them.
+    exclude
+        Candidates who are taken off every ballot, by name.
+    skipped_words, overvote_words, write_in_words
+        More spellings, besides the usual ones.
+    """
+
+    skipped: Literal["next", "exhaust"] = "next"
+    overvote: Literal["exhaust", "skip"] = "exhaust"
+    repeated: Literal["next", "exhaust"] = "next"
+    write_ins: Literal["together", "keep", "drop"] = "together"
+    exclude: tuple[str, ...] = ()
+    skipped_words: tuple[str, ...] = ()
+    overvote_words: tuple[str, ...] = ()
+    write_in_words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        one_of("skipped", self.skipped, ("next", "exhaust"))
+        one_of("overvote", self.overvote, ("exhaust", "skip"))
+        one_of("repeated", self.repeated, ("next", "exhaust"))
+        one_of("write_ins", self.write_ins, ("together", "keep", "drop"))
+        for name in ("exclude", "skipped_words", "overvote_words", "write_in_words"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not all(isinstance(word, str) and word.strip() for word in given):
+                raise InputError(Setting(name), f" must be a list of texts that are not blank, got {given!r}")
+            object.__setattr__(self, name, tuple(word.strip() for word in given))
+
+    def kind(self, name: str) -> Literal["skipped", "overvote", "write-in"] | None:
+        """What a name stands for, if it is no candidate's.
+
+        Parameters
+        ----------
+        name
+            What a cell, a header or a list says.
+        """
+        word = _plain(name)
+        if not word and not name.strip(" -_.–—?*"):
+            return "skipped"
+        for kind, usual, more in (
+            ("skipped", word in _SKIPPED_WORDS, self.skipped_words),
+            ("overvote", word in _OVERVOTE_WORDS, self.overvote_words),
+            ("write-in", _WRITE_IN.fullmatch(word) or _NAMED_WRITE_IN.fullmatch(name.strip()), self.write_in_words),
+        ):
+            if usual or any(_same(name, one) for one in more):
+                return kind  # type: ignore[return-value]
+        return None
+
+    def check_list(self, items: Iterable[str]) -> None:
+        """Refuse a public list of candidates that has a word for nobody, or lacks an excluded candidate.
+
+        Parameters
+        ----------
+        items
+            The list as the caller gave it.
+        """
+        names = [str(item) for item in items]
+        for name in names:
+            if (kind := self.kind(name)) in ("skipped", "overvote"):
+                rank = "a skipped rank" if kind == "skipped" else "an overvote"
+                raise InputError(Setting("items"), f" lists {name!r}, which stands for {rank} and is no candidate")
+        self.check_excluded(names)
+
+    def check_excluded(self, names: Sequence[str]) -> None:
+        """Refuse excluded names that nobody has.
+
+        Parameters
+        ----------
+        names
+            All candidates.
+        """
+        for name in self.exclude:
+            if name not in names:
+                shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+                raise InputError(Setting("exclude"), f" must name candidates, got {name!r}; they are {shown}")
+
+    @property
+    def sentence(self) -> str:
+        """The rule, for the reader of a result."""
+        said = [
+            f"skipped ranks {'are passed over' if self.skipped == 'next' else 'end the ballot'}",
+            f"overvotes {'end the ballot' if self.overvote == 'exhaust' else 'are passed over'}",
+            "a candidate ranked again counts once"
+            if self.repeated == "next"
+            else "a repeated candidate ends the ballot",
+            {
+                "together": "write-ins count together as one candidate",
+                "keep": "write-ins count as they are spelled",
+                "drop": "write-ins are passed over",
+            }[self.write_ins],
+        ]
+        off = f"; taken off every ballot: {', '.join(self.exclude)}" if self.exclude else ""
+        return f"How ballots were cleaned: {', '.join(said[:-1])}, and {said[-1]}{off}."
+
+
+USUAL = Cleaning()
+"""The rule where nothing else is said."""
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """Applies a rule to ballots, and counts what was cleaned for the eyes of whoever holds them."""
+
+    rule: Cleaning
+    listed: tuple[str, ...] = ()
+    """The public list of candidates, if there is one."""
+    counts: Counter[str] = field(default_factory=Counter)
+    excluded: set[str] = field(default_factory=set)
+    """The names to exclude that were met."""
+
+    def meaning(self, name: str | None) -> str | int | None:
+        """The candidate's name that a cell means, a code for what is none; None for a blank."""
+        if name is None:
+            return None
+        if name not in self.listed:
+            kind = self.rule.kind(name)
+            if kind in ("skipped", "overvote"):
+                return SKIPPED if kind == "skipped" else OVERVOTED
+            if kind == "write-in" and self.rule.write_ins != "keep":
+                name = self.pile if self.rule.write_ins == "together" else None
+        if name in self.rule.exclude:
+            self.excluded.add(name)
+        return DROPPED if name is None or name in self.rule.exclude else name
+
+    @property
+    def pile(self) -> str:
+        """The name under which write-ins count together: the one of the list that is a write-in's, or ``WRITE_INS``."""
+        found = [name for name in self.listed if self.rule.kind(name) == "write-in"]
+        return found[0] if len(found) == 1 else WRITE_INS
+
+    def clean(self, codes: Ints, tied: Flags | None, weights: Longs) -> tuple[Ints, Flags | None]:
+        """Ballots by the rule, candidates moved up to the first places.
+
+        Parameters
+        ----------
+        codes
+            One row per ballot, one column per rank: a candidate's index, ``SKIPPED``, ``OVERVOTED`` or ``DROPPED``.
+        tied
+            For each place whether it is tied with the place before it, if there are ties.
+        weights
+            How often each ballot was cast, for the counts.
+        """
+        rule, rows = self.rule, len(codes)
+        orders = np.full(codes.shape, -1, np.int32)
+        opens = np.ones(codes.shape, np.bool_) if tied is None else ~tied
+        group = np.cumsum(opens, axis=1, dtype=np.int32)
+        ended = np.zeros(rows, np.bool_)
+        found = {kind: np.zeros(rows, np.bool_) for kind in ("skipped", "overvote", "repeated", "dropped")}
+        last = np.where(codes != SKIPPED, np.arange(codes.shape[1]), -1).max(axis=1, initial=-1)
+        for place in range(codes.shape[1]):
+            code = codes[:, place]
+            again = (code >= 0) & (orders[:, :place] == code[:, None]).any(axis=1)
+            here = {
+                "skipped": (code == SKIPPED) & (place < last),
+                "overvote": code == OVERVOTED,
+                "repeated": again,
+                "dropped": code == DROPPED,
+            }
+            for kind, met in here.items():
+                found[kind] |= met & ~ended
+                if getattr(rule, kind, "") == "exhaust":
+                    ended |= met
+            orders[:, place] = np.where(ended | again | (code < 0), -1, code)
+        for kind, met in found.items():
+            self.counts[kind] += int(weights[met].sum())
+        stays = orders >= 0
+        self.counts["blank"] += int(weights[~stays.any(axis=1)].sum())
+        front = np.argsort(~stays, axis=1, kind="stable")
+        orders = np.take_along_axis(orders, front, axis=1)
+        if tied is None:
+            return orders, None
+        group = np.where(orders >= 0, np.take_along_axis(group, front, axis=1), -1)
+        shared = np.zeros(orders.shape, np.bool_)
+        shared[:, 1:] = (group[:, 1:] == group[:, :-1]) & (group[:, 1:] >= 0)
+        return orders, shared
+
+    def notes(self, what: str, items: Sequence[str]) -> list[str]:
+        """What was cleaned, and names that look as if they were no candidates.
+
+        Parameters
+        ----------
+        what
+            The file or table.
+        items
+            The candidates.
+        """
+        words = {
+            "skipped": "with a skipped rank before another",
+            "overvote": "with an overvote",
+            "repeated": "with a candidate ranked again",
+            "dropped": "with a name that was dropped",
+            "blank": "with nobody on it after that",
+        }
+        said = [
+            f"{self.counts[kind]:,} ballot{'s' * (self.counts[kind] != 1)} {told}"
+            for kind, told in words.items()
+            if self.counts[kind]
+        ]
+        notes = [f"{what}: for your eyes only, not part of the result: {'; '.join(said)}"] if said else []
+        return notes + [
+            f"{what}: {name!r} is counted as a candidate, though it looks like a word for a blank or a write-in; if it "
+            "is one, say so by --skipped-word, --overvote-word, --write-in-word or --exclude"
+            for name in items
+            if name != WRITE_INS and (_SUSPECT.search(name) or self.rule.kind(name))
+        ]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _same(name: str, word: str) -> bool:
+    return name.strip().casefold() == word.strip().casefold()

@@ -1,0 +1,191 @@
+"""Cleaning: words for nobody are never candidates, and the rule for each of them is applied ballot by ballot."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from rankdp.cli import cli
+from rankdp.data.ballots import Ballots
+from rankdp.data.cleaning import WRITE_INS, Cleaning
+from rankdp.errors import InputError
+
+WORDS = [
+    "skipped",
+    "SKIPPED",
+    "Skip",
+    "undervote",
+    "Undervote",
+    "under-vote",
+    "Under_Vote",
+    "undervoted",
+    "blank",
+    "Blank",
+    "exhausted",
+    "Exhausted",
+    "no-vote",
+    "no vote",
+    "abstain",
+    "overvote",
+    "OVERVOTE",
+    "over-vote",
+    "over vote",
+    "Overvoted",
+    "Skipped Ranking",
+    "skipped rank",
+    "--",
+    "—",
+    "",
+]
+PILES = ["UWI", "uwi", "write-in", "Write-In", "writein", "write in", "Uncertified Write In", "Write-in 2", "Write-ins"]
+
+
+def said(ballots: Ballots) -> list[tuple[str, ...]]:
+    """The ballots by name, each as often as it was cast."""
+    return sorted(
+        tuple(ballots.items[item] for item in order if item >= 0)
+        for order, count in zip(ballots.orders.tolist(), ballots.weights.tolist(), strict=True)
+        for _ in range(count)
+    )
+
+
+def wide(rows, **options) -> Ballots:
+    frame = pd.DataFrame(rows, columns=[f"rank_{place}" for place in range(1, len(rows[0]) + 1)])
+    return Ballots.of(frame, **options)
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("listed", [None, ["Ann", "Bob"]])
+def test_no_spelling_of_a_blank_is_a_candidate_in_any_layout(word, listed, tmp_path):
+    long = pd.DataFrame({"voter": [1, 1, 2, 2], "item": ["Ann", word, "Bob", "Ann"], "rank": [1, 2, 1, 2]})
+    long = long[long["item"] != ""]
+    found = [wide([["Ann", word], ["Bob", "Ann"]], items=listed), Ballots.of(long, items=listed)]
+    if word:
+        path = tmp_path / "x.soi"
+        names = "".join(f"# ALTERNATIVE NAME {at}: {name}\n" for at, name in enumerate(("Ann", word, "Bob"), 1))
+        path.write_text(f"{names}1: 1,2\n1: 3,1\n")
+        blt = tmp_path / "x.blt"
+        blt.write_text(f'3 1\n1 1 2 0\n1 3 1 0\n0\n"Ann"\n"{word}"\n"Bob"\n"Title"\n')
+        found += [Ballots.read(path, items=listed), Ballots.read(blt, items=listed)]
+        found.append(Ballots.of([["Ann", word], ["Bob", "Ann"]]))
+    for ballots in found:
+        assert ballots.items == ("Ann", "Bob")
+        assert said(ballots) == [("Ann",), ("Bob", "Ann")]
+
+
+def test_the_four_lines_elect_ann(tmp_path):
+    path = tmp_path / "four.csv"
+    path.write_text("rank_1,rank_2,rank_3\nAnn,Cleo,Bob\nAnn,undervote,\nCleo,overvote,writein\n")
+    ballots = Ballots.read(path)
+    assert ballots.items == ("Ann", "Bob", "Cleo", WRITE_INS)
+    assert said(ballots) == [("Ann",), ("Ann", "Cleo", "Bob"), ("Cleo",)]
+
+
+@pytest.mark.parametrize("word", PILES)
+def test_write_ins_count_together_as_spelled_or_not(word):
+    rows = [["Ann", word], ["write_in", "Bob"], [word, "Ann"]]
+    assert said(wide(rows)) == [("Ann", WRITE_INS), (WRITE_INS, "Ann"), (WRITE_INS, "Bob")]
+    assert said(wide(rows, cleaning=Cleaning(write_ins="drop"))) == [("Ann",), ("Ann",), ("Bob",)]
+    assert word in wide(rows, cleaning=Cleaning(write_ins="keep")).items
+    assert said(wide(rows, items=["Ann", "Bob", "UWI"])) == [("Ann", "UWI"), ("UWI", "Ann"), ("UWI", "Bob")]
+    with pytest.raises(InputError, match=r"row 1: .* is a write-in, and items has no 'Write-ins' to count it for"):
+        wide(rows, items=["Ann", "Bob"])
+
+
+def by_hand(row, rule: Cleaning) -> tuple[str, ...]:
+    """The rule, written out rank by rank."""
+    kept: list[str] = []
+    while row and row[-1] == "":
+        row = row[:-1]
+    for cell in row:
+        if cell == "" and rule.skipped == "exhaust":
+            break
+        if cell == "overvote" and rule.overvote == "exhaust":
+            break
+        if cell in kept and rule.repeated == "exhaust":
+            break
+        if cell in ("", "overvote", "Zed") or cell in kept:
+            continue
+        kept.append(cell)
+    return tuple(kept)
+
+
+@pytest.mark.parametrize("skipped", ["next", "exhaust"])
+@pytest.mark.parametrize("overvote", ["exhaust", "skip"])
+@pytest.mark.parametrize("repeated", ["next", "exhaust"])
+def test_every_rule_on_every_ballot(skipped, overvote, repeated):
+    rule = Cleaning(skipped=skipped, overvote=overvote, repeated=repeated, exclude=("Zed",))
+    rows = [list(row) for row in product(["Ann", "Bob", "Zed", "", "overvote"], repeat=4)]
+    ballots = wide(rows, cleaning=rule)
+    assert ballots.items == ("Ann", "Bob")
+    assert said(ballots) == sorted(by_hand(row, rule) for row in rows)
+    assert ballots.count == len(rows)  # one that ranks nobody is still a ballot
+
+
+def test_ties_survive_the_removal_of_a_word_between_them(tmp_path):
+    path = tmp_path / "x.toi"
+    names = "".join(f"# ALTERNATIVE NAME {at}: {name}\n" for at, name in enumerate(("a", "skipped", "b", "c"), 1))
+    path.write_text(f"{names}1: {{1,2,3}},4\n")
+    ballots = Ballots.read(path)
+    assert ballots.orders.tolist() == [[0, 1, 2]]
+    assert ballots.tied.tolist() == [[False, True, False]]
+
+
+def test_own_words_and_suspicious_names():
+    rows = [["Ann", "nix"], ["Blanko", "doppelt"], ["Bob", "Ann"]]
+    rule = Cleaning(skipped_words=("NIX", "blanko"), overvote_words=("doppelt",))
+    assert said(wide(rows, cleaning=rule)) == [(), ("Ann",), ("Bob", "Ann")]
+    (note,) = [note for note in wide(rows).notes if "Blanko" in note]
+    assert "'Blanko' is counted as a candidate, though it looks like a word for a blank" in note
+
+
+def test_what_was_cleaned_is_told_to_the_officer_and_stays_out_of_the_release(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text(
+        "rank_1,rank_2,rank_3\nAnn,,Bob\nAnn,Ann,Bob\novervote,Ann,Bob\nBob,Ann,\nskipped,skipped,skipped\n"
+    )
+    notes = " ".join(Ballots.read(path).notes)
+    for words in (
+        "1 ballot with a skipped rank",
+        "1 ballot with an overvote",
+        "1 ballot with a candidate ranked again",
+    ):
+        assert words in notes
+    assert "2 ballots with nobody on it" in notes
+    result = CliRunner().invoke(cli, ["elect", str(path), "--epsilon", "1", "--rule", "irv", "--json"])
+    assert result.exit_code == 0, result.stderr
+    assert "your eyes only" in result.stderr
+    assert "eyes only" not in result.stdout
+    assert "How ballots were cleaned: skipped ranks are passed over, overvotes end the ballot" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"skipped": "stop"}, "skipped must be one of next, exhaust, got 'stop'"),
+        ({"exclude": ("Zoe",)}, "exclude must name candidates, got 'Zoe'; they are Ann, Bob"),
+        ({"skipped_words": " "}, "skipped_words must be a list of texts"),
+    ],
+)
+def test_bad_rules_get_one_sentence(rule, words):
+    with pytest.raises(InputError, match=words):
+        wide([["Ann", "Bob"]], cleaning=Cleaning(**rule))
+
+
+def test_a_list_of_candidates_has_no_word_for_nobody():
+    with pytest.raises(
+        InputError, match="items lists 'undervote', which stands for a skipped rank and is no candidate"
+    ):
+        wide([["Ann", "Bob"]], items=["Ann", "Bob", "undervote"])
+
+
+def test_ballots_that_rank_nobody_count_as_ballots_and_move_nothing():
+    some, more = wide([["a", "b"], ["b", "a"]]), wide([["a", "b"], ["b", "a"], ["", ""], ["skipped", "overvote"]])
+    assert (some.count, more.count) == (2, 4)
+    assert np.array_equal(some.margins(), more.margins())
+    assert np.array_equal(some.first_k(2), more.first_k(2))
+    assert np.array_equal(some.centred_borda(), more.centred_borda())
