@@ -52,7 +52,7 @@ def shuffled_delta(epsilon: float, answers: int, outside: float) -> float:
     clones = binom(trials, math.exp(-epsilon) * (1 - 1e-12))  # fewer clones hide less
     first = max(0, int(clones.ppf(_MISSED / 2)) - 1)
     last = min(trials, int(clones.isf(_MISSED / 2)) + 1)
-    s = np.arange(first, last + 1) + 1.0  # with the person's own draw
+    s: Floats = np.arange(first + 1, last + 2, dtype=np.float64)  # with the person's own draw
     share = clones.pmf(s - 1)
     # P - factor Q = share Bin(a; s, 1/2) (rise a + start)
     rise = 2 * (p - 1) * (1 + factor) / ((p + 1) * s)
