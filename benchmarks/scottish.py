@@ -28,7 +28,7 @@ from rankdp.publish.elections import ElectionRequest
 from rankdp.rankers.runoff import METHODS, Piles, Runoff, run
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2))
-RUNS = 10
+RUNS = 3
 _CALIBRATION = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 2))
 _SEEDS = 3
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.000001)

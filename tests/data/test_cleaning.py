@@ -77,6 +77,35 @@ def test_no_spelling_of_a_blank_is_a_candidate_in_any_layout(word, listed, tmp_p
         assert said(ballots) == [("Ann",), ("Bob", "Ann")]
 
 
+WARD = """3,2,,
+27,1,,
+25,1,2,
+4,3,1,2
+2,,,
+"Candidate 1","Ann Ross","Labour",
+"Candidate 2","Bob Roy","Independent",
+"Candidate 3","Bob Roy","Independent",
+"Forfar and District",,
+"""
+
+
+def test_a_scottish_ward_with_commas(tmp_path):
+    path = tmp_path / "ward.csv"
+    path.write_text(WARD)
+    ballots = Ballots.read(path)
+    assert ballots.items == ("Ann Ross (Labour)", "Bob Roy (Independent) (2)", "Bob Roy (Independent) (3)")
+    assert dict(zip(map(tuple, ballots.orders.tolist()), ballots.weights.tolist(), strict=True)) == {
+        (0, -1, -1): 27,
+        (0, 1, -1): 25,
+        (2, 0, 1): 4,
+        (-1, -1, -1): 2,
+    }
+    assert any("the ward is Forfar and District" in note for note in ballots.notes)
+    path.write_text(WARD.replace("4,3,1,2", "4,3,1,9"))
+    with pytest.raises(InputError, match="line 4: a candidate must be a number from 1 to 3"):
+        Ballots.read(path)
+
+
 def test_the_four_lines_elect_ann(tmp_path):
     path = tmp_path / "four.csv"
     path.write_text("rank_1,rank_2,rank_3\nAnn,Cleo,Bob\nAnn,undervote,\nCleo,overvote,writein\n")

@@ -383,6 +383,13 @@ def test_cast_vote_records(tmp_path):
     assert Ballots.read(write(tmp_path, "minneapolis.csv", text)).count == 5
 
 
+def test_columns_that_a_machine_numbers_are_one_contest(tmp_path):
+    text = (
+        "Cast Vote Record,Precinct,For Mayor Choice 1 (45),For Mayor Choice 2 (50)\n1,P1,Ann,Bob\n2,P1,Bob,undervote\n"
+    )
+    assert Ballots.read(write(tmp_path, "numbered.csv", text)).count == 2
+
+
 def test_several_contests_are_refused(tmp_path):
     text = "Mayor Choice 1 of 2,Mayor Choice 2 of 2,Judge Choice 1 of 2,Judge Choice 2 of 2\na,b,c,d\n"
     with pytest.raises(InputError, match=r"several contests \(Mayor Choice 1 of 2; Judge Choice 1 of 2\)"):

@@ -10,10 +10,11 @@ import pytest
 from rankdp.data.ballots import SHARES
 from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.mechanisms.ballots.rounds import NoisyVotes
+from rankdp.mechanisms.ballots.rounds import NoisyNumber, NoisyVotes
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.zcdp import rho_of
+from rankdp.publish.ballot_rules import borda_noise, margin_noise, number_share
 
 DELTA = Fraction(1, 10**6)
 
@@ -48,6 +49,24 @@ def test_the_stated_variance_is_that_of_the_draws(delta):
     draws = votes.sample(np.full(40_000, 7 * SHARES), SeededBits(1)) / SHARES - 7
     assert abs(draws.mean()) < 5 * np.sqrt(votes.noise_variance() / len(draws))
     assert draws.var() == pytest.approx(votes.noise_variance(), rel=0.05)
+
+
+@pytest.mark.parametrize("make", [borda_noise, margin_noise])
+def test_the_number_of_ballots_and_the_points_share_one_budget(make):
+    voter, epsilon = BallotProtection("voter"), Fraction(1, 2)
+    share = number_share(voter)
+    beside = make(5, voter, epsilon, Fraction(0))
+    spent = beside.share if make is borda_noise else beside.spent
+    assert spent + share == 1
+    assert number_share(BallotProtection("ballot")) == 0
+    number = NoisyNumber(voter, epsilon, share=share)
+    assert 1 / number.scale == share * epsilon  # one ballot moves the number by 1: its loss is 1/scale
+    assert number.guarantee == beside.guarantee
+    draws = number.noise(40_000, SeededBits(1))
+    ratio = np.mean(draws == 0) / np.mean(np.abs(draws) == 40) * 2
+    assert np.log(ratio) == pytest.approx(40 * float(share * epsilon), abs=0.25)
+    gaussian = NoisyNumber(voter, epsilon, DELTA, share)
+    assert 1 / (2 * gaussian.scale**2) <= share * rho_of(epsilon, DELTA)
 
 
 def test_a_delta_of_1_is_refused():

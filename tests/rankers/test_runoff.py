@@ -199,3 +199,17 @@ def test_the_quota_is_of_the_ballots_that_are_not_exhausted_or_of_the_first_tall
     tallies = np.array([20, 30, 29, 10]) * SHARES
     counted = runoff.run(3, lambda *_: tallies, seats=2, method="gregory", cast=cast)
     assert counted.quota == quota
+
+
+@pytest.mark.long
+def test_scottish_wards_as_votekit_counts_them(data_directory):
+    """The seats of every ward, all surpluses of a round together, against an independent implementation."""
+    votekit = pytest.importorskip("votekit.elections")
+    paths = sorted((data_directory / "scottish_stv").glob("*.blt"))
+    if not paths:
+        pytest.skip("no Scottish wards here")
+    for path in paths:
+        cast, seats = Ballots.read(path), int(path.read_text("utf-8-sig").split()[1])
+        counted = runoff.run(len(cast.items), runoff.Piles(cast).count, seats=seats, method="gregory")
+        theirs = votekit.STV(cast.to_votekit(), n_seats=seats, simultaneous=True, tiebreak="lex").get_elected()
+        assert {cast.items[item] for item in counted.elected} == {name for group in theirs for name in group}, path.name

@@ -48,6 +48,7 @@ from rankdp.data.columns import Columns, check_names, first_known, listed_items,
 from rankdp.data.files import COUNTED
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
+from rankdp.data.formats.scottish import counted_ward, is_scottish
 from rankdp.data.formats.texts import bare_suffix
 from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
 from rankdp.data.queries import asked
@@ -230,7 +231,8 @@ class Ballots:
         marked = not opening and layout == "auto" and is_dominion(name)
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
-        if kind not in COUNTED and not marked:
+        ward = not opening and layout == "auto" and not marked and is_scottish(name)
+        if kind not in COUNTED and not marked and not ward:
             return cls._on(open_table(name, **opening), *asked)
         if opening:
             raise InputError(f"{name}: ", Setting(next(iter(opening))), " is for tables, not for this format")
@@ -242,8 +244,8 @@ class Ballots:
                 Setting("weight_column"),
                 " are for tables, and a file of this kind has no such columns",
             )
-        if marked:
-            found = counted_marks(name, contest)
+        if marked or ward:
+            found = counted_marks(name, contest) if marked else counted_ward(name)
         else:
             with a_file(name, "ballots"):
                 found = counted_orders(name, kind, None, ballots=True)

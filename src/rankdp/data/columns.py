@@ -102,6 +102,7 @@ VOTES = {
 LAYOUTS = ("auto", "ranks")
 """Whether the names of the columns say what they hold, or all are items with their ranks."""
 _LONGEST_NAME = 500
+_NUMBERED = re.compile(r"\s*\([0-9]+\)\s*$")  # machines number each column: Mayor Choice 1 (45), Mayor Choice 2 (50)
 _CELL = re.compile(rf"(?:{_CHOICE}|#)?\s*{_PLACE}(?:\.0*)?(?:\s*{_CHOICE})?", re.IGNORECASE)
 
 
@@ -222,7 +223,7 @@ def _wide_columns(names: Sequence[str], what: str) -> Columns | None:
             if match is None:
                 continue
             groups = match.groupdict()
-            found = contests.setdefault((groups.get("before") or "", groups.get("after") or ""), {})
+            found = contests.setdefault((groups.get("before") or "", _NUMBERED.sub("", groups.get("after") or "")), {})
             if (rank := _rank(match)) in found:
                 raise InputError(f"{what}: the columns {found[rank]!r} and {name!r} both hold rank {rank}")
             found[rank] = name
