@@ -59,7 +59,8 @@ class Votes:
         """Counts of outcomes that are drawn anew, a comparison in so many steps."""
         won = random.random(len(self.first)) < 1 / (1 + np.exp(self.truth[self.second] - self.truth[self.first]))
         each = np.full(len(won), steps) if self.weights is None else (steps * self.weights).astype(np.int64)
-        return PairCounts.from_pairs(self.first, self.second, 2 * each * won, 2 * each * ~won, items=len(self.truth))
+        sides = 2 * each * won, 2 * each * ~won
+        return PairCounts.from_pairs(self.first, self.second, *sides, items=len(self.truth), steps=steps)
 
     def centred(self) -> Floats:
         """The true strengths, 0 for the average opponent."""
@@ -141,7 +142,7 @@ def cells() -> Iterator[tuple[Cell, Callable[[np.random.Generator], Votes]]]:
 
 def measured(cell: Cell, votes: Callable[[np.random.Generator], Votes], boards: int) -> Found:
     """The shares over so many boards; the same cell is drawn alike in every run."""
-    words = f"{cell.design} {cell.items} {cell.unit} {cell.epsilon}"
+    words = f"fresh {cell.design} {cell.items} {cell.unit} {cell.epsilon}"
     random = np.random.default_rng(list(words.encode()))
     request = BoardRequest.of(cell.epsilon, cell.unit, max_per_voter=cell.most, pairing=cell.pairing)
     held, ranked, widths, errors, said, right = [], [], [], [], [], []

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def plan() -> None:
     """Find the accuracy of an epsilon, or the epsilon for an accuracy.
 
-    Computed from public numbers, without simulation: no data are read and no privacy is spent.
+    Computed from public numbers: no data are read and no privacy is spent. Leaderboards are predicted by the inference
+    that `rank` uses, on a simulated field of items.
     """
 
 

@@ -1,4 +1,4 @@
-"""Plan: what accuracy an epsilon buys, or which epsilon an accuracy needs, from public numbers, unsimulated."""
+"""Plan: what accuracy an epsilon buys, or which epsilon an accuracy needs, from public numbers alone."""
 
 from __future__ import annotations
 

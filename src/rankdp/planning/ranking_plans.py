@@ -17,11 +17,14 @@ from rankdp.inference.draws import reach
 from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, mechanism, named, respondents_for_one, serving
+from rankdp.mechanisms.shuffled import outside_sentence
 from rankdp.planning.situation import EXACT, PAIRS, TOP, WIN_RATE, Measure, Request, Situation
 from rankdp.privacy.guarantee import UNITS, odds_factor
 from rankdp.theory.estimators import pair_estimator
 
 _MOST_ITEMS = 10_000
+
+_OUTSIDE = 1000  # answers of which a plan says what they hide; a survey says its own number
 
 
 class OneRanking(Situation):
@@ -84,7 +87,8 @@ class OneRanking(Situation):
                 ]
             )
         told = "Where one item is delicate, protect the position; where the answer as a whole is, protect the ranking."
-        return heads, rows, told
+        outside = outside_sentence(mechanism("auto", self.items, epsilon, protect="ranking"), _OUTSIDE)
+        return heads, rows, f"{told} {outside}"
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""

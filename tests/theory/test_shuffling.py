@@ -1,0 +1,79 @@
+"""Answers in random order: the bound against the exact divergence of all multisets, and against a mutant."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from rankdp.mechanisms import mechanism
+from rankdp.mechanisms.shuffled import epsilon_outside, outside_sentence
+from rankdp.theory.permutations import all_permutations
+from rankdp.theory.shuffling import shuffled_delta
+
+
+def multisets(laws):
+    """The law of the answers in no order."""
+    found = Counter({(): 1.0})
+    for law in laws:
+        grown = Counter()
+        for answers, chance in found.items():
+            for answer, own in enumerate(law):
+                grown[tuple(sorted((*answers, answer)))] += chance * own
+        found = grown
+    return found
+
+
+def worst_delta(made, answers, outside):
+    """The largest divergence over pairs of true rankings, with the others at any fixed ranking."""
+    orders = all_permutations(made.items)
+    laws = [np.exp(made.log_prob(orders, order)) for order in orders]
+    worst = 0.0
+    for x, other, rest in itertools.product(range(1), range(1, len(orders)), range(len(orders))):
+        one, two = (multisets([laws[first], *[laws[rest]] * (answers - 1)]) for first in (x, other))
+        worst = max(worst, sum(max(0.0, one[key] - math.exp(outside) * two[key]) for key in one))
+    return worst
+
+
+@pytest.mark.parametrize("name", ["kendall-ball-0", "kendall-ball-1", "top-ball-1-0", "kendall", "reinsertion"])
+def test_no_set_of_answers_is_told_apart_better_than_stated(name):
+    made = mechanism(name, 3, 1.5, protect="ranking")
+    for answers, outside in itertools.product((1, 2, 4), (0.0, 0.3, 0.8)):
+        stated = shuffled_delta(float(made.local_epsilon()), answers, outside)
+        assert worst_delta(made, answers, outside) <= stated
+        assert stated < 1
+
+
+def test_the_bound_is_the_divergence_of_the_counts():
+    """All (a, b) written down for a few answers."""
+    epsilon, answers, outside = 1.2, 7, 0.4
+    p = math.exp(epsilon)
+    one, two = Counter(), Counter()
+    for clones in range(answers):
+        chance = math.comb(answers - 1, clones) * p**-clones * (1 - 1 / p) ** (answers - 1 - clones)
+        for a in range(clones + 1):
+            here = chance * math.comb(clones, a) / 2**clones
+            for law, first in ((one, p / (p + 1)), (two, 1 / (p + 1))):
+                law[a + 1, clones - a] += here * first
+                law[a, clones - a + 1] += here * (1 - first)
+    exact = sum(max(0.0, one[key] - math.exp(outside) * two[key]) for key in one)
+    assert sum(one.values()) == pytest.approx(1)
+    assert shuffled_delta(epsilon, answers, outside) == pytest.approx(exact, rel=1e-5)
+    assert shuffled_delta(epsilon, answers, outside) >= exact
+
+
+def test_one_answer_keeps_its_own_epsilon_and_many_hide_it():
+    ball = mechanism("kendall-ball", 8, 4, protect="ranking")
+    assert epsilon_outside(ball, 1) == pytest.approx(4)
+    assert epsilon_outside(mechanism("kendall-ball", 8, 1000), 1000) == pytest.approx(1000)
+    found = [epsilon_outside(ball, answers) for answers in (100, 1000, 10_000, 100_000)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < 0.3
+    assert "with 1,000 answers, if their names, order and time" in outside_sentence(ball, 1000)
+
+
+def test_too_many_clones_are_caught():
+    """A bound for more answers than there are is broken by enumeration."""
+    made = mechanism("kendall-ball-1", 3, 1.5, protect="ranking")
+    assert worst_delta(made, 2, 0.3) > shuffled_delta(1.5, 40, 0.3)
