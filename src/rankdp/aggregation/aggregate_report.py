@@ -1,4 +1,4 @@
-"""An aggregate for readers: what was estimated and how, with what counting would say always beside it."""
+"""An aggregate for readers: what was estimated and how, always next to what plain counting would say."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
 
 
 def _results(board: Board) -> ResultTable:
-    """The leaderboard with what counting would say beside it."""
+    """The leaderboard, next to what plain counting would say."""
     table, digits = board.leaderboard.results(), digits_for(board.naive.tolist())
-    beside = zip(table.rows, board.naive.tolist(), board.naive_places.tolist(), strict=True)
-    rows = [replace(row, cells=[shown(naive, digits), str(place)]) for row, naive, place in beside]
+    both = zip(table.rows, board.naive.tolist(), board.naive_places.tolist(), strict=True)
+    rows = [replace(row, cells=[shown(naive, digits), str(place)]) for row, naive, place in both]
     return replace(table, rows=rows, heads=["naive", "naive place"])

@@ -233,7 +233,7 @@ class Aggregate(Displayable):
         return self.draws(method).estimate
 
     def order(self, method: str = "borda") -> tuple[str, ...]:
-        """The items from best to worst; equal ones in the order of the items.
+        """The items from best to worst; ties in the order of the items.
 
         Parameters
         ----------
@@ -291,9 +291,9 @@ class Aggregate(Displayable):
             yield length, alike, tuple(tally.voters / voters for tally in alike)
 
     def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, int, list[Debiasing], Floats]]:
-        """For every group its number among those that are undone together, and what its rows say, by level of evidence.
+        """For every group its number among the groups debiased together, and its rows' scores, by level of evidence.
 
-        Last comes what they say as they stand.
+        Last come the scores without debiasing.
         """
         found = []
         shared = 1 if self.combine == "precision" else 3  # the length; or the epsilon and the origin too

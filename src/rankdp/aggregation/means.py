@@ -1,4 +1,4 @@
-"""A number from many rows: the weighted mean, its standard error, its bias, and what of it is noise.
+"""A number from many rows: the weighted mean, its standard error, its bias, and how much of it is noise.
 
 With w(u) the weight of voter u's group and h(u) what their row says,
 
@@ -27,7 +27,7 @@ _TOLD_APART = 8  # different numbers of voters; more of them count as the neares
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Numbers with standard errors, beside what counting the synthetic rankings would say."""
+    """Numbers with standard errors, next to what counting the synthetic rankings would say."""
 
     values: Floats
     standard_errors: Floats
@@ -37,7 +37,7 @@ class Estimate:
     unbiased: bool
     """Whether the numbers are debiased completely."""
     error: float
-    """The root mean squared error that the noise and its undoing are expected to leave."""
+    """The root mean squared error expected after debiasing."""
     spread: float
     """How far true values are expected to lie from their middle, as a root mean square."""
     limits: tuple[float, float]

@@ -10,7 +10,7 @@
 Items are exchangeable, and their spread is integrated (``inference``): no design could follow the strengths. Copeland
 and Kemeny are computed anew from every draw of the table of win rates.
 
-Every method also says what it makes of the synthetic rankings counted as they stand.
+Every method also gives its result without debiasing.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Board:
-    """A leaderboard, and beside it what counting the synthetic rankings would say."""
+    """A leaderboard, next to what counting the synthetic rankings would say."""
 
     leaderboard: Leaderboard
     naive: Floats

@@ -230,7 +230,7 @@ def groups_of(
     """
     column = rankings.epsilons if epsilon is None else np.zeros(len(rankings))
     if column is None:
-        raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
+        raise InputError("epsilon must be given: the rankings carry no epsilon")
     own, own_codes = np.unique(column, return_inverse=True)
     width, offsets = rankings.orders.shape[1] + 1, rankings.offsets
     most = 1 if offsets is None else int(offsets.max()) + 1
@@ -245,7 +245,7 @@ def groups_of(
 
 
 def check_groups(count: int) -> None:
-    """Refuse so many lengths and epsilons that undoing the noise of each would take too long."""
+    """Refuse a mix of lengths and epsilons that would take too long to debias."""
     if count > _MOST_GROUPS:
         raise Unsupported(
             f"voters must share at most {_MOST_GROUPS:,} different lengths and epsilons, got more: "

@@ -27,7 +27,7 @@ from rankdp.theory.estimators import pair_estimator
 def compare(
     items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False
 ) -> list[tuple[str, int]]:
-    """Every mechanism whose noise can be undone with the respondents it needs, the fewest first.
+    """Every mechanism that can be debiased, with the respondents it needs, the fewest first.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Counting privatized rankings in a stream: where items landed, and what pairs of positions say.
 
 Voters who share a mechanism, a length, an epsilon and a public offset are a group. One pass counts positions. That is
-enough for ranks, whatever is made of them. What a pair of positions says is summed in a pass of its own, when win rates
+enough for ranks, whatever is made of them. Pairs of positions are summed in a separate pass, when win rates
 are asked for, since it depends on how many voters there are: three numbers for a pair and group, how often the first
 stood before the second, and the sum of its scores and of their squares.
 """
@@ -45,7 +45,7 @@ class Tally:
         _tally_positions(orders, self.landed)
 
     def reorder(self, items: Sequence[int]) -> None:
-        """Put the items into another order, adding those that this group never met."""
+        """Put the items into another order, adding the ones this group never saw."""
         self.landed = np.pad(self.landed, ((0, len(items) - len(self.landed)), (0, 0)))[items]
 
 

@@ -57,7 +57,7 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
 @choice(
     "--protect",
     ["ballot", "voter"],
-    help="What is protected: what stands on one ballot, their number being public; or also whether it was cast.",
+    help="What is protected: the content of one ballot (their number is public); or also whether it was cast.",
 )
 @option("--seats", "Number of winners.", "S", default=1)
 @option("--first", "With --rule plurality: a ballot votes for the first K on it.", "K", default=1)

@@ -30,7 +30,7 @@ from rankdp.cli.terminal import say
 @option("--mechanism", "Without a sidecar: the mechanism that made RANKINGS.", type=MECHANISM_OR_AUTO)
 @option("--epsilon -e", "With --mechanism: the epsilon of every ranking.", "NUMBER")
 @option("--epsilon-column", "With --mechanism: the column with each user's own epsilon.", "NAME")
-@option("--debias/--naive", "Undo the mechanism's bias in the labels, or train on them as they are.", default=True)
+@option("--debias/--naive", "Debias the labels, or train on them as they are.", default=True)
 @option("--interaction/--common", "Linear model: a ranking for each user (default), or one for all.", default=None)
 @option("--l2", "Strength of the L2 regularisation.", type=float)
 @option("--early-stopping/--no-early-stopping", "Stop when the loss of held-out users no longer falls.", default=None)
@@ -57,7 +57,7 @@ def learn(
     """Train a model of preferences on privatized rankings.
 
     USERS and ITEMS are CSV or Parquet tables of features: a column of ids and columns of numbers. RANKINGS is a file
-    written by `rankdp privatize`; its sidecar RANKINGS.release.json says which noise to undo.
+    written by `rankdp privatize`; its sidecar RANKINGS.release.json says which noise to correct for.
     """
     from rankdp.learn import learn_files
 

@@ -117,7 +117,7 @@ def plan_scores(**options: Any) -> Report:
 @choice(
     "--protect",
     ["ballot", "voter"],
-    help="What is protected: what stands on one ballot; or also whether it was cast.",
+    help="What is protected: the content of one ballot; or also whether it was cast.",
 )
 @option("--delta", "Above 0: Gaussian noise is considered too.", "NUMBER", default="0")
 @_questions

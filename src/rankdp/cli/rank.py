@@ -95,8 +95,7 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 )
 @option(
     "--category categories",
-    "With --by: a public category, and how much of epsilon its board gets beside the others (1 if not given); may be "
-    "repeated.",
+    "With --by: a public category, and the weight of its board's share of epsilon (1 if not given); may be repeated.",
     "NAME[=WEIGHT]",
     multiple=True,
     callback=_weighed,

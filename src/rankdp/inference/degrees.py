@@ -1,4 +1,4 @@
-"""A hidden design, as far as noisy degrees say: how often each pair is expected to have met.
+"""A hidden design from noisy degrees: how often each pair is expected to have met.
 
 Nothing is supposed of degrees but that they are not negative: under a flat prior on d >= 0, each noisy degree gives the
 mean and the variance of the true one. So does their sum, which noise hides less, where it is not public; degrees are

@@ -30,7 +30,7 @@ def exchangeable(pull: Floats, precision: Floats, scale: float, count: int = COU
     precision
         P, symmetric and positive semidefinite, or its diagonal where errors are independent.
     scale
-        a: the spread that is held to be as likely exceeded as not.
+        a: the prior median of the spread.
     count
         How many draws.
     """

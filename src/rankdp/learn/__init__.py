@@ -1,4 +1,4 @@
-"""Learn from privatized rankings who prefers what: personalised ranking with labels that undo the noise.
+"""Learn from privatized rankings who prefers what: personalised ranking with debiased labels.
 
     LinearPairwiseRanker    scores that are linear in the features of users and items (scikit-learn)
     TwoTowerRanker          two small neural networks and a dot product (PyTorch)

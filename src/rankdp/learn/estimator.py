@@ -3,7 +3,7 @@
 A ranker gives user u's item i a score f(u, i); *a higher score means more preferred*, and only differences between the
 scores of one user mean anything. It follows scikit-learn: parameters in the constructor, ``fit``, ``predict``,
 ``score``, ``clone``. ``fit(users, items, rankings)`` says everything; ``fit(X, y)`` with y = rankings does without item
-features and gives every item a feature of its own.
+features and gives every item its own feature.
 
 Rankings are a ``rankdp.Rankings``, a release of one, or an n x m array of *orders*: item numbers from 0, the most
 preferred first, -1 after the last listed item. (An array of ranks looks alike and is not: see ``Rankings.from_ranks``.)
@@ -129,7 +129,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             A ``Rankings``, a release of one, or an n x m array of orders; row u is of user u.
         items
             The items' features, if they are not given as the second argument: an m x e table whose row i describes
-            item number i (``rankings.items[i]``). Without them every item has a score of its own.
+            item number i (``rankings.items[i]``). Without them every item has its own score.
         mechanism
             The mechanism that made the rankings, by name or as the ``provenance.parameters`` of its release; without
             it the rankings count as true. A release of rankings knows its own.
@@ -170,7 +170,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _users_per_parameter(self, users: Floats) -> float:
-        """How many users stand behind each product of a user's and an item's feature."""
+        """How many users there are per product of a user's and an item's feature."""
         own = users.shape[1] if getattr(self, "interaction", True) else 0
         return max(1.0, len(users) / float((1 + own) * self.item_table_.shape[1]))
 
@@ -214,7 +214,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             return np.arange(rows), None
         held = max(1, round(self.validation_fraction * rows))
         if held >= rows:
-            raise InputError(f"early stopping needs users to train on beside {held} to validate, got {rows} users")
+            raise InputError(f"early stopping needs users to train on besides {held} to validate, got {rows} users")
         order = generator.permutation(rows)
         return np.sort(order[held:]), np.sort(order[:held])
 
@@ -229,7 +229,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
         users
             An n x d table of the users' features.
         items
-            The features of other items than those of ``fit``.
+            The features of items other than the ones in ``fit``.
         """
         self._check_fitted()
         return self._scores(self._checked_users(users, reset=False), self._described(items))

@@ -43,7 +43,7 @@ from rankdp.types import Flags, Floats, Ints, Longs
 
 Combine = Literal["precision", "users"]
 Debias = bool | Literal["always"]
-"""Whether noise is undone in labels: as far as the users are worth, or completely ("always")."""
+"""Whether labels are debiased: as much as the number of users allows, or completely ("always")."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +200,7 @@ def _note(groups: Sequence[_Group]) -> str:
         return ""
     if all(ranks.unbiased for ranks in known):
         words = (
-            "Labels are unbiased: the public law of the noise is undone. Losses and shares of pairs are estimates of "
+            "Labels are unbiased: they correct for the noise. Losses and shares of pairs are estimates of "
             "those on the true rankings, which nobody has seen: noise may carry them below 0 or above 1."
         )
     else:

@@ -44,7 +44,7 @@ _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the logistic solution, 
 
 @dataclass(eq=False, repr=False)
 class LinearPairwiseRanker(PairwiseRanker):
-    """A linear ranker, with labels that undo the noise where the mechanism is known.
+    """A linear ranker, with debiased labels where the mechanism is known.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class LinearPairwiseRanker(PairwiseRanker):
         Whether rankings are personal; otherwise there is one for everybody.
     debias : bool or "always"
         Whether labels undo the noise of the mechanism that ``fit`` is told of, as far as the users are worth; "always"
-        undoes it completely, at any price in variance.
+        debiases completely, at any price in variance.
     l2 : float
         The weight of the squared parameters in the loss; above 0 with debiased labels.
     early_stopping : bool

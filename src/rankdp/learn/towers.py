@@ -30,7 +30,7 @@ _LAYERS = 3
 
 @dataclass(eq=False, repr=False)
 class TwoTowerRanker(PairwiseRanker):
-    """Two perceptrons and a dot product, with labels that undo the noise where the mechanism is known.
+    """Two perceptrons and a dot product, with debiased labels where the mechanism is known.
 
     Parameters
     ----------

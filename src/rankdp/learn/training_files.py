@@ -205,7 +205,7 @@ def _notes(table: Rankings, people: Features, things: Features, unranked: int, *
     if unranked:
         words.append(f"{unranked:,} users have no ranking and were left out.")
     if not known:
-        words.append("The rankings count as true: no mechanism was named and no release file lies beside them.")
+        words.append("The rankings count as true: no mechanism was named and there is no release file for them.")
     words.append("Only the rankings were privatized; nothing here protects the features of users and items.")
     return tuple(words)
 
@@ -246,7 +246,7 @@ def read_features(
         if column not in numbers:
             raise InputError(f"{name}: column {column!r} must hold numbers, to be a feature")
     if not chosen:
-        raise InputError(f"{name}: there is no column of numbers beside {own!r}; at least one feature is needed")
+        raise InputError(f"{name}: there is no column of numbers other than {own!r}; at least one feature is needed")
     values = np.column_stack([_numbers(name, table, column) for column in chosen])
     return Features(ids, tuple(chosen), values, tuple(column for column in others if column not in chosen))
 

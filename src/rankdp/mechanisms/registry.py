@@ -174,7 +174,7 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
 
 
 def may_have_offsets(name: str, items: int = 0, purpose: Purpose = "top", protect: Protect = "position") -> bool:
-    """Whether a mechanism has offsets, or what "auto" chooses for at most so many items can have them."""
+    """Whether a mechanism has offsets, or what "auto" chooses for at most this many items can have them."""
     if name == "auto":
         return (items > _PAIRS_UP_TO or protect == "ranking") and purpose != "top"
     return MECHANISMS[name if name in MECHANISMS else read_name(name)[0]].has_offsets
@@ -240,14 +240,14 @@ def candidates(
         The privacy of what ``protect`` says.
     purpose
         "aggregate" puts the one first whose unbiased estimates need the fewest respondents (``respondents_for_one``).
-        Those whose noise cannot be undone are left out; where that is all of them, it is "order".
+        Mechanisms that cannot be debiased are left out; if that leaves none, it is "order".
         "order" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
         Ulam takes part up to 10 items, where its concordance is known exactly.
         "top" puts the one first that keeps most of the first ``top`` items among the first. Tiers are the top list
         and the rest.
     top
         With ``purpose="top"``, how many items the top list has; of shorter rankings, all but the last. With
-        ``protect="ranking"`` and another purpose it is "top-ball" on lists of so many items.
+        ``protect="ranking"`` and another purpose it is "top-ball" on lists of this many items.
     protect
         "position" or "ranking" (see ``mechanism``). For whole rankings nothing keeps more pairs than "kendall-ball".
 
@@ -291,7 +291,7 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
     1 + V/B to nine digits. V is the mean variance that the noise gives to one respondent's unbiased win rate (above 10
     items, and wherever whole rankings are protected: mean rank), B the variance between respondents who order the items
     at random, 1/4 (or (m^2 - 1)/12; less for lists, whose unlisted items share a rank). Above 200 items, where no
-    closed form is known, it is that of 200: it hardly depends on the length there. Single win rates cost far more where
+    closed form is known, it is that of 200: it barely depends on the length there. Single win rates cost far more where
     whole rankings are protected, for every mechanism.
 
     Parameters
@@ -304,7 +304,7 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
     Returns
     -------
     float or None
-        None where its noise cannot be undone.
+        None where its noise cannot be debiased.
     """
     items, most = candidate.items, candidate.position_law_up_to
     pairs = items <= _PAIRS_UP_TO and protect == "position"
@@ -360,7 +360,7 @@ def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect 
         kept = f"keeps {chosen.top_overlap(k):.0%} of the top {k}"
     needed = respondents_for_one(chosen, protect)
     if needed is None:
-        return f"{line}: {kept}; no aggregate can undo its noise"
+        return f"{line}: {kept}; no aggregate can debias it"
     shown = f"{needed:.1f}" if needed < 5 else f"{needed:,.0f}" if needed < 1e6 else f"{needed:.1e}"
     answers = "1 answer tells" if shown == "1.0" else f"{shown} answers tell"
     return f"{line}: {kept}; {answers} as much as one true {'ranking' if chosen.lists is None else 'list'}"

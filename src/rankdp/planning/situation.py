@@ -16,7 +16,7 @@ from typing import Any
 from rankdp.checks import positive
 from rankdp.errors import InputError, Setting
 
-EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is said whenever much more is asked for
+EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is stated whenever much more is asked for
 LEAST, MOST = 1e-3, 1e6  # where an epsilon is looked for
 _STRIDE = 2048
 _STEP = math.log(8) / _STRIDE  # in the logarithm of a needed epsilon
@@ -114,7 +114,7 @@ class Situation(ABC):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was supposed beside the given numbers, a sentence each."""
+        """What was assumed in addition to the given numbers, one sentence each."""
         return ()
 
     def options_for_top(self, k: int) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from rankdp.report.results import Table
 
 @dataclass(frozen=True, slots=True)
 class VoterBound:
-    """What a leaderboard is like with at most so many comparisons of each voter."""
+    """What a leaderboard is like with at most this many comparisons per voter."""
 
     most: int
     comparisons: int
@@ -36,7 +36,7 @@ class VoterBound:
 def voter_bounds(
     items: int, votes_per_voter: Mapping[int, int], epsilon: Real, *, level: float = 0.95, spread: float = 1.0
 ) -> list[VoterBound]:
-    """Every bound worth considering, that with the shortest intervals (to two digits) first; of equal ones the lowest.
+    """Every bound worth considering, that with the shortest intervals (to two digits) first; of ties the lowest.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def margin_noise(m: int, protection: BallotProtection, epsilon: Fraction, delta:
 
 
 def number_share(protection: BallotProtection) -> Fraction:
-    """The part of the budget for the number of ballots, beside points and margins that do not tell it.
+    """The part of the budget for the number of ballots, where points and margins do not reveal it.
 
     A twentieth makes the other noise 5% larger, and at epsilon 1 the number is within 60 in 19 of 20 results. Votes,
     and the tallies of a runoff, tell the number themselves.

@@ -81,7 +81,7 @@ Releasing = Callable[[NoisyCounts], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """What is public beside the release: the items, the number of comparisons (None where secret), and the design."""
+    """What else is public: the items, the number of comparisons (None where secret), and the design."""
 
     items: tuple[str, ...]
     comparisons: float | None
@@ -213,7 +213,7 @@ class HiddenDesign:
         return ObjectivePerturbation(items, size, self.protection, self.epsilon, ridge, link=self.link)
 
     def draw(self, counts: PairCounts, public: Public, bits: Bits) -> Estimate:
-        """The scores; what is drawn for them costs epsilon (and delta) in all."""
+        """The scores; what is drawn for them costs epsilon (and delta) in total."""
         items = len(public.items)
         kind = self.kind(items, public.comparisons)
         if kind == "objective":

@@ -88,7 +88,7 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
 
 
 def _shared(warnings: list[tuple[str, ...]]) -> list[str]:
-    """What every board warns of: it is said once."""
+    """Warnings that all boards share, shown once."""
     return [words for words in warnings[0] if all(words in others for others in warnings)]
 
 

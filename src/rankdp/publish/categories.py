@@ -1,6 +1,6 @@
 """Boards by category: one leaderboard for each value of a column (a language, a kind of task), under one guarantee.
 
-Board k is drawn from the rows of category k, by ``rank`` with an epsilon_k (and delta_k) of its own and independent
+Board k is drawn from the rows of category k, by ``rank`` with its own epsilon_k (and delta_k) and independent
 noise. Which categories there are is public: the caller lists them, or lets the votes publish the list. *In which
 category a row is* is part of the row, and as secret as the row.
 
@@ -65,7 +65,7 @@ class Boards(Displayable):
     boards
         The leaderboard of each category.
     epsilons
-        What of epsilon each of them was drawn with.
+        The epsilon that each of them was drawn with.
     """
 
     by: str
@@ -92,7 +92,7 @@ class Boards(Displayable):
         Parameters
         ----------
         title
-            What stands above them.
+            The heading above them.
         """
         figure = intervals_figure([(name, board.results()) for name, board in self.boards.items()])
         figure.suptitle(title)
@@ -261,7 +261,7 @@ def split(weights: Mapping[str, Fraction], unit: str) -> dict[str, Fraction]:
 
 
 def _weights(votes: Comparisons, by: str, categories: Categories) -> dict[str, Fraction]:
-    """The categories with their weights, 1 each if nothing else is said; rows of others are refused or left out."""
+    """The categories with their weights, 1 each by default; rows of others are refused or skipped."""
     found = votes.categories(by)
     given = sorted((name for name in found if name is not None and not is_blank(name)), key=natural)
     if categories is not None:

@@ -19,10 +19,10 @@ _COUNTED = {
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
     "borda": "Borda points: one for every candidate ranked lower on a ballot, a half for every one tied with it or, "
     "like it, not listed.",
-    "irv": "Every round counts each ballot for the highest candidate on it who still stands; the last one goes out. A "
+    "irv": "Every round counts each ballot for the highest continuing candidate on it; the last one is eliminated. A "
     "ballot that lists none of them is exhausted. A candidate's votes are those of the last round in which it stood. "
     "In brackets: votes more than in the round before.",
-    "stv": "Every round counts each ballot for the highest candidate on it who still stands. Whoever reaches the quota "
+    "stv": "Every round counts each ballot for the highest continuing candidate on it. Whoever reaches the quota "
     "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
     "of their worth which is above the quota (Gregory's method, weighted inclusive). If no surplus is left, the last "
     "one goes out. A ballot that lists nobody who stands is exhausted. A candidate's votes are those of the last round "

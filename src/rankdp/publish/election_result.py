@@ -6,8 +6,8 @@ that it speaks of is the count of these very ballots without noise; whether othe
 matter.
 
 - *Intervals* are quantiles of the draws.
-- *Ranks.* By scores, those of the draws. By pairs and in runoffs a candidate's rank in a draw is 1 plus the number of
-  those ahead of it: those who beat it, or who had more votes in the last round that counted both.
+- *Ranks.* By scores, the ranks in the draws. By pairs and in runoffs a candidate's rank in a draw is 1 plus the number
+  of candidates ahead: the ones who beat it, or who had more votes in the last round that counted both.
 - *Winners.* The share of draws with the same winners. By pairs the rule is applied to each draw in which some winner
   does not beat every other candidate (with more than ``_MOST_ORDERED`` candidates such draws count as different).
 - *Winners of runoffs.* Only the rounds that were held are released; had another candidate gone out, the next tallies
@@ -88,7 +88,7 @@ class CountedRound:
 
     tallies: dict[str, float]
     exhausted: float
-    """The worth of the ballots that list nobody who stands."""
+    """The worth of the ballots that list no continuing candidate."""
     elected: tuple[str, ...]
     eliminated: str | None
     transfers: dict[str, float]
@@ -103,7 +103,7 @@ class CountedRound:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Election(Displayable):
-    """A published result; candidates stand in the order of the result, the first one first.
+    """A published result; candidates are in the order of the result.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ def _with_number(result: Election, sizes: Floats, number: Number | None) -> Elec
 
 
 def _finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> Election:
-    """With intervals and ranks; candidates stand in the order of the result."""
+    """With intervals and ranks; candidates are in the order of the result."""
     (low, high), (first, last) = draws.interval(result.level), ahead.rank_range(result.level)
     first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
     if (draws.values == draws.values[0]).all():  # an exact count
@@ -513,7 +513,7 @@ def _chance(value: float) -> str:
 
 
 def _draws(numbers: int) -> int:
-    """How many draws of so many numbers."""
+    """How many draws of this many numbers."""
     return 2 * max(_FEWEST, min(_DRAWS, _MOST_NUMBERS // numbers) // 2)
 
 

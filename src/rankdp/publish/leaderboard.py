@@ -109,7 +109,7 @@ class Leaderboard(Displayable):
 
 
 def check_request(items: int, level: float, top: int | None) -> None:
-    """Refuse a level or a top-k that no leaderboard of so many items can have."""
+    """Refuse a level or a top-k that no leaderboard of this many items can have."""
     if items < 2:
         raise InputError(f"a leaderboard needs at least 2 items, got {items}")
     share("level", level)

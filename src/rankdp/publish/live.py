@@ -11,10 +11,10 @@
 
 **The state** is a private file (SQLite, mode 0600, hash-chained as a ledger is). It holds the public terms, the
 released nodes, and what is *secret*: the sums of the steps since each level's last node, and what voters have left,
-under HMAC-SHA256 with a key in a file beside it.
+under HMAC-SHA256 with a key in a separate file.
 
 **Kills.** A batch is one transaction: its votes, its voters' steps and its node are all there or none is, and a node is
-shown only after it is on disk. ``board`` is computed from nodes, so it can be had again at no cost.
+shown only after it is on disk. ``board`` is computed from nodes, so it can be computed again at no cost.
 
 **Restores.** A copy from last week would draw other nodes for the same steps. The ledger that paid notes how far the
 state has come before a board is shown, and an older copy is refused. Therefore a live board needs a ledger.
@@ -220,12 +220,12 @@ class LiveBoard:
         return self._store.write(work)
 
     def board(self, *, top: int | None = None, level: float = 0.95) -> Release[Leaderboard]:
-        """The leaderboard after all batches so far, from released numbers; it costs nothing and may be had again.
+        """The leaderboard after all batches so far, from released numbers; it costs nothing and can be computed again.
 
         Parameters
         ----------
         top
-            Also say which items are in the top so many, and how surely.
+            Also say which items are in the top k, and how surely.
         level
             The confidence of the intervals.
         """

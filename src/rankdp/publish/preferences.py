@@ -116,7 +116,7 @@ def privatize_preferences(
     Returns
     -------
     Release
-        An Arrow table. ``release.provenance.parameters["flip_probability"]`` is what training needs to undo the noise.
+        An Arrow table. ``release.provenance.parameters["flip_probability"]`` is what training needs.
     """
     job, bits = _job(epsilon, max_per_voter), seeded(bits, seed) or SecureBits()
     read = _read(preferences, max_per_voter, voter_column, labels, keep)
@@ -264,7 +264,7 @@ def _text(value: Any) -> str:
 
 
 def _first(voters: list[Any], most: int) -> Longs:
-    """The rows of each rater up to so many, in the order of the table; ids are compared as trimmed texts."""
+    """The first rows of each rater up to the limit, in the order of the table; ids are compared as trimmed texts."""
     seen: dict[str, int] = {}
     kept = []
     for row, voter in enumerate(voters):

@@ -8,7 +8,7 @@ Complete rankings of m items go through one mechanism for m items. A partial ran
 ranking of those k: its *order* is protected and *which* items it lists is not, so partial tables are refused
 unless the caller says that this is public, or asks for lists of the first k, whose items are secret (``top-ball``).
 
-A voter who stands in k rows is drawn for k times, and k draws at epsilon cost k epsilon (basic composition). So
+A voter with k rows gets k draws, and k draws at epsilon cost k epsilon (basic composition). So
 repeated voters are refused unless the caller says that they may be; then k is the largest number of rows of any voter,
 and the guarantee and the charge are for k epsilon. Voters' ids are public, and so is k. Ids are compared by their text
 (``Rankings`` has taken the spaces around it away). In a table without ids nobody can tell, and the promise is for each
@@ -97,7 +97,7 @@ def privatize(
     top
         With ``purpose="top"``, the length of the top list. With ``protect="ranking"`` and another purpose, lists of the
         first ``top`` items are released instead of rankings, and which items they are is protected as well as their
-        order; rankings may then be partial, but ``items`` must be known and every one must list so many.
+        order; rankings may then be partial, but ``items`` must be known and every one must list that many.
     tiers
         How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
         then); by default it chooses them from public numbers.
@@ -107,7 +107,7 @@ def privatize(
     listed_items_public
         Accept partial rankings; which items they list is then public.
     repeated_voters
-        Accept voters who stand in several rows; the guarantee and the charge then count all rows of a voter together.
+        Accept voters with several rows; the guarantee and the charge then count all rows of a voter together.
     ledger
         A budget that is charged before anything is drawn.
     answers
@@ -228,7 +228,7 @@ def privatize_file(
     ties
         Tied items: "refuse" them, keep the order in which the file has them ("listed"), or break them at "random".
     items
-        The public names of all items; without it, those that occur.
+        The public names of all items; without it, the names that occur.
     ledger
         A budget that is charged after the file was checked and before anything is drawn.
     progress
@@ -376,7 +376,7 @@ def _permanent(
             Setting("repeated_voters"),
             " must not be given with ",
             Setting("answers"),
-            ", which keep one answer for each voter: privatize a voter's rows in waves of their own",
+            ", which keep one answer for each voter: privatize each of a voter's rows in a separate wave",
         )
     if job.request.lists is not None:
         raise Unsupported(Setting("answers"), " keep whole rankings, not lists of the first items")

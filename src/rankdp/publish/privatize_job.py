@@ -3,7 +3,7 @@
 Rows may come in batches and in any order; what is promised is the weakest of their guarantees, for all rows of a voter
 together.
 
-Voters may have an epsilon of their own. Proof: the epsilons are public, and rows are drawn independently of each other,
+Each voter may have their own epsilon. Proof: the epsilons are public, and rows are drawn independently of each other,
 each by the mechanism of its own epsilon. So moving one item of voter v's ranking changes the probability of a release
 by exp(eps_v) at most; so does any other change of it where whole rankings are protected. Rows of the same length and
 epsilon share a mechanism and its tables.
@@ -140,7 +140,7 @@ class PrivatizeJob:
                 Setting("ties"), " must be broken before rankings are privatized: they are orders without ties"
             )
         if self.epsilon is None and batch.epsilons is None:
-            raise InputError("epsilon must be given: the rankings hold no epsilon of their own")
+            raise InputError("epsilon must be given: the rankings carry no epsilon")
         complete, items = batch.complete, len(batch.items)
         with self._admitting:
             if self.request.lists is not None:
@@ -211,7 +211,7 @@ class PrivatizeJob:
         self._voter_keys.append(keys)
 
     def check_voters(self, voter_of: Callable[[int], Any]) -> None:
-        """Find the largest number of rows of one voter; more than one is refused unless it was said to be right."""
+        """Find the largest number of rows of one voter; more than one is refused unless repeated voters are allowed."""
         if not self._voter_keys:
             return
         keys = np.concatenate(self._voter_keys)
@@ -226,9 +226,9 @@ class PrivatizeJob:
         self.admit_rows(len(rows), lambda: voter_of(rows[0]), f" ({named}{more}, counted from 1)")
 
     def admit_rows(self, most: int, voter: Callable[[], Any], which: str = "") -> None:
-        """Promise for so many rows of one voter; more than one is refused unless it was said to be right.
+        """Promise for this many rows of one voter; more than one is refused unless repeated voters are allowed.
 
-        ``voter`` and ``which`` name the voter with so many rows, and the rows, in the refusal.
+        ``voter`` and ``which`` name that voter and the rows in the refusal.
         """
         self._rows_per_voter = most
         if most > 1 and not self.request.repeated_voters:

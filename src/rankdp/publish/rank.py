@@ -91,7 +91,7 @@ def rank(
         voters vote, and the bound of least expected error is taken, at most 1,024; the leaderboard says which. Votes
         that are bounded already are refused for other units.
     top
-        Also say which items are in the top so many, and how surely.
+        Also say which items are in the top k, and how surely.
     scale
         Of Bradley-Terry scores: "log-strength", or "elo" for 1000 + 400/ln 10 times that.
     delta
@@ -279,7 +279,7 @@ class BoardRequest:
         return possible
 
     def _check_items(self, items: int) -> None:
-        """Refuse what cannot be had for so many items, before anything is counted or charged."""
+        """Refuse what is not possible for this many items, before anything is counted or charged."""
         self._check_numbers()  # again, for a category's part of epsilon
         leaderboard.check_request(items, self.level, self.top)
         if self.method == "copeland" and items > DENSE_UP_TO:

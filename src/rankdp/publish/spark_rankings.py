@@ -2,7 +2,7 @@
 
     look at every row -> promise -> charge the ledger -> draw once, and keep it -> hand out what is kept
 
-Every task draws from ``SecureBits`` of its own, keyed by the operating system of the worker that it runs on; no key and
+Every task draws from its own ``SecureBits``, keyed by the operating system of the worker that it runs on; no key and
 no seed travels. The proof is that of ``privatize``: each row goes through the mechanism by itself, with independent
 bits, so it does not matter which task draws it.
 
@@ -117,7 +117,7 @@ def _look(batches: Iterator[Rankings], known: Known) -> _Seen:
 
 
 def _drawn(chosen: dict[int, RankingMechanism], with_offsets: bool, batch: Rankings) -> Rankings:
-    """The synthetic rows of a batch, in a task, from bits of its own."""
+    """The synthetic rows of a batch, in a task, from its own bits."""
     lengths = (batch.orders >= 0).sum(axis=1)
     found = set(np.unique(lengths).tolist()) - {0, 1}
     if not found <= set(chosen):

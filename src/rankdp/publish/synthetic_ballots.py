@@ -90,7 +90,7 @@ def synthetic_ballots_file(
     seed: int | None = None,
     **reading: Any,
 ) -> Release[Rankings]:
-    """Write a table of synthetic ballots, with its guarantee beside it in PATH.release.json.
+    """Write a table of synthetic ballots, with its guarantee in PATH.release.json.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ A rehearsal is called one in all of them.
 
 A page says the result first: a headline, then a table with one row per item (`rankdp.report.results`). How sure that
 is, what is promised and how it was computed are folded below. The page is self-contained HTML that loads nothing and
-may stand in an iframe; CSV, JSON and a picture can be saved from it. `Report.fragment` is the same for a page that has
+works in an iframe; CSV, JSON and a picture can be saved from it. `Report.fragment` is the same for a page that has
 the stylesheets (`page/style.css` and `page/report.css`) already.
 
 A spreadsheet runs text cells that begin like a formula. In a CSV such a cell gets an apostrophe in front, and so does
@@ -60,7 +60,7 @@ class Report:
     records
         One plain record a line of the CSV.
     columns
-        The keys of the records that the CSV has; those of the first record if not given.
+        The keys of the records in the CSV; by default those in the first record.
     facts
         Makes the content of the JSON; fractions become text, and numbers that are not finite become null.
     headline

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_TICKS = 4  # at most about so many, so that their numbers fit above a bar
+_TICKS = 4  # at most about this many, so that their numbers fit above a bar
 _MARGIN = 3.0  # percent of a bar's width on either side, so that no dot is cut
 _NAMED = 4  # names in a sentence
 
@@ -33,7 +33,7 @@ class Table:
     texts
         How many of the first columns are set as text; the others are set as numbers.
     title
-        What stands above it; a page folds a table that has a title.
+        The heading; a page folds a table that has a title.
     """
 
     heads: Sequence[str]
@@ -90,7 +90,7 @@ class ResultRow:
     ranks
         The best and the worst rank that it may have, None for a result without ranks.
     mark
-        A word beside the name, such as "elected".
+        A word next to the name, such as "elected".
     cells
         Finished texts for the other columns, such as the number of votes.
     """
@@ -165,7 +165,7 @@ class ResultTable:
         Parameters
         ----------
         caption
-            The result in a sentence, for those who hear the page.
+            The result in a sentence, for screen readers.
         """
         axis = self._axis()
         heads, body = self._heads(), []
@@ -221,7 +221,7 @@ class ResultTable:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Where a value stands in a bar, in percent of its width."""
+    """The position of a value in a bar, in percent of its width."""
 
     least: float
     most: float
@@ -334,7 +334,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str, kind: str = "", head: str = "") -> str:
-    """A cell; its head is said again where a narrow screen has no row of heads."""
+    """A cell; its heading is repeated where a narrow screen has no header row."""
     named = f' data-head="{html.escape(head, quote=True)}"' if head else ""
     return f"<td{f' class={kind}' if kind else ''}{named}>{html.escape(text)}</td>"
 

@@ -1,6 +1,6 @@
 """Noisy Borda scores: the centred scores of all ballots plus exact noise.
 
-The scores are those of ``Ballots.centred_borda``: on one ballot the items below an item less those above it, m - 1, m -
+The scores are those of ``Ballots.centred_borda``: on a ballot, items below minus items above, m - 1, m -
 3, …, 1 - m when it is complete. Their sum is 0: the direction that carries nothing about the order costs nothing.
 
 Law, delta = 0: scores + K-norm noise at the rate eps/s, where K is the permutohedron (``permutohedron``), which holds

@@ -55,7 +55,7 @@ class NoisyMargins:
     delta
         0 for K-norm and Laplace noise; above 0 for Gaussian noise.
     spent
-        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what is released beside.
+        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what else is released.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ are chosen by what was stated before (Bun, Steinke 2016, Lemma 2.3).
 
 A count that ends early has spent less than it was charged.
 
-``NoisyNumber`` releases the number of ballots beside points or margins, which do not tell it.
+``NoisyNumber`` releases the number of ballots with points or margins, which do not reveal it.
 """
 
 from __future__ import annotations

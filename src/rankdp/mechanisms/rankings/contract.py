@@ -73,7 +73,7 @@ class RankingMechanism(ABC):
     pair_law_up_to: ClassVar[int] = 7
     #: by the name of a measure of a plan, the longest ranking for which it is quick enough to be asked
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    #: from which of "pairs" and "ranks" an aggregate can undo its noise, at a cost that is worth comparing
+    #: which of "pairs" and "ranks" an aggregate can debias, at a cost worth comparing
     undoable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
     #: whether numbers follow the name: the sizes of tiers in "tiers-10-90", the radius in "kendall-ball-14"
     numbered: ClassVar[bool] = False
@@ -101,7 +101,7 @@ class RankingMechanism(ABC):
 
     @classmethod
     def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> RankingMechanism:
-        """The mechanism whose name these numbers follow; for those that are ``numbered``."""
+        """The mechanism whose name these numbers follow; for ``numbered`` mechanisms."""
         raise InputError(f"no number may follow the name of the {cls.name} mechanism, got {numbers}")
 
     @classmethod
@@ -147,7 +147,7 @@ class RankingMechanism(ABC):
         return None
 
     def bits_for(self, good: int) -> int:
-        """What to ask ``exact_law`` for so that the smallest weight, e^-((m-1) eps) or more, has so many good bits."""
+        """Bits to ask ``exact_law`` for, so that the smallest weight (at least e^-((m-1) eps)) has that many good ones."""
         return min(MOST_BITS, good + math.ceil(_LOG2_E * self.epsilon * self.items))
 
     @property
@@ -160,7 +160,7 @@ class RankingMechanism(ABC):
     def sample(self, orders: ArrayLike, bits: Bits | None = None, workers: int | None = None) -> Orders:
         """One synthetic order per row of ``orders`` (n x m integers), independently, from secure bits by default.
 
-        Long tables are cut into chunks with bits of their own for ``workers`` threads (all cores by default);
+        Long tables are cut into chunks, each with its own bits, for ``workers`` threads (all cores by default);
         how many there are does not change what a rehearsal draws.
         """
         return self.sample_with_offsets(orders, bits, workers)[0]
@@ -334,7 +334,7 @@ class RankingMechanism(ABC):
         return None
 
     def unbiased_pairs(self) -> Moments | None:
-        """The unbiased estimate of "the first stands before the second" in closed form, None where none is known."""
+        """The unbiased estimate of "the first is before the second" in closed form, None where none is known."""
         return None
 
     def unbiased_ranks(self) -> Moments | None:
@@ -402,7 +402,7 @@ def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:
 
 
 def relative_orders(outputs: Orders, orders: Orders) -> Orders:
-    """s with outputs[j] = orders[s[j]]: the original position of what now stands at j."""
+    """s with outputs[j] = orders[s[j]]: the original position of the item now at j."""
     if len(outputs) != len(orders) and 1 not in (len(outputs), len(orders)):
         raise InputError(
             f"outputs and orders must have as many rows as each other, got {len(outputs)} and {len(orders)}"

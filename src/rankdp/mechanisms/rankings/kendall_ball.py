@@ -109,7 +109,7 @@ class KendallBall(RankingMechanism):
         return ball_mixture(sizes[-1], sizes[self.radius], self.epsilon)
 
     def _lefts(self, size: int) -> list[int]:
-        """The inversions that can be left for so many items: what the ball allows, and last all that there are."""
+        """The inversions that can be left for this many items: what the ball allows, and last all of them."""
         most = math.comb(size, 2)
         return [*range(min(self.radius + 1, most)), most]
 
@@ -175,7 +175,7 @@ class KendallBall(RankingMechanism):
         return law
 
     def _path(self, behind: list[int], left: int) -> Fraction:
-        """The probability that the insertions overtake so many others each, from so many inversions on."""
+        """The probability that the insertions overtake this many others each, starting from this many inversions."""
         chance = Fraction(1)
         for size in range(self.items, 1, -1):
             lefts = self._lefts(size)

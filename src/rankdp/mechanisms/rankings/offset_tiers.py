@@ -1,4 +1,4 @@
-"""Tiers that can be undone: each row is cut at a public offset of its own, which is released with it.
+"""Tiers that can be debiased: each row has its own public offset for the cuts, which is released with it.
 
 Fixed tiers lose for good what happens inside a tier. Here every row draws a number k, uniform on 0..K-1 and independent
 of the ranking. With the step s, its output is cut after k s places and from there on after every w places (the ends are

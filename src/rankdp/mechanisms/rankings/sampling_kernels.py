@@ -1,4 +1,4 @@
-"""Compiled loops that turn exact draws into rankings and count what log-probabilities need. None of them draws."""
+"""Compiled loops that turn exact draws into rankings and count what log-probabilities need. They do not draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NIBBLE = np.uint64(15)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BYTES = np.uint64(0x0101010101010101)
 _TOPS = np.uint64(0x8080808080808080)
-# _SELECT_IN_BYTE[256 k + byte]: where the k-th set bit of a byte stands
+# _SELECT_IN_BYTE[256 k + byte]: the position of the k-th set bit of a byte
 _SELECT_IN_BYTE = np.zeros(8 * 256, dtype=np.uint8)
 for _byte in range(256):
     for _k, _bit in enumerate(bit for bit in range(8) if _byte >> bit & 1):

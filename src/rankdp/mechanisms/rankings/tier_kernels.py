@@ -1,4 +1,4 @@
-"""Compiled loops of the mechanisms that sort items into tiers. None of them draws."""
+"""Compiled loops of the mechanisms that sort items into tiers. They do not draw."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def deal(
     out: NDArray[np.int32],
     shapes: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Keep random items of row u, so many in each tier as kept[u] = (shape, j_1..j_B) says, and deal the others out.
+    """Keep random items of row u, j_b in tier b as kept[u] = (shape, j_1..j_B) says, and deal the others out.
 
     Its tiers have the sizes shapes[shape]. The kept items take the tiers one after the other. The others leave in
     random order and begin the tiers; each kept one changes places with a random one of its tier so far, or with none,

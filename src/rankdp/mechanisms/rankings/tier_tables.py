@@ -102,7 +102,7 @@ class PackedTables:
         self.accepted: NDArray[np.uint64] = np.array([part.accepting.cuts for part in tables])
 
     def attempts(self, rows: int) -> int:
-        """How many attempts get their words at once for so many rows: mostly enough."""
+        """How many attempts get their words at once for this many rows: mostly enough."""
         return math.ceil(1.1 * rows / self.acceptance + 4)
 
     def sample(self, which: Longs, bits: Bits) -> Longs:

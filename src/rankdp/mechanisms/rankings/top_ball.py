@@ -15,8 +15,8 @@ of how the two lists meet. For a fixed output, the inputs meet it in every possi
 min f. Under this constraint the expected distance is smallest when f is e^eps times larger on the smallest distances:
 a ball. Its radius t is public; by default it minimises the expected distance.
 
-Why this distance: all places are alike, so the noise can be undone without loss of precision. The ball of Kendall's
-distance with penalty 1/2 is optimal for that distance by the same proof, but nearly singular to undo: for the best five
+Why this distance: all places are alike, so the noise can be debiased without loss of precision. The ball of Kendall's
+distance with penalty 1/2 is optimal for that distance by the same proof, but nearly singular: for the best five
 of thirty at epsilon 4 it needs 27 answers for one by mean ranks (this one 13), and 105 by how often items are listed
 (this one 13).
 
@@ -159,7 +159,7 @@ class TopBall(RankingMechanism):
         out[:] = np.take_along_axis(orders, drawn, axis=1)
 
     def _listed(self, kept: int, in_place: int, count: int, bits: Bits) -> Longs:
-        """Lists that keep so many items and so many in place, uniformly, as places of the true list or beyond."""
+        """Uniform lists that keep these numbers of items and of places, as places of the true list or beyond."""
         n, k, moving = self.items, self.length, kept - in_place
         listed = np.full((count, k), -1, dtype=np.int64)
         pending = np.arange(count)
@@ -274,7 +274,7 @@ def _others(lists: Longs | Orders, items: int) -> Longs:
 
 
 def _shuffled(rows: Longs, first: int, bits: Bits) -> Longs:
-    """The rows with so many of their numbers, drawn uniformly, in front; changed in place."""
+    """The rows with this many of their numbers, drawn uniformly, in front; changed in place."""
     width, every = rows.shape[1], np.arange(len(rows))
     for place in range(min(first, width - 1)):
         other = place + uniform_below(width - place, len(rows), bits)

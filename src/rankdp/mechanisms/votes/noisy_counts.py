@@ -4,7 +4,7 @@ Wins (Cai, Algorithm 2) rank items by themselves and are sufficient for the Brad
 public. Where the design is hidden, one of these is released (``inference.boards`` has what they say of strengths):
 
 - the *table*: the half-wins of every ordered pair, also 0;
-- *differences* D, wins less losses of every item, and then *residuals* at strengths t0 that are public by then: with
+- *differences* D, wins minus losses of every item, and then *residuals* at strengths t0 that are public by then: with
   U_ij = floor(G min(1, exp(t0_j - t0_i))) for a public grid G, a win of i over j adds 2 U_ij to item i and takes it
   from item j. An upset counts fully, an expected win by less, so that the mean is near 0 where t0 is right, whoever met
   whom.
@@ -17,7 +17,7 @@ Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the 
     differences                                                         4k     8 k^2
     residuals, G times finer                                            8 G k  32 G^2 k^2
     degrees: comparisons of each item                                   4k     4 k^2
-    leads: of each pair the wins of the first less those of the second  2k     4 k^2
+    leads: wins of the first of each pair minus wins of the second  2k     4 k^2
 
 Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
 By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Half-wins: a
@@ -168,12 +168,12 @@ class NoisyWins(NoisyCounts):
 
 
 class NoisyDifferences(NoisyCounts):
-    """Releases wins less losses of every item, a tie counting for nothing."""
+    """Releases wins minus losses of every item, a tie counting for nothing."""
 
     each = 4, 8
 
     def _vector(self, counts: PairCounts) -> Longs:
-        """Wins less losses of each item: half of its half-wins less half-losses, which differ by an even number."""
+        """Wins minus losses of each item: half of its half-wins minus half-losses, which differ by an even number."""
         won, lost = counts.records()
         return (won - lost) // 2
 
