@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rankdp.cli.terminal import Rows, clear, print_table, say
-from rankdp.errors import RankdpError
+from rankdp.errors import InputError, RankdpError
 
 _SHOWN = 30  # claims up to which all are printed; above, the report has them
 
@@ -30,7 +30,12 @@ _SHOWN = 30  # claims up to which all are printed; above, the report has them
     "--markdown",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Also write the report as Markdown in this directory; sections of other runs stay.",
+    help="Also write tables and Markdown pages into this directory; figures that are not run come from its tables.",
+)
+@click.option(
+    "--redraw",
+    is_flag=True,
+    help="Run nothing: judge and draw the tables in the --markdown directory again.",
 )
 @click.option("--list", "listing", is_flag=True, help="List what can be reproduced, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
@@ -40,6 +45,7 @@ def reproduce(
     output: Path,
     jobs: int | None,
     markdown: Path | None,
+    redraw: bool,
     listing: bool,
     as_json: bool,
 ) -> None:
@@ -49,9 +55,15 @@ def reproduce(
     run. Data sets are looked up in the directory given by the environment variable RANKDP_DATA. Finished work is kept:
     after an interruption the same command continues.
     """
+    from rankdp_papers.documents import write_markdown
     from rankdp_papers.reproduction import reproduce as run
     from rankdp_papers.specification import find
 
+    if redraw:
+        if markdown is None or names:
+            raise InputError("redraw needs the directory of --markdown and takes no NAME: it makes all of its pages")
+        write_markdown([], markdown)
+        return
     if listing:
         rows = [[one.name, one.source, one.title] for one in find(names)]
         print_table("What can be reproduced", ["name", "where", "what"], rows, texts=3)
@@ -63,6 +75,7 @@ def reproduce(
             size="full" if full else "quick",
             jobs=jobs,
             progress=Rows("reproducing"),
+            expected=_announce,
             finished=lambda result: say(result.summary()),
         )
     except KeyboardInterrupt:
@@ -70,8 +83,6 @@ def reproduce(
             f"interrupted; what was done is kept in {output}, the same command continues from there"
         ) from None
     if markdown is not None:
-        from rankdp_papers.documents import write_markdown
-
         write_markdown(done, markdown)
     clear()
     if as_json:
@@ -89,3 +100,16 @@ def reproduce(
     if not few:
         click.echo(f"\nThe other {len(verdicts) - len(shown)} of {len(verdicts)} claims hold.")
     click.echo(f"\nTables, figures and the page with all of them: {output / 'report.html'}")
+
+
+def _announce(seconds: float) -> None:
+    if seconds >= 1:  # 0 for figures of one's own, of which nothing is known
+        say(f"this takes about {_duration(seconds)}; finished parts are kept")
+
+
+def _duration(seconds: float) -> str:
+    """Seconds, minutes or hours, rounded."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds > 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1, round(seconds))} seconds"

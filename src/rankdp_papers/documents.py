@@ -1,104 +1,101 @@
-"""The report: one page that loads nothing, or Markdown pages with pictures, from the same parts."""
+"""The report: one page that loads nothing, or Markdown pages with pictures, from the same parts.
+
+A section shows the paper's figure first, as the paper draws it, then what we see and the claims of the paper with their
+verdicts; then our own lines and statements. Settings are folded away, long tables are linked.
+"""
 
 from __future__ import annotations
 
 import base64
 import html
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.atomic import make_directory, write_whole
+from rankdp.data.atomic import write_whole
 from rankdp.report.document import page, paragraph
 from rankdp.report.results import Table
 from rankdp.version import __version__
-from rankdp_papers.results import Reproduced
-from rankdp_papers.specification import PAPERS, Claim, TablePlan, names
+from rankdp_papers import coverage
+from rankdp_papers.results import Earlier, Reproduced
+from rankdp_papers.specification import PAPERS, Claim, TablePlan
+from rankdp_papers.tables import file_name, keep, kept, to_csv
 from rankdp_papers.verdicts import Verdict, select
 
 _TITLE = "The papers, reproduced"
 _MARKS = {"holds": "✔ holds", "does not hold": "✘ does not hold", "undecided": "? undecided"}
-_AUTHORS = {"paper": "the paper", "rankdp": "rankdp"}
-_ALL = "All claims"
-_HEADS = ["figure", "claim", "by", "verdict", "number"]
+_HEADS = ["claim of the paper", "verdict", "number"]
+_LONGEST = 12  # rows of a table on a page; longer ones are linked
+_LISTED = 5  # values of a grid
 _VERDICTS = (
-    "A claim does not hold when the numbers contradict it beyond their errors, holds when they support it by two "
-    "standard errors even where they are least in favour, and is undecided otherwise. Beside each verdict stands the "
-    "number that is least in favour, ± its standard error; a number without one is exact. What the papers say in words "
-    "such as small or matches is judged by a yardstick of ours: a failure there is no error of a paper. Our own "
-    "statements are regression tests; they stand beside the figures and are not counted."
+    "One rule judges every claim. A claim holds when the numbers are inside it by two standard errors at every point, "
+    "does not hold when they are outside by two standard errors at some point, and is undecided otherwise. With "
+    "several points the second limit is widened (Bonferroni), so that chance alone breaks a true claim as rarely as "
+    "with one. The number beside a verdict is the least favourable one, ± its standard error; a number without an "
+    "error is exact. Words such as small or matches are judged by a yardstick of ours: a failure there is not an error "
+    "of the paper. Our own statements are listed separately and not counted."
 )
 _LISTS = (
-    ("Claims of the papers that do not hold", "the paper", "does not hold"),
-    ("Misprints: formulas that fail as they are printed", "the paper, as printed", "does not hold"),
-    ("Qualitative words that fail by our yardsticks", "the paper, our yardstick", "does not hold"),
-    ("Undecided", "the paper", "undecided"),
-    ("Qualitative words that are undecided", "the paper, our yardstick", "undecided"),
+    ("Claims of the papers that do not hold", "claim", "does not hold"),
+    ("Misprints: formulas that fail as printed", "misprint", "does not hold"),
+    ("Qualitative words that fail by our yardsticks", "yardstick", "does not hold"),
+    ("Undecided claims", "claim", "undecided"),
+    ("Qualitative words that are undecided", "yardstick", "undecided"),
 )
-"""Title, author and verdict of the lists in the summary."""
-
+"""Title, kind and verdict of the lists in the summary."""
 
 Block = tuple[str, Any]
-"""What stands on a page: ("title", text), ("heading", text), ("text", ...), ("warning", ...), ("table", (heads, rows)),
-("picture", result)."""
+"""What stands on a page: ("title", text), ("heading", text), ("text", ...), ("warning", ...), ("folded", ...),
+("table", (heads, rows)), ("picture", (result, "figure" or "ours"))."""
 
 
 def to_html(done: Sequence[Reproduced]) -> str:
-    """All figures, the table of claims and a paragraph for each."""
-    claims = _claims(done)
-    blocks = [*_summary(claims, len({result.specification.name for result in done}))]
+    """All figures, with the claims that fail in front."""
+    blocks = _summary(done)
     for paper, title in PAPERS.items():
         sections = [block for result in done if result.specification.paper == paper for block in _section(result)]
         blocks += [("title", title), *sections] if sections else []
-    blocks += [("title", _ALL), ("table", (_HEADS, claims))]
     footer = [f"rankdp {__version__}: rankdp reproduce"]
     return page(_TITLE, *(_html(*block) for block in blocks), footer=footer)
 
 
 def write_markdown(done: Sequence[Reproduced], directory: Path) -> None:
-    """Put the sections of these results into a report for the documentation: an index of claims, and a page a paper.
+    """Keep these tables in DIRECTORY/tables and write all pages from the tables there.
 
-    Sections of other runs stay as they are, so that a report can be of several sizes; each says which.
+    Figures that were not run now come from the tables of earlier runs, which may be of another size; each says which.
     """
-    make_directory(directory)
-    written = {result.specification.name: result for result in done}
-    order = [*dict.fromkeys([*names(), *written])]
-    sections = {name: "\n\n".join(_markdown(*block) for block in _section(one)) for name, one in written.items()}
-    found: list[str] = []
+    keep(done, directory / "tables")
+    ran = {one.specification.name: one for one in done if one.missing is None}
+    every = {one.specification.name: one for one in kept(directory / "tables")} | ran
+    for name, text in pages(list(every.values())).items():
+        write_whole(directory / name, text.encode())
+    for result in every.values():
+        for name in result.plans:
+            write_whole(directory / _picture_name(result, name), result.pictures[f"{name}.png"])
+
+
+def pages(every: Sequence[Reproduced]) -> dict[str, str]:
+    """The Markdown of the index, each paper's page and the coverage table, and the list of claims, by file name."""
+    written = {}
     for paper, title in PAPERS.items():
-        page_of = directory / f"{paper}.md"
-        all_of = {**_sections(page_of), **{name: text for name, text in sections.items() if name.startswith(paper)}}
-        texts = [all_of[name] for name in order if name in all_of]
-        if texts:
-            found.append(paper)
-            write_whole(page_of, "\n\n".join([f"# {title}", *texts, ""]).rstrip().encode() + b"\n")
-    kept = [row for row in _rows_of(directory / "index.md") if row[0] in order and row[0] not in written]
-    claims = sorted([*kept, *_claims(done)], key=lambda row: order.index(row[0]))
-    summary, verdicts, *failing = _summary(claims, len({row[0] for row in claims}))
-    toctree = "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(found) + "\n```"
-    blocks = [summary, verdicts, ("text", _INDEX), ("text", toctree), *failing, ("title", _ALL)]
-    blocks.append(("table", (_HEADS, claims)))
-    index = [f"# {_TITLE}", *(_markdown(*block) for block in blocks)]
-    write_whole(directory / "index.md", ("\n\n".join(index) + "\n").encode())
-    for result in done:
-        if "png" in result.pictures:
-            write_whole(directory / _picture_name(result), result.pictures["png"])
+        of_paper = [one for one in every if one.specification.paper == paper]
+        if of_paper:
+            counted: list[Block] = [("text", f"{_counts(of_paper)} How claims are judged: [the papers](index.md).")]
+            blocks = [*counted, *(block for one in of_paper for block in _section(one))]
+            written[f"{paper}.md"] = "\n\n".join([f"# {title}", *(_markdown(*block) for block in blocks)]) + "\n"
+    contents = "```{toctree}\n:maxdepth: 1\n\n" + "\n".join([*map(_stem, written), "coverage"]) + "\n```"
+    summary = _summary(every)
+    blocks = [*summary[:2], ("text", _INDEX), ("text", contents), *summary[2:]]
+    written["index.md"] = "\n\n".join([f"# {_TITLE}", *(_markdown(*block) for block in blocks)]) + "\n"
+    claims = [{"figure": one.specification.name, **claim} for one in every for claim in one.to_dict()["claims"]]
+    written["coverage.md"] = coverage.page(every)
+    return {**written, "tables/claims.csv": to_csv([{k: "" if v is None else v for k, v in c.items()} for c in claims])}
 
 
-def _sections(path: Path) -> dict[str, str]:
-    """The sections of a page that is there already, by name."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    parts = [part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]]
-    return {part.split("`", 2)[1]: part for part in parts}
-
-
-def _rows_of(index: Path) -> list[list[str]]:
-    """The claims of a report that is there already: the table at the end of its index."""
-    text = index.read_text(encoding="utf-8") if index.exists() else ""
-    lines = text.partition(f"## {_ALL}\n\n")[2].splitlines()[2:]
-    return [[cell.replace("\\|", "|") for cell in line[2:-2].split(" | ")] for line in lines]
+def _stem(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _section(result: Reproduced) -> Iterable[Block]:
@@ -106,34 +103,54 @@ def _section(result: Reproduced) -> Iterable[Block]:
     specification = result.specification
     yield "heading", specification.title
     yield "text", f"`{specification.name}`: {specification.source}."
-    yield "text", " ".join(specification.setting.split())
-    yield "text", _sizes(result)
     if result.missing:
         yield "warning", f"Left out: {result.missing}."
         return
-    yield ("picture", result) if result.pictures else ("table", _rows(result))
-    if specification.table is not None:
+    if "figure" in result.shown:
+        yield "picture", (result, "figure")
+    elif 0 < len(result.rows) <= _LONGEST:
+        yield "table", _rows(result)
+    if specification.table is not None and result.rows:
         yield "table", _pivot(specification.table, result)
-    yield "table", (_HEADS[1:], [row[1:] for row in _claims([result])])
-    yield "text", result.seen
+    if result.seen:
+        yield "text", result.seen
+    for by in ("paper", "rankdp"):
+        if by == "rankdp" and "ours" in result.shown:
+            yield "picture", (result, "ours")
+        rows = [_claim_row(verdict) for verdict in result.verdicts if verdict.claim.by == by]
+        if rows and by == "paper":
+            yield "table", (_HEADS, rows)
+        elif rows:
+            yield (
+                "table",
+                (["statement of ours", "verdict"], [_our_row(one) for one in result.verdicts if one.claim.by == by]),
+            )
+    settings = " ".join(specification.setting.split())
+    table = f" Table: [all numbers](tables/{file_name(specification.name)})." if result.rows else ""
+    yield "folded", f"{settings} {_sizes(result)}{table}"
 
 
 def _sizes(result: Reproduced) -> str:
-    """The grid and the repetitions of this very run, and how numbers were found where there are several ways."""
+    """The grid and the repetitions of this run, and how numbers were found where there are several ways."""
+    if isinstance(result, Earlier):
+        return f"{result.recorded['run']} Its table was not kept; the picture has the paper's lines and ours."
     run = getattr(result.specification, result.size)
     sizes = {**{name.replace("_", " "): [value] for name, value in run.settings.items()}, **run.grid}
-    points = [f"{name} {', '.join(map(_point, values))}" for name, values in sizes.items()]
+    points = [f"{name} {_points(values)}" for name, values in sizes.items()]
     often = f"{run.repetitions:,} repetitions" if run.repetitions > 1 else "nothing is repeated"
     full = run == result.specification.full  # which some quick runs are
-    words = "; ".join([f"Run here, at the {'full' if full else 'quick'} size: {often}", *points])
-    ways = Counter(row["by"] for row in result.rows if row["method"] == "integrated") if _named(result) else {}
+    words = "; ".join([f"Run at the {'full' if full else 'quick'} size: {often}", *points])
+    ways = Counter(row["by"] for row in result.rows if row.get("method") == "integrated" and "by" in row)
     if ways:
         words += ". Integrated by " + ", ".join(f"{way} ({count} numbers)" for way, count in sorted(ways.items()))
     return f"{words}."
 
 
-def _named(result: Reproduced) -> bool:
-    return bool(result.rows) and "by" in result.rows[0]
+def _points(values: Sequence[object]) -> str:
+    """A short list in full, a long one by its ends."""
+    if len(values) <= _LISTED:
+        return ", ".join(map(_point, values))
+    return f"{_point(values[0])} to {_point(values[-1])} ({len(values)} values)"
 
 
 def _point(value: object) -> str:
@@ -146,11 +163,14 @@ def _html(kind: str, content: Any) -> str:
         return f"<{level}>{html.escape(content)}</{level}>"
     if kind == "table":
         heads, rows = content
-        return Table(heads, rows, texts=len(heads) if heads[-1] == _HEADS[-1] else 0).html()
+        return Table(heads, rows, texts=len(heads) if {"verdict", "claim"} & set(heads) else 0).html()
     if kind == "picture":
-        coded = base64.b64encode(content.pictures["svg"]).decode()
-        title = html.escape(content.specification.title, quote=True)
-        return f'<img alt="{title}" src="data:image/svg+xml;base64,{coded}">'
+        result, name = content
+        coded = base64.b64encode(result.pictures[f"{name}.svg"]).decode()
+        return f'<img alt="{html.escape(_alternative(*content), quote=True)}" src="data:image/svg+xml;base64,{coded}">'
+    if kind == "folded":
+        words, _, _ = content.partition(" Table: [")
+        return f"<details><summary>Settings</summary>{paragraph(words)}</details>"
     return paragraph(content.replace("`", ""), "warning" if kind == "warning" else "")
 
 
@@ -161,48 +181,67 @@ def _markdown(kind: str, content: Any) -> str:
         lines = [content[0], ["---"] * len(content[0]), *content[1]]
         return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
     if kind == "picture":
-        return f"![{content.specification.title}]({_picture_name(content)})"
+        return f"![{_alternative(*content)}]({_picture_name(*content)})"
+    if kind == "folded":
+        return f"<details><summary>Settings</summary>\n\n{content}\n\n</details>"
     return str(content)
 
 
-def _picture_name(result: Reproduced) -> str:
-    return f"{result.specification.name.replace('/', '-')}.png"
+def _alternative(result: Reproduced, name: str) -> str:
+    """What a picture shows, for those who do not see it."""
+    return result.specification.title + (", with our own lines" if name == "ours" else "")
 
 
-def _summary(claims: Sequence[Sequence[str]], figures: int) -> list[Block]:
-    """How much was run, what became of the papers' claims, and what does not hold."""
-    found = Counter((by, verdict) for _, _, by, verdict, _ in claims)
-    sentences = [f"Figures, tables and errata: {figures}; each says the sizes and repetitions that it was run with."]
-    for by, what in (
-        ("the paper", "The papers' claims"),
-        ("the paper, our yardstick", "Qualitative words, by our yardsticks"),
-    ):
-        holds, fails, open_ = (found[by, mark] for mark in _MARKS.values())
-        if holds + fails + open_:
-            sentences.append(f"{what}: {holds} hold, {fails} do not, {open_} are undecided.")
-    if misprints := found["the paper, as printed", _MARKS["does not hold"]]:
-        sentences.append(f"Misprints shown: {misprints}.")
-    blocks: list[Block] = [("text", " ".join(sentences)), ("text", _VERDICTS)]
-    for title, by, answer in _LISTS:
-        if listed := [row for row in claims if (row[2], row[3]) == (by, _MARKS[answer])]:
-            blocks += [("title", title), ("table", (_HEADS, listed))]
+def _picture_name(result: Reproduced, name: str) -> str:
+    return f"{result.specification.name.replace('/', '-')}{'-ours' if name == 'ours' else ''}.png"
+
+
+def _summary(done: Sequence[Reproduced]) -> list[Block]:
+    """What became of the papers' claims, by which rule, and what does not hold."""
+    blocks: list[Block] = [("text", _counts(done)), ("text", _VERDICTS)]
+    for title, kind, answer in _LISTS:
+        listed = [
+            [one.specification.name, *(row[0], row[2])]
+            for one in done
+            for verdict in one.verdicts
+            if verdict.claim.by == "paper" and (verdict.claim.kind, verdict.answer) == (kind, answer)
+            for row in [_claim_row(verdict)]
+        ]
+        if listed:
+            blocks += [("title", title), ("table", (["figure", "claim", "number"], listed))]
     return blocks
 
 
-def _claims(done: Iterable[Reproduced]) -> list[list[str]]:
-    return [_claim_row(result.specification.name, verdict) for result in done for verdict in result.verdicts]
+def _counts(done: Sequence[Reproduced]) -> str:
+    """How many claims hold."""
+    found = Counter((v.claim.kind, str(v.answer)) for one in done for v in one.verdicts if v.claim.by == "paper")
+    sentences = []
+    for kind, what in (("claim", "Claims of the paper"), ("yardstick", "Qualitative words, by our yardsticks")):
+        holds, fails, open_ = (found[kind, answer] for answer in _MARKS)
+        if holds + fails + open_:
+            sentences.append(f"{what}: {holds} hold, {fails} do not hold, {open_} undecided.")
+    if misprints := found["misprint", "does not hold"]:
+        sentences.append(f"Misprints shown: {misprints}.")
+    return " ".join(sentences)
 
 
-def _claim_row(name: str, verdict: Verdict) -> list[str]:
+def _claim_row(verdict: Verdict) -> list[str]:
     claim = verdict.claim
     text = f"{claim.text} ({claim.where})" if claim.where else claim.text
-    return [name, text, _author(claim), _MARKS[verdict.answer], verdict.explain()]
+    return [text + _kind(claim), _MARKS[verdict.answer], replace(verdict, mean=None).explain()]
 
 
-def _author(claim: Claim) -> str:
-    """Who says so; of a paper's words and formulas, what a failure would be."""
-    kind = {"misprint": ", as printed", "yardstick": ", our yardstick"}.get(claim.kind, "")
-    return _AUTHORS[claim.by] + kind
+def _our_row(verdict: Verdict) -> list[str]:
+    """A statement of ours; its number only where it does not hold (all numbers are in claims.csv)."""
+    mark = _MARKS[verdict.answer]
+    return [verdict.claim.text, mark if verdict.answer == "holds" else f"{mark}: {verdict.explain()}"]
+
+
+def _kind(claim: Claim) -> str:
+    """Of a paper's words and formulas: what a failure would be."""
+    if claim.by != "paper":
+        return ""
+    return {"misprint": " [as printed]", "yardstick": " [our yardstick]"}.get(claim.kind, "")
 
 
 def _pivot(plan: TablePlan, result: Reproduced) -> tuple[list[str], list[list[str]]]:
@@ -230,10 +269,12 @@ def _cell(value: object) -> str:
 
 
 _INDEX = """Run it yourself: `rankdp reproduce` (the quick grid), `rankdp reproduce --full` (the papers' own sizes, or
-ours where a paper does not state them), `rankdp reproduce xu/figure2` (one of them). Tables come as Parquet and CSV,
+ours where a paper gives none), `rankdp reproduce xu/figure2` (one figure). Tables are written as Parquet and CSV,
 figures as PNG and SVG, and everything on one page, `report.html`. Finished parts are kept: an interrupted run continues
-where it stopped. Bands are two standard errors; lines that would coincide are set a little apart along x.
+where it stopped. In the pictures, bands are two standard errors, and lines that would coincide are moved apart.
+All claims with their verdicts: [claims.csv](tables/claims.csv). Every definition, lemma, theorem, remark, figure and
+data set of the papers, and where it is checked: [coverage](coverage.md).
 
-The data sets of Xu's Figure 8 and Cai's Figures 4 to 7 are looked for in the directory that `RANKDP_DATA` names
-([formats](../formats.md) says where to get them), and Xu's Figure 7 needs `rankdp[learn]`; without them these figures
-say so, and the rest runs."""
+Xu's Figure 8 and Cai's Figures 4 to 7 need data sets in the directory that `RANKDP_DATA` names
+([formats](../formats.md) says where to get them), and Xu's Figure 7 needs `rankdp[learn]`. Without them these figures
+are skipped with a message."""

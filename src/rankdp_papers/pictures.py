@@ -15,6 +15,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankdp.errors import InputError
@@ -107,7 +108,7 @@ _TICKED_UP_TO = 8  # values of x that each get a tick
 
 def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
     """The picture of a table."""
-    shown = select(rows, plan.only)
+    plan, shown = _arranged(plan, select(rows, plan.only))
     for name in (plan.x, plan.lines, plan.panels, plan.rows):
         if name is not None and name not in shown[0]:
             raise InputError(f"[figure]: there is no column {name!r}; there are {', '.join(shown[0])}")
@@ -118,7 +119,7 @@ def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
     for line, vertical in zip(grid, down, strict=True):
         for axes, horizontal in zip(line, across, strict=True):
             here = select(shown, _where(plan.rows, vertical) | _where(plan.panels, horizontal))
-            logarithmic = "y" in plan.log or str(vertical) in plan.log
+            logarithmic = bool({"y", str(vertical), str(horizontal)} & set(plan.log))
             _panel(axes, plan, here, styles, logarithmic)
             if logarithmic:  # axes that share their scale share its ticks
                 scaled = select(shown, _where(plan.rows, vertical)) if plan.share_y else here
@@ -132,6 +133,19 @@ def draw(plan: FigurePlan, rows: Sequence[Row]) -> Figure:
         axes.set_xlabel(mathematics(plan.x_label or plan.x))
     _legend(figure, grid, plan, styles, width)
     return figure
+
+
+def _arranged(plan: FigurePlan, rows: Sequence[Row]) -> tuple[FigurePlan, Sequence[Row]]:
+    """The rows that the series select, with the names of their line and panel; each point once."""
+    if not plan.series:
+        return plan, rows
+    points: dict[tuple[Any, ...], Row] = {}
+    for one in plan.series:
+        for row in select(rows, one.select):
+            line, panel = one.line.format(**row), one.panel.format(**row)
+            points.setdefault((panel, line, row[plan.x]), {**row, "line": line, "panel": panel})
+    panelled = any(one.panel for one in plan.series)
+    return replace(plan, lines="line", panels="panel" if panelled else None, series=()), list(points.values())
 
 
 def image(figure: Figure, kind: str) -> bytes:

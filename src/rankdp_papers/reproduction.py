@@ -1,6 +1,7 @@
 """``reproduce``: from names to tables, pictures and verdicts in a directory.
 
-OUTPUT/xu/figure2.parquet .csv .png .svg    the tidy table and its picture
+OUTPUT/xu/figure2.parquet .csv .png .svg    the tidy table and the paper's picture of it
+OUTPUT/xu/figure2-ours.png .svg             a second picture, with lines that the paper does not have
 OUTPUT/claims.csv                           every claim and what became of it
 OUTPUT/report.html                          all of it on one page that loads nothing
 OUTPUT/cache/                               finished cells (see ``runner``)
@@ -15,7 +16,7 @@ from pathlib import Path
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp_papers.documents import to_html
 from rankdp_papers.results import Reproduced
-from rankdp_papers.runner import Progress, run
+from rankdp_papers.runner import Progress, expected_seconds, run
 from rankdp_papers.specification import Size, find
 
 
@@ -26,6 +27,7 @@ def reproduce(
     size: Size = "quick",
     jobs: int | None = None,
     progress: Progress = lambda done, total: None,
+    expected: Callable[[float], None] = lambda seconds: None,
     finished: Callable[[Reproduced], None] = lambda result: None,
 ) -> list[Reproduced]:
     """Run the papers' experiments and write tables, pictures and verdicts, the page and the claims last.
@@ -42,6 +44,8 @@ def reproduce(
         Processes at a time; all cores for None.
     progress
         Called with the number of cells done and of all cells.
+    expected
+        Called once, before anything is run, with the seconds that it will take.
     finished
         Called with each figure, table or erratum as it is done.
 
@@ -51,7 +55,9 @@ def reproduce(
         One for each specification, in order.
     """
     home, done = Path(output), []
-    for result in run(find(wanted), size, home / "cache", jobs, progress):
+    specifications = find(wanted)
+    expected(expected_seconds(specifications, size, home / "cache", jobs))
+    for result in run(specifications, size, home / "cache", jobs, progress):
         _write(result, home)
         done.append(result)
         finished(result)
@@ -68,14 +74,16 @@ def _write(result: Reproduced, home: Path) -> None:
     make_directory(target.parent)
     for ending in (".parquet", ".csv"):
         _write_table(result.rows, target.with_suffix(ending))
-    for kind, picture in result.pictures.items():
-        write_whole(target.with_suffix(f".{kind}"), picture)
+    for name, picture in result.pictures.items():
+        write_whole(target.with_name(target.name + name.removeprefix("figure").replace("ours.", "-ours.")), picture)
 
 
 def _write_table(rows: Sequence[dict[str, object]], target: Path) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
+    columns = dict.fromkeys(column for row in rows for column in row)
+    table = pa.Table.from_pylist([{column: row.get(column) for column in columns} for row in rows])
     content = io.BytesIO()
-    (parquet.write_table if target.suffix == ".parquet" else csv.write_csv)(pa.Table.from_pylist(list(rows)), content)
+    (parquet.write_table if target.suffix == ".parquet" else csv.write_csv)(table, content)
     write_whole(target, content.getvalue())

@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import signal
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -71,6 +72,24 @@ def run(
                 rows += [{**point, **row} for row in outcome[0]]
                 seconds += outcome[1]
             yield Reproduced(specification, size, [] if missing else rows, seconds, missing)
+
+
+def expected_seconds(
+    specifications: Sequence[Specification], size: Size, cache: Path, jobs: int | None = None
+) -> float:
+    """How long the unfinished cells will take, from what quick runs took on one core (``seconds.toml``).
+
+    A full run is expected to take longer in proportion to its cells and repetitions.
+    """
+    measured = tomllib.loads((HOME / "seconds.toml").read_text(encoding="utf-8"))
+    total = 0.0
+    for one in specifications:
+        cells = one.cells(size)
+        unfinished = sum(not (cache / f"{_key(one, cell)}.json").exists() for cell in cells)
+        quick = len(one.cells("quick")) * one.quick.repetitions
+        share = unfinished * getattr(one, size).repetitions / quick
+        total += 0.0 if _missing(one) else measured.get(one.name, 0.0) * share
+    return total / (jobs or os.cpu_count() or 1)
 
 
 def _missing(specification: Specification) -> str | None:

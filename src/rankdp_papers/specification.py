@@ -6,7 +6,8 @@
     setting, seen       what was done, and what we see, with its numbers taken from the table (see ``results.filled``)
     [settings]          constants of every cell
     [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
-    [figure]            x, lines, panels, rows, log, labels (see ``pictures``)
+    [figure]            the paper's picture: x, lines, panels, rows, log, labels (see ``pictures``)
+    [ours]              a second picture, with lines that the paper does not have
     [table]             rows, columns, only: values to show beside the picture
     [[claims]]          text, by, kind, where, check and what the check takes (see ``Claim`` and ``verdicts``)
 
@@ -17,8 +18,9 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -46,15 +48,27 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Series:
+    """Rows that become lines of a panel: ``line`` and ``panel`` are names with columns in braces, "epsilon = {p}"."""
+
+    select: Mapping[str, Any]
+    line: str
+    panel: str = ""
+
+
+@dataclass(frozen=True)
 class FigurePlan:
     """How rows become a picture: ``only`` keeps rows with these values, ``log`` names x, y or values of ``rows``.
+
+    ``lines``, ``panels`` and ``rows`` name columns. Instead of ``lines`` and ``panels`` there may be ``series``, which
+    name each line and panel by what they select. Panels in ``log`` have a logarithmic y axis.
 
     Axes of one row share their y scale unless ``share_y`` is false; ``diagonal`` draws the line where y is x; ``dodge``
     sets lines that coincide side by side, by moving each a little along x.
     """
 
     x: str
-    lines: str
+    lines: str = ""
     panels: str | None = None
     rows: str | None = None
     log: Sequence[str] = ()
@@ -66,6 +80,7 @@ class FigurePlan:
     y_labels: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     only: Mapping[str, Any] = field(default_factory=dict)
+    series: Sequence[Series] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,9 @@ class Claim:
     Ours (``by`` "rankdp") are regression tests. Of the paper's, ``kind`` says what a failure is: of a "claim" that the
     paper makes, of a formula taken as it is printed ("misprint"), or of our own number for a qualitative word
     ("yardstick"), which is no error of the paper.
+
+    A claim that can be read in several ways has ``readings``: more columns to select by, one table per reading. It
+    holds, or does not, when every reading says so, and is undecided when they disagree.
     """
 
     text: str
@@ -92,6 +110,7 @@ class Claim:
     where: str = ""
     kind: str = "claim"
     select: Mapping[str, Any] = field(default_factory=dict)
+    readings: Sequence[Mapping[str, Any]] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -110,6 +129,7 @@ class Specification:
     full: Run
     claims: Sequence[Claim]
     figure: FigurePlan | None = None
+    ours: FigurePlan | None = None
     table: TablePlan | None = None
     seed: int = 0
     data: Sequence[str] = ()
@@ -131,8 +151,8 @@ def names() -> list[str]:
 
 
 def _place(path: Path) -> tuple[int, str]:
-    """Tables and figures before trade-offs before errata."""
-    kinds = ("table", "figure", "tradeoff", "erratum")
+    """Tables and figures before trade-offs, lemmas and errata."""
+    kinds = ("table", "figure", "tradeoff", "lemmas", "erratum")
     return next((place for place, kind in enumerate(kinds) if path.stem.startswith(kind)), len(kinds)), path.stem
 
 
@@ -174,8 +194,12 @@ def read(path: Path, name: str | None = None) -> Specification:
     paper = name.split("/")[0] if name else plain.pop("paper", None)
     try:
         one_of("paper", paper, PAPERS)
-        plans: dict[str, type[Any]] = {"figure": FigurePlan, "table": TablePlan}
-        drawn = {name: _part(plan, plain.pop(name), f"[{name}]") for name, plan in plans.items() if name in plain}
+        plans: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
+            "figure": _figure,
+            "ours": _figure,
+            "table": partial(_part, TablePlan),
+        }
+        drawn = {name: plan(plain.pop(name), f"[{name}]") for name, plan in plans.items() if name in plain}
         parts = {
             "name": name or f"{paper}/{path.stem}",
             "paper": paper,
@@ -195,6 +219,14 @@ def _run(plain: Mapping[str, Any], where: str) -> Run:
         if not isinstance(points, list) or not points:
             raise InputError(f"{where} grid.{name} must be a list of at least one value, got {points!r}")
     return run
+
+
+def _figure(plain: Mapping[str, Any], where: str) -> FigurePlan:
+    series = tuple(_part(Series, one, f"{where} series") for one in plain.get("series", ()))
+    plan = _part(FigurePlan, {**plain, "series": series}, where)
+    if bool(plan.lines) == bool(series):
+        raise InputError(f"{where} must have either lines or series")
+    return plan
 
 
 def _claim(plain: Mapping[str, Any]) -> Claim:

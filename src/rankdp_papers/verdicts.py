@@ -18,6 +18,8 @@ A claim with k places would be outside somewhere too often by chance, so there -
 * at most: margin = bound - value; at least: margin = value - bound;
 * slope: margin = tolerance - abs(slope of log(value) on log(x) - target).
 
+A claim with several readings is undecided where they disagree.
+
 Where both sides are 0, or both are 1, they are saturated: such a place neither supports nor contradicts.
 """
 
@@ -27,7 +29,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist, fmean
 from typing import Any, Literal, NamedTuple
@@ -103,6 +105,8 @@ class _Checked(NamedTuple):
 
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     """The verdict of a table, with the place that is least in favour."""
+    if claim.readings:
+        return _of_all([judge(_reading(claim, more), rows) for more in claim.readings], claim)
     one_of("check", claim.check, _CHECKS)
     chosen = select(rows, claim.select)
     if not chosen:
@@ -125,15 +129,37 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     return Verdict(claim, answer, what, worst.shown, worst.error, worst.place, mean)
 
 
+def _reading(claim: Claim, more: Mapping[str, Any]) -> Claim:
+    return replace(claim, select={**claim.select, **more}, readings=())
+
+
+def _of_all(verdicts: Sequence[Verdict], claim: Claim) -> Verdict:
+    """The verdict of several readings: what all say, or undecided where they disagree."""
+    answers = [one.answer for one in verdicts]
+    if len(set(answers)) == 1:
+        return replace(verdicts[0], claim=claim)
+    order = ("does not hold", "undecided", "holds")
+    worst, reading = min(zip(verdicts, claim.readings, strict=True), key=lambda pair: order.index(pair[0].answer))
+    holding = answers.count("holds")
+    place = ", ".join([*map(str, reading.values()), worst.place])
+    return replace(
+        worst,
+        claim=claim,
+        answer="undecided",
+        what=f"holds in {holding} of {len(answers)} readings; otherwise {worst.what}",
+        place=place,
+    )
+
+
 def select(rows: Sequence[Row], wanted: Mapping[str, Any]) -> list[Row]:
     """The rows with these values: one, a list of them, or the "smallest" or "largest" of a column of numbers."""
     chosen = list(rows)
     for column, value in wanted.items():
         _need_column(rows, column)
         if value in ("smallest", "largest"):
-            value = (min if value == "smallest" else max)(row[column] for row in chosen)
+            value = (min if value == "smallest" else max)(row[column] for row in chosen if column in row)
         allowed = value if isinstance(value, list) else [value]
-        chosen = [row for row in chosen if row[column] in allowed]
+        chosen = [row for row in chosen if column in row and row[column] in allowed]
     return chosen
 
 
@@ -232,8 +258,9 @@ def _saturated(one: Row, other: Row) -> bool:
 
 
 def _need_column(rows: Sequence[Row], column: str) -> None:
-    if rows and column not in rows[0]:
-        raise InputError(f"there is no column {column!r}; there are {', '.join(rows[0])}")
+    names = dict.fromkeys(name for row in rows for name in row)
+    if rows and column not in names:
+        raise InputError(f"there is no column {column!r}; there are {', '.join(names)}")
 
 
 def _groups(rows: Sequence[Row], without: str) -> list[tuple[str, list[Row]]]:
@@ -249,7 +276,7 @@ def _groups(rows: Sequence[Row], without: str) -> list[tuple[str, list[Row]]]:
 def _place(row: Row, rows: Sequence[Row], without: str = "") -> str:
     """The columns in which ``rows`` differ, and their values here."""
     names = [name for name in row if name not in (*NUMBERS, without)]
-    different = [name for name in names if any(other[name] != row[name] for other in rows)]
+    different = [name for name in names if any(other.get(name) != row[name] for other in rows)]
     return ", ".join(row[name] if isinstance(row[name], str) else f"{name} {_show(row[name])}" for name in different)
 
 

@@ -115,7 +115,7 @@ def test_names_are_shown_as_they_are_and_warnings_are_notes(directory: Path) -> 
     run = rankdp(*COMMON, "--protect", "outcome")
     assert run.exit_code == 0, run.output
     line = next(line for line in run.stdout.splitlines() if "[/red] soda" in line)
-    assert "1 – 4" in line
+    assert "1–4" in line
     assert "note: Never compared: [/red] soda." in run.stderr
     assert "nan" not in run.stdout
 

@@ -181,7 +181,7 @@ def test_sampling_error_of_a_balanced_tie():
 
 def test_distances_shrink_with_endless_epsilon_and_a_student_costs_more_than_an_answer(data_directory, monkeypatch):
     monkeypatch.setenv("RANKDP_DATA", str(data_directory))
-    values = {"survey": "immigration", "per_voter": 6, "p": 1}
+    values = {"survey": "immigration", "copy": "corrected", "per_voter": 6, "p": 1}
     near = students.distances(Cell({**values, "epsilon": 100_000}, 3, 1))
     for measure in ("l2", "linf", "hamming"):
         assert value(near, method="bradley-terry + paper", measure=measure) < 1e-3
@@ -260,11 +260,30 @@ def test_the_papers_error_depends_on_its_constant_and_ours_does_not():
     assert value(rows, method="bradley-terry + tight", c0=0.1) == value(rows, method="bradley-terry + tight", c0=4.0)
 
 
-def test_the_private_part_halves_when_epsilon_doubles():
-    sizes = {"items": 60, "p": 1, "c0": 0.1}
-    once, twice = (private_rates.private_part(Cell({**sizes, "epsilon": epsilon}, 20, 1)) for epsilon in (20, 40))
-    ratio = value(once, measure="root mean square") / value(twice, measure="root mean square")
-    assert ratio == pytest.approx(2, rel=0.15)
+def test_errors_are_divided_by_the_printed_rates():
+    """The error itself from Algorithm 1 on the same votes with the same noise, and the rates by hand."""
+    cell = Cell({"items": 24, "p": 1, "epsilon": 0.9, "c0": 1}, 3, 1)
+    rows, size, errors = private_rates.over_the_rates(cell), (24, 276), []
+    mechanism = algorithms.paper(*size, 0.9, math.sqrt(23 * math.log(24)))
+    for repetition in range(3):
+        votes = drawn_votes.poll(cell, repetition)
+        noisy = algorithms.perturbed(mechanism, votes.counts, cell.bits("noise", 24, 1.0, 0.9, 1.0, repetition))
+        errors.append(np.abs(noisy - votes.truth).max())
+    rate = math.sqrt(math.log(24) / 24) + math.log(24) / (24 * 0.9)
+    assert value(rows, measure="linf over (2.7)") == pytest.approx(np.mean(errors) / rate)
+    assert value(rows, measure="squared l2 over (2.5)") > 0
+
+
+def test_no_table_separates_all_items_by_the_unit():
+    """The sum for three items: (3-1) (sqrt(log 3/3) + log 3/(3 eps))."""
+    (row,) = private_rates.separations(Cell({"items": 3, "epsilon": 1}))
+    assert row["value"] == pytest.approx(2 * (math.sqrt(math.log(3) / 3) + math.log(3) / 3))
+
+
+def test_the_other_copy_of_the_survey_turns_one_pair_round():
+    names = ("London", "Barcelona", "Stockholm")
+    one = students.Answers(names, np.array([0, 1, 2, 1]), np.array([1, 2, 1, 0]), np.array([2, 2, 1, 0]))
+    assert one.reversed("Barcelona", "Stockholm").halves.tolist() == [2, 0, 1, 0]
 
 
 def test_printed_generator_ties_three_quarters_of_the_items():

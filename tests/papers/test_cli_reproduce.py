@@ -95,7 +95,9 @@ def test_everything_is_written(reproduced):
         *(f"xu/own.{ending}" for ending in ("parquet", "csv", "png", "svg")),
         *("claims.csv", "report.html"),
     }
-    assert {path.name for path in (home / "pages").iterdir()} == {"index.md", "xu.md", "xu-own.png"}
+    pages = {str(path.relative_to(home / "pages")) for path in (home / "pages").rglob("*") if path.is_file()}
+    tables = {"tables/claims.csv", "tables/runs.json", "tables/xu-own.csv"}
+    assert pages == {"index.md", "coverage.md", "xu.md", "xu-own.png", *tables}
     assert "xu/own: holds 1 (" in done.stderr
     assert "Kendall keeps more than Laplace" in done.stdout
 
@@ -119,7 +121,7 @@ def test_the_page_loads_nothing(reproduced):
     page = (home / "out" / "report.html").read_text()
     assert "data:image/svg+xml;base64," in page
     assert 'src="http' not in page
-    assert "The papers' claims: 1 hold, 0 do not, 0 are undecided." in html.unescape(page)
+    assert "Claims of the paper: 1 hold, 0 do not hold, 0 undecided." in html.unescape(page)
     assert all(words in page for words in ("What was done.", "What we see.", "✔ holds"))
 
 
@@ -129,6 +131,18 @@ def test_json_and_a_second_run_that_computes_nothing(reproduced):
     (said,) = json.loads(rankdp("own.toml", "-o", "out", "--json", cwd=home).stdout)
     assert (said["name"], said["claims"][0]["verdict"], said["missing"]) == ("xu/own", "holds", None)
     assert {path: path.stat().st_mtime_ns for path in (home / "out" / "cache").iterdir()} == kept
+
+
+def test_pages_are_drawn_again_from_their_tables(tmp_path: Path):
+    tables = Path(__file__).parents[2] / "docs" / "papers" / "tables"
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "xu-lemmas-algorithm.csv").write_bytes((tables / "xu-lemmas-algorithm.csv").read_bytes())
+    (tmp_path / "tables" / "runs.json").write_text('{"xu/lemmas-algorithm": {"size": "quick", "core_seconds": 1}}')
+    rankdp("--redraw", "--markdown", ".", cwd=tmp_path)
+    assert "Algorithm 1 draws from Mallows' model" in (tmp_path / "xu.md").read_text("utf-8")
+    refused = rankdp("--redraw", cwd=tmp_path, check=False)
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "redraw needs the directory of --markdown" in refused.stderr
 
 
 def test_missing_data_leave_one_figure_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -177,6 +178,19 @@ def test_slope_error_is_that_of_repeated_tables():
         verdict = judge(claim("slope", along="x", target=-1, tolerance=0.1), table)
         found.append(verdict.number)
     assert np.std(found) == pytest.approx(verdict.error, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("second", "answer"), [([3.0, 2.0], "holds"), ([2.0, 3.0], "undecided"), ([2.9, 2.99], "undecided")]
+)
+def test_readings_that_disagree_leave_a_claim_undecided(second: list[float], answer: str):
+    one = claim("trend", along="n", direction="down")
+    both = replace(one, readings=[{"method": "a"}, {"method": "b"}])
+    verdict = judge(both, rows({"a": [3.0, 1.0], "b": second}, 0.001))
+    assert verdict.answer == answer
+    if answer == "undecided":
+        assert verdict.explain().startswith("holds in 1 of 2 readings; otherwise worst reversal")
+    assert judge(both, rows({"a": [1.0, 3.0], "b": [1.0, 2.0]}, 0.001)).answer == "does not hold"
 
 
 def test_selection():

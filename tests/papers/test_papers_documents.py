@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import replace
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from rankdp.errors import InputError
-from rankdp_papers.documents import _claims, _pivot, _sizes, _summary, write_markdown
-from rankdp_papers.results import NUMBER, Reproduced, filled
-from rankdp_papers.specification import PAPERS, Claim, Size, TablePlan, load, names
+from rankdp_papers.documents import _picture_name, _pivot, _sizes, _summary, pages, write_markdown
+from rankdp_papers.results import NUMBER, Earlier, Reproduced, filled
+from rankdp_papers.specification import PAPERS, Claim, TablePlan, load, names
+from rankdp_papers.tables import from_csv, kept, to_csv
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 ROWS = [
@@ -21,13 +23,30 @@ ROWS = [
 ]
 
 
-def test_the_documentation_has_every_figure_and_no_other():
-    shown = {
-        paper: re.findall(r"^`([a-z]+/[^`]+)`:", (PAGES / f"{paper}.md").read_text("utf-8"), re.M) for paper in PAPERS
-    }
-    assert [name for paper in PAPERS for name in shown[paper]] == names(), "run make papers"
-    pictures = {name.replace("/", "-") for name in names() if load(name).figure}
-    assert {path.stem for path in PAGES.glob("*.png")} == pictures, "run make papers"
+def test_the_pages_are_what_the_tables_give():
+    """So every verdict on a page is the one that today's rule gives to the committed table."""
+    made = pages(kept(PAGES / "tables"))
+    for name, text in made.items():
+        assert (PAGES / name).read_text("utf-8") == text, (
+            f"{name}: run rankdp reproduce --redraw --markdown docs/papers"
+        )
+    assert {path.name for path in PAGES.glob("*.md")} == {name for name in made if "/" not in name}
+
+
+def test_the_documentation_has_every_figure_and_its_pictures():
+    every = kept(PAGES / "tables")
+    assert [one.specification.name for one in every] == names(), "run make papers"
+    pictures = {_picture_name(one, name) for one in every for name in one.shown}
+    assert {path.name for path in PAGES.glob("*.png")} == pictures, "run make papers"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_pages_are_short_enough_to_read(paper: str):
+    """Words without the marks of tables; long tables are linked."""
+    text = (PAGES / f"{paper}.md").read_text("utf-8")
+    assert len(re.findall(r"[A-Za-z][\w'-]*", text)) < 5_500
+    longest = max(len(block.splitlines()) for block in re.findall(r"(?:^\|.*\n)+", text, re.M))
+    assert longest <= 32
 
 
 @pytest.mark.parametrize("name", names())
@@ -47,36 +66,57 @@ def test_failures_are_listed_by_kind_and_our_own_statements_are_not_counted():
         for by, kind in (("paper", "claim"), ("paper", "misprint"), ("paper", "yardstick"), ("rankdp", "claim"))
     ]
     one = Reproduced(replace(load("xu/erratum-theorem2"), claims=claims), "quick", ROWS, 60.0)
-    (_, summary), *rest = _summary(_claims([one]), 1)
-    assert "The papers' claims: 0 hold, 1 do not, 0 are undecided." in summary
-    assert "by our yardsticks: 0 hold, 1 do not, 0 are undecided. Misprints shown: 1." in summary
+    (_, summary), *rest = _summary([one])
+    assert "Claims of the paper: 0 hold, 1 do not hold, 0 undecided." in summary
+    assert "by our yardsticks: 0 hold, 1 do not hold, 0 undecided. Misprints shown: 1." in summary
     listed = {title: [row[1] for row in table[1]] for (_, title), (_, table) in batched(rest[1:])}
-    assert list(listed.values()) == [["paper claim"], ["paper misprint"], ["paper yardstick"]]
+    assert list(listed.values()) == [
+        ["paper claim"],
+        ["paper misprint [as printed]"],
+        ["paper yardstick [our yardstick]"],
+    ]
     assert "1 repetitions" not in _sizes(one)
     assert "epsilon 0.001, 0.01, 0.1, 1" in _sizes(one)
 
 
-def test_a_run_of_some_figures_leaves_the_sections_of_others_as_they_are(tmp_path: Path):
-    for page in PAGES.glob("*.md"):
-        (tmp_path / page.name).write_bytes(page.read_bytes())
+def test_claims_of_the_paper_come_before_ours_and_settings_are_folded():
+    made = pages(kept(PAGES / "tables"))["xu.md"].partition("`xu/figure2`")[2].partition("\n## ")[0]
+    parts = ["xu-figure2.png", "| claim of the paper |", "xu-figure2-ours.png", "| statement of ours |", "<details>"]
+    assert sorted(parts, key=made.index) == parts
+    assert "(tables/xu-figure2.csv)" in made
+
+
+def test_a_run_of_one_figure_takes_the_others_from_their_tables(tmp_path: Path):
+    (tmp_path / "tables").mkdir()
+    for name in ("xu-lemmas-algorithm.csv", "cai-erratum-full-ranking.csv"):
+        (tmp_path / "tables" / name).write_bytes((PAGES / "tables" / name).read_bytes())
+    runs = {name: {"size": "quick", "core_seconds": 1} for name in ("xu/lemmas-algorithm", "cai/erratum-full-ranking")}
+    (tmp_path / "tables" / "runs.json").write_text(json.dumps(runs))
     claims = [Claim("E|N| is small", "paper", "at most", options={"bound": 1.0})]
     specification = replace(load("xu/erratum-theorem2"), claims=claims, seen="Little.")
+    write_markdown([Reproduced(specification, "quick", ROWS, 60.0)], tmp_path)
+    xu = (tmp_path / "xu.md").read_text("utf-8")
+    assert "E\\|N\\| is small" in xu
+    assert "Algorithm 1 draws from Mallows' model" in xu
+    assert "separations" in (tmp_path / "cai.md").read_text("utf-8")
+    assert not (tmp_path / "jeong.md").exists()
 
-    def lines(size: Size) -> dict[str, list[str]]:
-        write_markdown([Reproduced(specification, size, ROWS, 60.0)], tmp_path)
-        return {page.name: page.read_text("utf-8").splitlines() for page in tmp_path.iterdir()}
 
-    quick, full = lines("quick"), lines("full")
-    assert [name for name in quick if quick[name] != full[name]] == ["xu.md"]
-    (changed,) = set(full["xu.md"]) - set(quick["xu.md"])
-    assert changed.startswith("Run here, at the full size: nothing is repeated; epsilon 0.001")
-    old = {page.name: page.read_text("utf-8").splitlines() for page in PAGES.glob("*.md")}
-    assert all(full[name] == old[name] for name in ("cai.md", "jeong.md"))
-    headings = [[line for line in lines if line.startswith("## ")] for lines in (full["xu.md"], old["xu.md"])]
-    assert headings[0] == headings[1]
-    ours = [line for line in full["index.md"] if "E\\|N\\| is small" in line]
-    assert len(ours) == 2
-    assert len([line for line in full["index.md"] if line.startswith("| xu/erratum-theorem1 |")]) > 8
+def test_tables_come_back_as_they_were():
+    rows = [
+        {"n": 1, "p": 1.0, "method": 'a, "b"', "value": 0.1 + 0.2, "error": 0.0},
+        {"n": 2, "value": 1e-300, "error": 1},
+    ]
+    assert from_csv(to_csv(rows)) == rows
+    with pytest.raises(InputError, match="reads as a number, got '1998'"):
+        to_csv([{"copy": "1998"}])
+
+
+def test_earlier_verdicts_are_of_claims_that_are_still_made():
+    for one in kept(PAGES / "tables"):
+        if isinstance(one, Earlier):
+            assert len(one.verdicts) == len(one.specification.claims), one.specification.name
+            assert "(not run)" not in one.seen
 
 
 def test_a_table_has_a_line_and_a_column_for_each_value():

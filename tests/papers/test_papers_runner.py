@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 
 from rankdp.errors import InputError, Unsupported
 from rankdp_papers import runner
+from rankdp_papers.command import _duration
 from rankdp_papers.experiment import Cell, Row, mean_row
 from rankdp_papers.results import Reproduced
-from rankdp_papers.specification import Claim, FigurePlan, Run, Specification
+from rankdp_papers.specification import HOME, Claim, FigurePlan, Run, Specification, load, names
 
 pytestmark = pytest.mark.slow
 
@@ -148,3 +150,29 @@ def test_two_processes_find_what_one_does(tmp_path):
     (together,) = runner.run([small_one], "quick", tmp_path / "two", jobs=2)
     assert together.rows == alone.rows
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 seconds"), (80, "80 seconds"), (150, "2 minutes"), (9000, "2 hours")]
+)
+def test_durations_in_words(seconds: float, words: str):
+    assert _duration(seconds) == words
+
+
+def test_the_time_is_what_is_left_of_the_measured_time(tmp_path: Path):
+    one = load("cai/erratum-generator")
+    whole = runner.expected_seconds([one], "quick", tmp_path, 1)
+    assert whole > 1
+    assert runner.expected_seconds([one], "quick", tmp_path, 2) == whole / 2
+    assert runner.expected_seconds([one], "full", tmp_path, 1) > 5 * whole  # five times the repetitions, more items
+    cells = one.cells("quick")
+    for cell in cells[: len(cells) // 2]:
+        (tmp_path / f"{runner._key(one, cell)}.json").touch()
+    assert runner.expected_seconds([one], "quick", tmp_path, 1) == pytest.approx(whole / 2)
+    assert runner.expected_seconds([dataclasses.replace(one, name="xu/own")], "quick", tmp_path, 1) == 0
+
+
+def test_every_figure_has_a_measured_time():
+    measured = tomllib.loads((HOME / "seconds.toml").read_text("utf-8"))
+    assert list(measured) == names()
+    assert min(measured.values()) > 0

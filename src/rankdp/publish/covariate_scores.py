@@ -21,6 +21,7 @@ import numpy as np
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.inference.boards import centred
 from rankdp.inference.draws import Draws
 from rankdp.inference.normal import normal_draws, posterior
 from rankdp.mechanisms.votes.noisy_counts import NoisyDifferences
@@ -115,7 +116,8 @@ class CovariateVotes:
         prior = np.full(len(target), self.prior)
         theta, _, precision = posterior(lambda point: _linear(public, target, noise, point), prior)
         drawn = normal_draws(theta, precision, prior)
-        strengths = drawn[:, :n] - drawn[:, :n].mean(axis=1, keepdims=True)
+        degrees = np.bincount(rows.first, rows.weights, n) + np.bincount(rows.second, rows.weights, n)
+        strengths = centred(drawn[:, :n], np.asarray(degrees, np.float64))
         names = ", ".join(covariate.name for covariate in self.covariates)
         board = leaderboard.build(
             self.items,

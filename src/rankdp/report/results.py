@@ -187,7 +187,7 @@ class ResultTable:
         named = 1 + self.ranked
         top = [
             *(_head(head, kind) for head, kind in zip(heads, ["rank", "text"][-named:], strict=False)),
-            f"<th class=bar>{axis.numbers()}</th>",
+            f"<td class=bar>{axis.numbers()}</td>",
             *(_head(head) for head in heads[named:]),
         ]
         said = f"<caption class=unseen>{html.escape(caption)}</caption>" if caption else ""

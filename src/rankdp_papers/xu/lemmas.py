@@ -1,0 +1,141 @@
+"""Lemmas of Xu, Sun and Cheng that no figure shows, checked by enumeration.
+
+``algorithm`` follows Algorithm 1 as it is printed, position by position, to the probability of every output (Lemma 2),
+and has the mean and variance of each stage (Theorem 1(3)); neighbours' ranks are at most 2(m-1) apart in l1 (Lemma 3).
+
+``population`` takes the 70:30 population of ``counterexamples`` for Lemma 7, three rotations for Lemma 5, and two kinds
+of users for the step E[Psi X] <= E[Psi] E[X] in the proof of Corollary 1. Psi = coth(eps/(2(m-1))) is above 1 for every
+epsilon, so the condition E(Psi^gamma) = O(delta_n) of Theorem 3 allows no delta_n that goes to 0.
+
+Lemma 8, with the logistic loss, for one kind of users who rank by Mallows' model, and scores f = f* + s d: both the
+variance and the excess risk are of order s^2, so the ratio of the variance to the bound must stay bounded.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from rankdp.theory.permutations import all_permutations, concordance
+from rankdp.types import Floats
+from rankdp_papers.experiment import Cell, Row, exact_row
+from rankdp_papers.xu.rivals import built
+
+_MAJORITY = 0.7
+_GAMMA = 8  # of Assumption 4, for Lemma 7
+_LEAST = 0.1  # the epsilon of the other half of the users
+_STEPS = (0.001, 0.01, 0.1, 0.3, 1.0)  # s, for Lemma 8
+
+
+def algorithm(cell: Cell) -> list[Row]:
+    """Lemmas 2 and 3 and Theorem 1(3) at one length and epsilon."""
+    items, epsilon = cell["items"], float(cell["epsilon"])
+    every = all_permutations(items)
+    mallows = np.exp(epsilon * items / 2 * concordance(every))  # T as a share of the ordered pairs
+    stages = np.array([_as_printed(order, epsilon) for order in every.tolist()])
+    q, worst = math.exp(epsilon / (items - 1)), [0.0, 0.0]
+    for t in range(2, items + 1):
+        places = np.arange(t)
+        law = q**places / np.sum(q**places)
+        mean = (t - 1) * q**t / (q**t - 1) - (q**t - q) / ((q - 1) * (q**t - 1))
+        variance = (t - 1) ** 2 * q**t / (q**t - 1) - 2 * mean / (q - 1) + (q**t - q) / ((q**t - 1) * (q - 1)) - mean**2
+        exact = float(law @ places), float(law @ places**2 - (law @ places) ** 2)
+        worst = [max(worst[0], abs(mean - exact[0])), max(worst[1], abs(variance - exact[1]))]
+    return [
+        exact_row("Algorithm 1", "distance from Mallows' model", np.abs(stages - mallows / mallows.sum()).max()),
+        exact_row("formula", "distance from the mean of a stage", worst[0]),
+        exact_row("formula", "distance from the variance of a stage", worst[1]),
+        exact_row("Laplace", "neighbours' distance over 2(m-1)", _farthest(items) / (2 * (items - 1))),
+    ]
+
+
+def _as_printed(order: list[int], epsilon: float) -> float:
+    """The probability that Algorithm 1 turns 0, 1, ... into ``order``, by its steps 2 to 8."""
+    items, chance = len(order), 1.0
+    for t in range(2, items + 1):
+        here = [item for item in order if item < t]  # the synthetic ranking of the first t items
+        tau = [sum(k + 0.5 > rank for rank in range(1, t)) for k in range(t)]  # concordant pairs at position k
+        weights = [math.exp(epsilon / (items - 1) * one) for one in tau]
+        chance *= weights[here.index(t - 1)] / sum(weights)
+    return chance
+
+
+def _farthest(items: int) -> int:
+    """The largest l1 distance between the ranks of neighbours."""
+    moves = itertools.product(range(items), repeat=2)
+    orders = ([*(rest := [i for i in range(items) if i != a])[:b], a, *rest[b:]] for a, b in moves)
+    return max(sum(abs(place - item) for place, item in enumerate(order)) for order in orders)
+
+
+def population(cell: Cell) -> list[Row]:
+    """Lemmas 5, 7 and 8, the condition of Theorem 3 and the proof of Corollary 1 at one length and epsilon."""
+    items, epsilon = cell["items"], float(cell["epsilon"])
+    psi, other = (1 / math.tanh(one / (2 * (items - 1))) for one in (epsilon, _LEAST))
+    # f is right for the users at ``epsilon`` and wrong for those at 0.1, so X > 0 for the latter only
+    return [
+        exact_row("three rotations", "majorities that the best ranking keeps", _kept_by_the_best()),
+        exact_row("70:30", "bound of Lemma 7 over the probability", _lemma_7(items, epsilon, psi)),
+        exact_row("all users", "E(Psi^gamma), gamma = 1", psi),
+        exact_row("two kinds of users", "E[Psi X] over E[Psi] E[X]", other / ((psi + other) / 2)),
+        *({"step": step, **row} for step, row in zip(_STEPS, _lemma_8(items, epsilon, psi), strict=True)),
+    ]
+
+
+def _kept_by_the_best() -> float:
+    """The largest share of the three 2 : 1 majorities of the rotations 123, 231, 312 that one ranking agrees with."""
+    rotations = [np.argsort(np.roll(np.arange(3), -shift)) for shift in range(3)]
+    pairs = list(itertools.combinations(range(3), 2))
+    majority = [sum(one[i] < one[j] for one in rotations) >= 2 for i, j in pairs]
+    ranks = itertools.permutations(range(3))
+    agree = (sum((one[i] < one[j]) == wins for (i, j), wins in zip(pairs, majority, strict=True)) for one in ranks)
+    return float(max(agree)) / 3
+
+
+def _lemma_7(items: int, epsilon: float, psi: float) -> float:
+    """C2 Psi^gamma beta^gamma over P(|2 eta~ - 1| <= beta), the least over beta, with the least C2 of Assumption 4."""
+    one, order = built("kendall", items, epsilon), np.arange(items)
+    population = ((_MAJORITY, order), (1 - _MAJORITY, np.roll(order, -1)))
+    raw, synthetic = [], []
+    for i, j in itertools.combinations(range(items), 2):
+        leads = [0.0, 0.0]
+        for share, people in population:
+            a, b = (int(np.argsort(people)[item]) for item in (i, j))
+            kept = one.keep_probability(min(a, b), max(a, b))
+            leads[0] += share * (1 if a < b else -1)
+            leads[1] += share * (2 * kept - 1) * (1 if a < b else -1)
+        raw.append(abs(leads[0]))
+        synthetic.append(abs(leads[1]))
+    constant = max(_share_below(raw, beta) / beta**_GAMMA for beta in raw)
+    return min(constant * (psi * beta) ** _GAMMA / _share_below(synthetic, beta) for beta in synthetic)
+
+
+def _share_below(leads: list[float], beta: float) -> float:
+    return sum(lead <= beta + 1e-12 for lead in leads) / len(leads)
+
+
+def _lemma_8(items: int, epsilon: float, psi: float) -> list[Row]:
+    """Var(G_f - G_f*) over E(Psi)^(1/2) e_v^(1/2), gamma = 1, along f = f* + s d."""
+    every = all_permutations(items)
+    law = np.exp(epsilon * items / 2 * concordance(every))
+    law = law / law.sum()
+    places = np.argsort(every, axis=1)
+    above = (places[:, :, None] < places[:, None, :]).astype(float)  # [order, i, j]
+
+    def losses(scores: Floats) -> Floats:
+        gaps = scores[:, None] - scores[None, :]
+        return np.asarray((above * np.logaddexp(0, -gaps)).sum(axis=(1, 2)) / math.perm(items, 2))
+
+    from scipy.optimize import minimize
+
+    best = minimize(lambda scores: float(law @ losses(scores)), np.zeros(items), tol=1e-14).x
+    direction = np.linspace(1, -1, items)
+    rows = []
+    for step in _STEPS:
+        difference = losses(best + step * direction) - losses(best)
+        excess = float(law @ difference)
+        variance = float(law @ (difference - excess) ** 2)
+        bound = math.sqrt(psi) * math.sqrt(max(excess, 1e-16))
+        rows.append(exact_row("logistic loss", "variance over the bound of Lemma 8, C4 = 1/2", variance / bound))
+    return rows
