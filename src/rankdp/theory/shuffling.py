@@ -24,13 +24,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import bdtr
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc, gammaln
 
 from rankdp.checks import number, whole
 from rankdp.types import Floats
 
-_MISSED = 1e-14  # probability of totals that are not looked at; it is added to delta
 _ROUNDING = 1e-11  # far more than the sums of tails can be wrong by
 _LARGEST = 30  # above, nothing hides among fewer than 10^13 answers
 _DIGITS = 1000  # epsilons are multiples of 1/1000, rounded up
@@ -49,18 +47,21 @@ def shuffled_delta(epsilon: float, answers: int, outside: float) -> float:
         The epsilon for who sees the answers in random order.
     """
     trials, p, factor = answers - 1, math.exp(epsilon), math.exp(outside)
-    clones = binom(trials, math.exp(-epsilon) * (1 - 1e-12))  # fewer clones hide less
-    first = max(0, int(clones.ppf(_MISSED / 2)) - 1)
-    last = min(trials, int(clones.isf(_MISSED / 2)) + 1)
+    chance = math.exp(-epsilon) * (1 - 1e-12)  # of a clone: fewer hide less
+    reach = 9 * math.sqrt(trials * chance) + 40
+    first, last = max(0, math.floor(trials * chance - reach)), min(trials, math.ceil(trials * chance + reach))
+    missed = bdtr(first - 1, trials, chance) if first else 0.0
+    missed += bdtrc(last, trials, chance) if last < trials else 0.0
     s: Floats = np.arange(first + 1, last + 2, dtype=np.float64)  # with the person's own draw
-    share = clones.pmf(s - 1)
+    ways = gammaln(trials + 1) - gammaln(s) - gammaln(trials - s + 2)
+    share = np.exp(ways + (s - 1) * math.log(chance) + (trials - s + 1) * math.log1p(-chance))
     # P - factor Q = share Bin(a; s, 1/2) (rise a + start)
     rise = 2 * (p - 1) * (1 + factor) / ((p + 1) * s)
     start = np.full(len(s), 2 * (1 - factor * p) / (p + 1))
     cut = np.clip(np.floor(-start / rise), -1, s)
     tails = rise * s / 2 * _more_than(cut - 1, s - 1) + start * _more_than(cut, s)
     found = float((share * np.maximum(tails, 0)).sum())
-    return min(1.0, found * (1 + 1e-6) + _MISSED + _ROUNDING)
+    return min(1.0, found * (1 + 1e-6) + float(missed) + _ROUNDING)
 
 
 def _more_than(cut: Floats, size: Floats) -> Floats:
