@@ -107,7 +107,7 @@ KINDS = {
                 Unit(
                     "ballot",
                     "One ballot",
-                    "Nobody can tell from the result what stands on any one ballot.",
+                    "Nobody can tell from the result what is on any one ballot.",
                     _row(1, 1, 2, 3),
                 ),
                 Unit(

@@ -319,7 +319,7 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
         ),
         (lambda: aggregate(TABLE), "mechanism must be given: rankings alone do not say what they went through"),
         (lambda: aggregate(TABLE, "kendal", 1), "mechanism must be auto or one of kendall, laplace"),
-        (lambda: aggregate(TABLE, "kendall"), "epsilon must be given: the rankings hold no epsilon of their own"),
+        (lambda: aggregate(TABLE, "kendall"), "epsilon must be given: the rankings carry no epsilon"),
         (lambda: aggregate(TABLE, "kendall", 0), "epsilon must be a finite number above 0, got 0"),
         (lambda: aggregate(TABLE, "kendall", [1, -1]), "epsilon of row 2 must be a finite number above 0, got -1"),
         (

@@ -72,7 +72,7 @@ def test_auto_for_a_top_list_has_a_tier_for_it(items, epsilon, top, kept):
     others = candidates(items, epsilon, purpose="top", top=top)[1:]
     assert all(chosen.top_overlap(top) >= other.top_overlap(top) for other in others)
     assert describe(chosen, top).endswith(
-        f": keeps {chosen.top_overlap(top):.0%} of the top {top}; no aggregate can undo its noise"
+        f": keeps {chosen.top_overlap(top):.0%} of the top {top}; no aggregate can debias it"
     )
     assert mechanism("auto", 3, epsilon, purpose="top", top=top).items == 3  # of shorter lists, all but the last
 

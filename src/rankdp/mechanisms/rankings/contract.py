@@ -147,7 +147,7 @@ class RankingMechanism(ABC):
         return None
 
     def bits_for(self, good: int) -> int:
-        """Bits to ask ``exact_law`` for, so that the smallest weight (at least e^-((m-1) eps)) has that many good ones."""
+        """The bits of ``exact_law`` that give the smallest weight, at least e^-((m-1) eps), ``good`` bits."""
         return min(MOST_BITS, good + math.ceil(_LOG2_E * self.epsilon * self.items))
 
     @property
