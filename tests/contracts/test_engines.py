@@ -84,7 +84,8 @@ def reference(rows, items, most=None):
     pairs = sorted({(min(pair), max(pair)) for pair, halves in counts.items() if halves})
     first, second = np.array(pairs, np.int32).reshape(-1, 2).T
     ahead, behind = ([counts[pair] for pair in part] for part in (pairs, [(j, i) for i, j in pairs]))
-    return PairCounts(items, first, second, np.array(ahead, np.int64), np.array(behind, np.int64))
+    counted = np.array(ahead, np.int64), np.array(behind, np.int64)
+    return PairCounts(items, first, second, *counted, 1 if most is None else STEPS)
 
 
 def check(votes, rows, items, most):
