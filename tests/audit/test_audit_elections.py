@@ -128,7 +128,9 @@ def through_elect(rule, protection, request, draws, epsilon=1):
         return np.array([published(asked.count(table).draw(bits).value) for _ in range(size)])
 
     def published(result):
-        first = result.rounds[0].tallies if result.rounds else dict(zip(result.items, result.scores, strict=True))
+        # points rest on the noisy number of ballots too; what was drawn for them is their differences
+        scores = np.array(result.scores) - np.mean(result.scores) if rule == "borda" else result.scores
+        first = result.rounds[0].tallies if result.rounds else dict(zip(result.items, scores, strict=True))
         last = list(result.rounds[-1].tallies.values()) if result.rounds else []
         return [*(first[name] for name in "abc"), *last, "abc".index(result.items[0])]
 

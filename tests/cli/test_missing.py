@@ -27,7 +27,7 @@ RANK = ("rank", "votes.csv", "-e", "1", "--protect", "comparison", "--items", "t
     [
         (("rank", "votes.csv"), "Missing: --epsilon NUMBER; --protect comparison, outcome or voter; --items FILE or"),
         (("rank", "votes.csv", "-e", "1", "--items-from-data"), "Missing: --protect comparison, outcome or voter."),
-        (("elect", "poll.csv"), "Missing: --epsilon NUMBER; --rule plurality, borda"),
+        (("elect", "poll.csv"), "Missing: --epsilon NUMBER (or --without-noise); --rule plurality, borda"),
         (("privatize", "poll.csv", "out.csv"), "Missing: --epsilon NUMBER or --epsilon-column NAME."),
     ],
 )

@@ -97,7 +97,9 @@ class Rankings:
                 raise InputError(f"these rankings are open already: {', '.join(options)} cannot be given again")
             return source
         known = ("__arrow_c_stream__", "toArrow", "kinds", "collect_schema", "candidates", "alternatives_name")
-        if not isinstance(source, (str, PathLike, list, tuple)) and not any(hasattr(source, name) for name in known):
+        files = source if isinstance(source, (list, tuple)) else [source]
+        named = all(isinstance(file, (str, PathLike)) for file in files)
+        if not named and not any(hasattr(source, name) for name in known):
             raise InputError(
                 "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Spark), "
                 f"got {type(source).__name__}"

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal, TypeVar, cast, get_args
 
 from rankdp.checks import one_of, whole
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.kendall_ball import KendallBall
@@ -131,7 +131,7 @@ def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, 
     one_of("purpose", purpose, get_args(Purpose))
     one_of("protect", protect, get_args(Protect))
     if top is None and purpose == "top":
-        raise InputError("top, the length of the top list, goes with purpose top, got None")
+        raise InputError(Setting("top"), ", the length of the top list, must be given for purpose top")
     if top is None:
         return
     whole("top", top, 1)
