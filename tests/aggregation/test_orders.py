@@ -1,6 +1,7 @@
 """Orders from unbiased statistics, and what people see of an aggregate."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -111,6 +112,22 @@ def test_respondents_are_compared():
     assert needed[0][1] == required_voters(6, 2, 0.03, needed[0][0])
     assert [name for name, _ in compare(60, 2, 0.03)] == ["reinsertion"]
     assert dict(compare(6, 2, 0.03, every=True))["ulam"] > dict(needed)["ulam"]
+
+
+def test_respondents_for_whole_rankings():
+    whole = dict(compare(5, 2, 0.05, protect="ranking"))
+    one = dict(compare(5, 2, 0.05))
+    assert whole["kendall-ball"] == one["kendall-ball"]  # whose whole-ranking epsilon is epsilon
+    assert whole["kendall"] == required_voters(5, Fraction(4, 5), 0.05, "kendall")  # 5/2 times that of a position
+    assert whole["ulam"] == required_voters(5, Fraction(1, 2), 0.05, "ulam")  # 4 times
+    with pytest.raises(rankdp.InputError, match="protect must be one of position, ranking, got"):
+        required_voters(5, 2, 0.05, protect="ballot")
+    told = CliRunner().invoke(
+        cli, ["plan", "respondents", "--items", "5", "-e", "2", "--half-width", "0.05", "--protect", "ranking"]
+    )
+    best = min(whole, key=whole.__getitem__)
+    assert f"{whole[best]:,} respondents suffice with {best}" in told.output
+    assert f"--mechanism {best} --protect ranking" in " ".join(told.output.split())
 
 
 def test_on_the_command_line(tmp_path):
