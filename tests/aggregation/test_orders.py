@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import rankdp
 from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.methods import METHODS
-from rankdp.aggregation.respondents import compare, required_voters
+from rankdp.aggregation.respondents import compare, compare_report, required_voters
 from rankdp.cli import cli
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.kemeny import kemeny
@@ -128,6 +128,29 @@ def test_respondents_for_whole_rankings():
     best = min(whole, key=whole.__getitem__)
     assert f"{whole[best]:,} respondents suffice with {best}" in told.output
     assert f"--mechanism {best} --protect ranking" in " ".join(told.output.split())
+
+
+def test_mechanisms_that_cannot_well_be_debiased_are_named(tmp_path):
+    words = " ".join(compare_report(7, 1, 0.05).words)  # ulam is nearly singular there, and not at epsilon 2
+    assert words.startswith("Over 10 times as many are needed at this epsilon with kendall, kendall-ball, ulam,")
+    assert "reinsertion" not in words
+    assert "ulam" not in " ".join(compare_report(7, 2, 0.05).words)
+    poll = tmp_path / "poll.csv"
+    poll.write_text("rank_1,rank_2,rank_3,rank_4,rank_5,rank_6,rank_7\na,b,c,d,e,f,g\n")
+
+    def told(*options):
+        done = CliRunner().invoke(cli, ["privatize", str(poll), str(tmp_path / "out.csv"), "--force", *options])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    warning = "times as many answers from"
+    told_at_1 = told("-e", "1", "--mechanism", "ulam")
+    assert f"note: at this epsilon an unbiased aggregate needs 311 {warning} ulam as from reinsertion" in told_at_1
+    assert f"{warning} ulam as from kendall-ball-9" in told("-e", "1", "--mechanism", "ulam", "--protect", "ranking")
+    assert warning not in told("-e", "1", "--mechanism", "kendall-ball", "--protect", "ranking")
+    assert warning not in told("-e", "1", "--mechanism", "ulam", "--purpose", "order")
+    assert warning not in told("-e", "2", "--mechanism", "ulam")
+    assert warning not in told("-e", "1")
 
 
 def test_on_the_command_line(tmp_path):

@@ -16,12 +16,12 @@ import math
 from rankdp.checks import share
 from rankdp.errors import Unsupported
 from rankdp.inference.draws import reach
-from rankdp.mechanisms.registry import Protect, serving
+from rankdp.mechanisms.registry import COSTLY, Protect, serving
 from rankdp.mechanisms.registry import mechanism as build
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import UNITS
 from rankdp.report.document import Report
-from rankdp.report.results import Table
+from rankdp.report.results import Table, listed
 from rankdp.theory.estimators import pair_estimator
 
 
@@ -111,6 +111,8 @@ def compare_report(
     needed = compare(items, epsilon, half_width, level, every=every, protect=protect)
     best, fewest = needed[0]
     chosen = f"--mechanism {best}" + (" --protect ranking" if protect == "ranking" else "")
+    bad = [name for name, count in needed if count > COSTLY * fewest]
+    warning = f"Over {COSTLY} times as many are needed at this epsilon with {listed(bad)}."
     return Report(
         title=(
             f"Respondents for ±{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon} for "
@@ -119,5 +121,6 @@ def compare_report(
         records=[{"mechanism": name, "respondents": count} for name, count in needed],
         facts=lambda: {"protect": protect, "respondents": dict(needed), "recommended": best},
         tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
+        words=[warning] if bad else [],
         headline=f"{fewest:,} respondents suffice with {best}, whatever they prefer: rankdp privatize {chosen}",
     )
