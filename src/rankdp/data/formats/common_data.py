@@ -103,7 +103,7 @@ def counted_records(path: str, contest: str | None) -> CountedOrders:
 
 
 def _contests(record: Any) -> dict[str, frozenset[tuple[int, str]]]:
-    """The ids of the contests in the current snapshot of a record, each with its marks: ranks (0 for none) and selections."""
+    """The contests in the current snapshot of a record, by id, with their marks: ranks (0 for none) and selections."""
     snapshots, current = _all(record, "CVRSnapshot"), _text(record, "CurrentSnapshotId")
     held = [one for one in snapshots if not current or _text(one, "@id") == current]
     if len(held) != 1:
