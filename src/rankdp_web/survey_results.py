@@ -18,12 +18,14 @@ import numpy as np
 from rankdp.aggregation.aggregate_report import aggregate_report, answers_needed
 from rankdp.aggregation.estimates import aggregate
 from rankdp.data.rankings import Rankings
+from rankdp.mechanisms.shuffled import epsilon_outside
+from rankdp.privacy.exact import positive
 from rankdp.privacy.release import Release
 from rankdp.report.document import Report
 from rankdp.report.results import ResultRow, listed
 from rankdp_web.pages import sentence
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase
-from rankdp_web.surveys import collected, promised
+from rankdp_web.surveys import collected, mechanism_of, promised
 
 LEVEL = 0.95
 OPEN = (
@@ -32,6 +34,8 @@ OPEN = (
 )
 _SECONDS = 2.0  # for which the number of answers is believed
 _NAMED = 4  # names in a headline
+_DELTA = 1e-6  # with which the answers of a closed survey hide each other
+_HIDDEN = 2  # times less than the epsilon that is promised: from there on, hiding is worth a sentence
 _PATIENCE = 10  # results are made again after ten times as long as they took
 
 
@@ -51,6 +55,10 @@ class SurveyResults:
         About how many answers would tell the first two items apart; None where they are told apart, or never will be.
     bias
         The largest bias that is left in an average place, 0 where there is none.
+    outside
+        The epsilon of a whole answer for people who see only the results of a closed survey; None where that is more
+        than half of what is promised anyway. With earlier results to subtract, only the answers of a batch hide each
+        other.
     """
 
     survey: Survey
@@ -58,6 +66,7 @@ class SurveyResults:
     report: Report
     needed: int | None
     bias: float
+    outside: float | None
 
     def page(self, language: str) -> dict[str, Any]:
         """What the template ``results_part.html`` shows: the same in a language.
@@ -90,13 +99,17 @@ class SurveyResults:
         ]
         if self.bias:
             sure.append(text("sure_4", bias=f"{self.bias:.2g}"))
+        promise = [text(f"promised_{self.survey.protect}", **known)]
+        if self.outside is not None:
+            hidden = {"count": f"{self.count:,}", "outside": f"{self.outside:.3f}", "delta": f"{_DELTA:f}"}
+            promise.append(text("promised_outside", **hidden))
         return {
             "headline": headline,
             "needed": text("needs", answers=f"{self.needed:,}") if self.needed else "",
             "table": shown.html(headline),
             "folded": {
                 text("how_sure"): sure,
-                text("what_promised"): [text(f"promised_{self.survey.protect}", **known)],
+                text("what_promised"): promise,
                 text("how_computed"): [
                     text("computed_1", count=f"{self.count:,}", mechanism=self.survey.mechanism),
                 ],
@@ -128,7 +141,14 @@ def survey_results(survey: Survey, release: Release[Rankings]) -> SurveyResults:
         sure=[*report.sure, f"{3 * count:,} more answers would make the intervals half as long."],
     )
     bias = 0.0 if board.estimate.unbiased else float(np.nanmax(board.estimate.bias))
-    return SurveyResults(survey, count, report, answers_needed(result, board), bias)
+    return SurveyResults(survey, count, report, answers_needed(result, board), bias, _outside(survey, count))
+
+
+def _outside(survey: Survey, count: int) -> float | None:
+    if survey.open:
+        return None
+    found = epsilon_outside(mechanism_of(survey), count, _DELTA)
+    return found if _HIDDEN * found <= positive(survey.epsilon) else None
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Orders from unbiased statistics, and what people see of an aggregate."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 import rankdp
 from rankdp.aggregation.aggregate_report import aggregate_report
 from rankdp.aggregation.methods import METHODS
-from rankdp.aggregation.respondents import compare, required_voters
+from rankdp.aggregation.respondents import compare, compare_report, required_voters
 from rankdp.cli import cli
 from rankdp.rankers.bradley_terry import fit
 from rankdp.rankers.kemeny import kemeny
@@ -111,6 +112,45 @@ def test_respondents_are_compared():
     assert needed[0][1] == required_voters(6, 2, 0.03, needed[0][0])
     assert [name for name, _ in compare(60, 2, 0.03)] == ["reinsertion"]
     assert dict(compare(6, 2, 0.03, every=True))["ulam"] > dict(needed)["ulam"]
+
+
+def test_respondents_for_whole_rankings():
+    whole = dict(compare(5, 2, 0.05, protect="ranking"))
+    one = dict(compare(5, 2, 0.05))
+    assert whole["kendall-ball"] == one["kendall-ball"]  # whose whole-ranking epsilon is epsilon
+    assert whole["kendall"] == required_voters(5, Fraction(4, 5), 0.05, "kendall")  # 5/2 times that of a position
+    assert whole["ulam"] == required_voters(5, Fraction(1, 2), 0.05, "ulam")  # 4 times
+    with pytest.raises(rankdp.InputError, match="protect must be one of position, ranking, got"):
+        required_voters(5, 2, 0.05, protect="ballot")
+    told = CliRunner().invoke(
+        cli, ["plan", "respondents", "--items", "5", "-e", "2", "--half-width", "0.05", "--protect", "ranking"]
+    )
+    best = min(whole, key=whole.__getitem__)
+    assert f"{whole[best]:,} respondents suffice with {best}" in told.output
+    assert f"--mechanism {best} --protect ranking" in " ".join(told.output.split())
+
+
+def test_mechanisms_that_cannot_well_be_debiased_are_named(tmp_path):
+    words = " ".join(compare_report(7, 1, 0.05).words)  # ulam is nearly singular there, and not at epsilon 2
+    assert words.startswith("Over 10 times as many are needed at this epsilon with kendall, kendall-ball, ulam,")
+    assert "reinsertion" not in words
+    assert "ulam" not in " ".join(compare_report(7, 2, 0.05).words)
+    poll = tmp_path / "poll.csv"
+    poll.write_text("rank_1,rank_2,rank_3,rank_4,rank_5,rank_6,rank_7\na,b,c,d,e,f,g\n")
+
+    def told(*options):
+        done = CliRunner().invoke(cli, ["privatize", str(poll), str(tmp_path / "out.csv"), "--force", *options])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    warning = "times as many answers from"
+    told_at_1 = told("-e", "1", "--mechanism", "ulam")
+    assert f"note: at this epsilon an unbiased aggregate needs 311 {warning} ulam as from reinsertion" in told_at_1
+    assert f"{warning} ulam as from kendall-ball-9" in told("-e", "1", "--mechanism", "ulam", "--protect", "ranking")
+    assert warning not in told("-e", "1", "--mechanism", "kendall-ball", "--protect", "ranking")
+    assert warning not in told("-e", "1", "--mechanism", "ulam", "--purpose", "order")
+    assert warning not in told("-e", "2", "--mechanism", "ulam")
+    assert warning not in told("-e", "1")
 
 
 def test_on_the_command_line(tmp_path):

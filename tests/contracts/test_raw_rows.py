@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from functools import partial
 from pathlib import Path
@@ -290,7 +291,22 @@ def dominion(rows, items):
     return text.getvalue()
 
 
-@pytest.mark.parametrize(("ending", "write"), [("soi", preflib), ("blt", blt), ("csv", dominion)])
+def common_data(rows, items):
+    def chosen(row):
+        marks = [{"ContestSelectionId": f"s{items.index(name)}", "Rank": r} for r, name in enumerate(row, 1)]
+        return [{**mark, "SelectionPosition": [{"HasIndication": "yes"}]} for mark in marks]
+
+    held = [[{"CVRContest": [{"ContestId": "m", "CVRContestSelection": chosen(row)}]}] for row in rows]
+    choices = [{"@id": f"s{at}", "Selection": name} for at, name in enumerate(items)]
+    election = {"Contest": [{"@id": "m", "ContestSelection": choices}]}
+    return json.dumps(
+        {"@type": "CastVoteRecordReport", "CVR": [{"CVRSnapshot": one} for one in held], "Election": [election]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "write"), [("soi", preflib), ("blt", blt), ("csv", dominion), ("json", common_data)]
+)
 @draws
 @given(data=st.data())
 def test_one_ballot_of_an_election_file_moves_the_counts_as_far_as_is_charged(tmp_path_factory, ending, write, data):

@@ -71,6 +71,7 @@ def test_one_answer_keeps_its_own_epsilon_and_many_hide_it():
     assert found == sorted(found, reverse=True)
     assert found[-1] < 0.3
     assert "with 1,000 answers, if their names, order and time" in outside_sentence(ball, 1000)
+    assert outside_sentence(ball, 1000).endswith("are deleted and results are published once.")
 
 
 def test_too_many_clones_are_caught():

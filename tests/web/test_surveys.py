@@ -23,8 +23,11 @@ from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING
 from rankdp.privacy.ledger import Ledger
 from rankdp.report.results import rank_span
 from rankdp.theory.estimators import rank_estimator
+from rankdp.theory.shuffling import shuffled_epsilon
 from rankdp_web.browser_tables import NAMES, browser_tables, survey_mechanism
+from rankdp_web.pages import all_texts
 from rankdp_web.survey_database import SurveyDatabase
+from rankdp_web.survey_results import survey_results
 from rankdp_web.surveys import collected, create_survey, guarantee_of, mechanism_of, promised, read_answer
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice", "Milk", "Soda")
@@ -110,6 +113,37 @@ def test_an_organiser_from_opening_to_deleting(run, tmp_path):
     assert (first.total(), again.total()) == (1 + 256, 1 + 300)
     run("survey", "delete", "survey.db", "--yes")
     run("survey", "results", "survey.db", refused="there are: none")
+
+
+def test_answers_of_a_closed_survey_hide_each_other(run):
+    survey_id = create(run)
+    answer("survey.db", survey_id, 1000)
+
+    def promise(language):
+        database = SurveyDatabase("survey.db")
+        survey = database.find(survey_id)[0]
+        shown = survey_results(survey, collected(database, survey)).page(language)["folded"]
+        database.close()
+        return " ".join(shown[all_texts()[language]["what_promised"]])
+
+    assert "hides among" not in promise("en")  # open: results can be subtracted
+    run("survey", "close", "survey.db")
+    outside = f"{shuffled_epsilon(2, 1000):.3f}"
+    assert float(outside) < 1
+    assert "sees only these results, no earlier ones and no single answers, learns even less" in promise("en")
+    assert f"hides among all 1,000, with epsilon {outside} and delta 0.000001." in promise("en")
+    assert f"unter allen 1.000, mit Epsilon {outside.replace('.', ',')} und Delta 0,000001." in promise("de")
+
+
+@pytest.mark.parametrize(("count", "options"), [(40, ()), (1000, ("--protect", "position"))])
+def test_too_few_answers_hide_nothing(run, count, options):
+    survey_id = create(run, *options)
+    answer("survey.db", survey_id, count)
+    run("survey", "close", "survey.db")
+    database = SurveyDatabase("survey.db")
+    survey = database.find(survey_id)[0]
+    assert survey_results(survey, collected(database, survey)).outside is None
+    database.close()
 
 
 def test_an_export_is_read_by_the_other_commands(run, tmp_path):

@@ -16,30 +16,39 @@ import math
 from rankdp.checks import share
 from rankdp.errors import Unsupported
 from rankdp.inference.draws import reach
+from rankdp.mechanisms.registry import COSTLY, Protect, serving
 from rankdp.mechanisms.registry import mechanism as build
-from rankdp.mechanisms.registry import serving
 from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.guarantee import UNITS
 from rankdp.report.document import Report
-from rankdp.report.results import Table
+from rankdp.report.results import Table, listed
 from rankdp.theory.estimators import pair_estimator
 
 
 def compare(
-    items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False
+    items: int,
+    epsilon: Real,
+    half_width: float,
+    level: float = 0.95,
+    *,
+    every: bool = False,
+    protect: Protect = "position",
 ) -> list[tuple[str, int]]:
     """Every mechanism that can be debiased, with the respondents it needs, the fewest first.
 
     Parameters
     ----------
-    items, epsilon, half_width, level, every
+    items, epsilon, half_width, level, every, protect
         As for ``required_voters``.
     """
     needed, refusal = [], ""
     for name in serving(items):
         try:
-            needed.append((name, required_voters(items, epsilon, half_width, name, level, every=every)))
+            count = required_voters(items, epsilon, half_width, name, level, every=every, protect=protect)
         except Unsupported as problem:
             refusal = str(problem)
+        else:
+            needed.append((name, count))
     if not needed:
         raise Unsupported(refusal)
     return sorted(needed, key=lambda pair: pair[1])
@@ -53,6 +62,7 @@ def required_voters(
     level: float = 0.95,
     *,
     every: bool = False,
+    protect: Protect = "position",
 ) -> int:
     """The respondents that make the interval of every win rate as short as asked, in the worst case.
 
@@ -70,32 +80,47 @@ def required_voters(
         The confidence of each interval.
     every
         Whether the confidence is that of all intervals together.
+    protect
+        What epsilon is the privacy of: "position", one item's position in a ranking, or "ranking", the whole ranking.
     """
     share("half_width", half_width)
     z = reach(share("level", level))
-    built = build(mechanism, items, positive(epsilon))
+    built = build(mechanism, items, positive(epsilon), protect=protect)
     estimator = pair_estimator(built)
     if every:
         z = reach(1 - (1 - level) / math.comb(built.items, 2))
     return math.ceil(z**2 * (estimator.largest_variance + 0.25) / half_width**2)
 
 
-def compare_report(items: int, epsilon: Real, half_width: float, level: float = 0.95, *, every: bool = False) -> Report:
+def compare_report(
+    items: int,
+    epsilon: Real,
+    half_width: float,
+    level: float = 0.95,
+    *,
+    every: bool = False,
+    protect: Protect = "position",
+) -> Report:
     """The report of that comparison.
 
     Parameters
     ----------
-    items, epsilon, half_width, level, every
+    items, epsilon, half_width, level, every, protect
         As for ``required_voters``.
     """
-    needed = compare(items, epsilon, half_width, level, every=every)
+    needed = compare(items, epsilon, half_width, level, every=every, protect=protect)
     best, fewest = needed[0]
+    chosen = f"--mechanism {best}" + (" --protect ranking" if protect == "ranking" else "")
+    bad = [name for name, count in needed if count > COSTLY * fewest]
+    warning = f"Over {COSTLY} times as many are needed at this epsilon with {listed(bad)}."
     return Report(
-        title=f"Respondents for ±{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon}",
-        records=[{"mechanism": name, "respondents": count} for name, count in needed],
-        facts=lambda: {"respondents": dict(needed), "recommended": best},
-        tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
-        headline=(
-            f"{fewest:,} respondents suffice with {best}, whatever they prefer: rankdp privatize --mechanism {best}"
+        title=(
+            f"Respondents for ±{100 * half_width:g} points on every pair of {items} items at epsilon {epsilon} for "
+            f"{UNITS[protect]}"
         ),
+        records=[{"mechanism": name, "respondents": count} for name, count in needed],
+        facts=lambda: {"protect": protect, "respondents": dict(needed), "recommended": best},
+        tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
+        words=[warning] if bad else [],
+        headline=f"{fewest:,} respondents suffice with {best}, whatever they prefer: rankdp privatize {chosen}",
     )

@@ -35,13 +35,16 @@ _intervals = options(
 )
 
 
-@plan.command("ranking")
-@option("--items", "Number of ranked items.", type=int, required=True)
-@choice(
+_promise = choice(
     "--protect",
     ["position", "ranking"],
     help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
 )
+
+
+@plan.command("ranking")
+@option("--items", "Number of ranked items.", type=int, required=True)
+@_promise
 @option("--voters", "Expected number of rankings, for --win-rate.", type=int)
 @option(
     "--win-rate",
@@ -147,12 +150,13 @@ def plan_election(**options: Any) -> Report:
 )
 @option("--level", "Confidence of each interval.", default=0.95)
 @option("--every", "Confidence that all intervals hold at once, not each alone.", is_flag=True)
+@_promise
 @reporting
-def plan_respondents(items: int, epsilon: str, half_width: float, level: float, every: bool) -> Report:
+def plan_respondents(**options: Any) -> Report:
     """Plan `rankdp aggregate`: how many rankings are needed."""
     from rankdp.aggregation.respondents import compare_report
 
-    return compare_report(items, epsilon, half_width, level, every=every)
+    return compare_report(**options)
 
 
 def _votes_per_voter(_: click.Context, __: click.Parameter, value: str) -> dict[int, int]:

@@ -177,7 +177,7 @@ def privatize(
         say(f"mechanism: {_described(release)}")
         if left_out := release.provenance.parameters["columns_left_out"]:
             say(f"columns left out, because nothing protects them: {', '.join(left_out)}")
-        for note in notes:
+        for note in [*notes, *_warned(release)]:
             say(f"note: {note}")
         say(release.explain())
 
@@ -192,3 +192,16 @@ def _described(release: Release[Any]) -> str:
     (choice,) = facts["choices"]
     chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
     return describe(chosen, facts.get("top"), facts["protect"])
+
+
+def _warned(release: Release[Any]) -> list[str]:
+    """Whether the mechanism that was named is a bad one for aggregates, where all rankings went through one."""
+    from rankdp.mechanisms.registry import costly, mechanism
+
+    facts = release.provenance.parameters
+    if facts["asked_for"] == "auto" or facts["purpose"] != "aggregate" or len(facts["choices"]) > 1:
+        return []
+    (choice,) = facts["choices"]
+    chosen = mechanism(choice["mechanism"], choice["items"], choice["epsilon"])
+    warning = costly(chosen, choice.get("ranking_epsilon", choice["epsilon"]), facts["protect"])
+    return [warning] if warning else []

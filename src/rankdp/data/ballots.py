@@ -43,9 +43,10 @@ from rankdp.data.cells import (
     in_a_sentence,
     understand,
 )
-from rankdp.data.cleaning import DROPPED, SKIPPED, USUAL, Cleaner, Cleaning
+from rankdp.data.cleaning import DROPPED, OVERVOTED, SKIPPED, USUAL, Cleaner, Cleaning
 from rankdp.data.columns import Columns, check_names, first_known, listed_items, recognise
 from rankdp.data.files import COUNTED
+from rankdp.data.formats.common_data import counted_records, is_common_data
 from rankdp.data.formats.dominion import counted_marks, is_dominion
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.scottish import counted_ward, is_scottish
@@ -195,7 +196,7 @@ class Ballots:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
         Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or Dominion's CSV and JSON exports
-        (`rankdp.data.formats.dominion`).
+        (`rankdp.data.formats.dominion`), or in NIST's common data format (`rankdp.data.formats.common_data`).
 
         Parameters
         ----------
@@ -228,7 +229,8 @@ class Ballots:
         name = os.fspath(source)
         kind = bare_suffix(name).removeprefix(".")
         opening = {option: value for option, value in opening.items() if value is not None}
-        marked = not opening and layout == "auto" and is_dominion(name)
+        common = not opening and layout == "auto" and is_common_data(name)
+        marked = common or (not opening and layout == "auto" and is_dominion(name))
         if contest is not None and not marked:
             raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
         ward = not opening and layout == "auto" and not marked and is_scottish(name)
@@ -245,7 +247,8 @@ class Ballots:
                 " are for tables, and a file of this kind has no such columns",
             )
         if marked or ward:
-            found = counted_marks(name, contest) if marked else counted_ward(name)
+            records = counted_records if common else counted_marks
+            found = records(name, contest) if marked else counted_ward(name)
         else:
             with a_file(name, "ballots"):
                 found = counted_orders(name, kind, None, ballots=True)
@@ -548,7 +551,9 @@ def _cleaned(rankings: Rankings, cast: Longs, cleaner: Cleaner) -> Part:
         )
     place = {name: number for number, name in enumerate(items)}
     table = [place[name] if isinstance(name, str) else DROPPED if name is None else name for name in meant]
-    codes = np.array([*table, -2, -1], np.int32)[rankings.orders]  # codes below 0 stay what they are
+    codes = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[
+        rankings.orders
+    ]  # codes below 0 stay what they are
     orders, tied = cleaner.clean(codes, rankings.tied, cast)
     return Rankings._of(orders, tuple(items), None, None, None, tied, rankings.items_from_data), cast
 
@@ -560,7 +565,7 @@ def _listed(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, what:
             raise InputError(f"{what}: {name!r} is not one of the {len(listed)} items given")
     known = _with_words(listed, rankings.items, cleaner)
     table = [known.position(name) for name in rankings.items]
-    orders = np.array([*table, -2, -1], np.int32)[rankings.orders]
+    orders = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[rankings.orders]
     return Rankings._of(orders, known.items, None, None, None, rankings.tied)
 
 

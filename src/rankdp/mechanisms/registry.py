@@ -39,6 +39,7 @@ _PAIRS_UP_TO = 10  # items up to which mechanisms are compared by their win rate
 _RANKS_UP_TO = (
     200  # items up to which laws of positions are computed to choose; relative to the length they cost the same
 )
+COSTLY = 10  # times the respondents of the best mechanism, from which on people are warned
 _DROPPED = {"ulam-tiers": "0.1.0", "sliding-tiers": "0.1.0"}  # and the last version that has them
 _registered: dict[str, type[RankingMechanism]] = {}
 MECHANISMS: Mapping[str, type[RankingMechanism]] = MappingProxyType(_registered)
@@ -364,6 +365,37 @@ def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect 
     shown = f"{needed:.1f}" if needed < 5 else f"{needed:,.0f}" if needed < 1e6 else f"{needed:.1e}"
     answers = "1 answer tells" if shown == "1.0" else f"{shown} answers tell"
     return f"{line}: {kept}; {answers} as much as one true {'ranking' if chosen.lists is None else 'list'}"
+
+
+def costly(chosen: RankingMechanism, epsilon: Real, protect: Protect = "position") -> str:
+    """One sentence where a mechanism needs over ten times the respondents of what "auto" takes; else nothing.
+
+    So it is, among others, at epsilons where its law is nearly singular: debiasing then multiplies the noise.
+
+    Parameters
+    ----------
+    chosen
+        The mechanism.
+    epsilon
+        The privacy of what ``protect`` says.
+    protect
+        What is protected.
+    """
+    if chosen.lists is not None or not chosen.serves(chosen.items):
+        return ""
+    needed = respondents_for_one(chosen, protect)
+    if needed is None or needed <= COSTLY:
+        return ""
+    best = mechanism("auto", chosen.items, epsilon, protect=protect)
+    fewest = respondents_for_one(best, protect)
+    if fewest is None or needed <= COSTLY * fewest:
+        return ""
+    times = needed / fewest
+    shown = f"{times:,.0f}" if times < 1e6 else f"{times:.1e}"
+    return (
+        f"at this epsilon an unbiased aggregate needs {shown} times as many answers from {chosen.name} as from "
+        f"{best.name}, which auto takes"
+    )
 
 
 for _kind in (

@@ -28,5 +28,5 @@ def outside_sentence(made: RankingMechanism, answers: int, delta: float = 1e-6) 
     return (
         f"Of answers protected as a whole at epsilon {float(made.local_epsilon()):.3g}, everyone but whoever receives "
         f"single answers sees them at epsilon {found:g} and delta {delta:g} with {answers:,} answers, if their "
-        "names, order and time are deleted."
+        "names, order and time are deleted and results are published once."
     )

@@ -94,16 +94,27 @@ def counted_marks(path: str, contest: str | None) -> CountedOrders:
         The name of the contest, where there are several.
     """
     records: CsvRecords | JsonRecords = (JsonRecords if _manifests(path) else CsvRecords)(path)
-    chosen = _chosen(list(records.contests), contest, path)
+    chosen = chosen_contest(list(records.contests), contest, path)
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for marks, count in records.marks(chosen).items():
-        found[_ballot(marks, chosen)] += count
+        found[ballot_of(marks, chosen.ranked, chosen.seats)] += count
     counted = [(count, ballot) for ballot, count in found.items()]
     how = "" if chosen.ranked else f"; no ranks, so that up to {chosen.seats} marks share the first place"
     return CountedOrders.of(path, chosen.choices, counted, None, [f"the contest {chosen.name!r}{how}"])
 
 
-def _chosen(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:
+def chosen_contest(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:
+    """The contest that was asked for, or the only one; of several the only one with ranks.
+
+    Parameters
+    ----------
+    contests
+        All contests of the records.
+    asked
+        A contest's name, in any case.
+    path
+        The file, for messages.
+    """
     if asked is not None:
         wanted = [one for one in contests if one.name.casefold() == asked.strip().casefold()]
     else:
@@ -116,11 +127,21 @@ def _chosen(contests: Sequence[Contest], asked: str | None, path: str) -> Contes
     )
 
 
-def _ballot(marks: Marks, contest: Contest) -> tuple[tuple[int, ...], ...]:
-    """The groups of choices that marks mean, best first."""
-    if not contest.ranked:
+def ballot_of(marks: Marks, ranked: bool, seats: int) -> tuple[tuple[int, ...], ...]:
+    """The groups of choices that marks mean, best first.
+
+    Parameters
+    ----------
+    marks
+        Pairs of a rank and a choice, in order.
+    ranked
+        Whether the ranks count; if not, the choices share the first place.
+    seats
+        How many choices without ranks may be marked.
+    """
+    if not ranked:
         voted = tuple(sorted({choice for _, choice in marks}))
-        return (voted,) if len(voted) <= contest.seats else ((OVERVOTED,),)
+        return (voted,) if len(voted) <= seats else ((OVERVOTED,),)
     places = [{choice for at, choice in marks if at == rank} for rank in range(1, max(marks, default=(0, 0))[0] + 1)]
     return tuple((OVERVOTED,) if len(here) > 1 else (*here,) if here else (SKIPPED,) for here in places)
 
