@@ -7,13 +7,13 @@ WORKDIR /build
 COPY pyproject.toml README.md LICENSE locks/dev.txt ./
 COPY src src
 # The versions of the lock, for the packages that the image needs.
-RUN grep -oE '^[A-Za-z0-9._-]+==[^ ]+' dev.txt > pins.txt && python -m venv /opt/rankdp \
-    && /opt/rankdp/bin/pip install --no-cache-dir -c pins.txt '.[web,plots]'
+RUN grep -oE '^[A-Za-z0-9._-]+==[^ ]+' dev.txt > pins.txt && python -m venv /usr/local/rankdp \
+    && /usr/local/rankdp/bin/pip install --no-cache-dir -c pins.txt '.[web,plots]'
 
 FROM python:3.11-slim
 RUN useradd --uid 10001 --no-create-home --home-dir /data rankdp && install -d -o rankdp -g rankdp /data
-COPY --from=build /opt/rankdp /opt/rankdp
-ENV PATH=/opt/rankdp/bin:$PATH HOME=/data MPLCONFIGDIR=/tmp NUMBA_CACHE_DIR=/tmp PYTHONUNBUFFERED=1
+COPY --from=build /usr/local/rankdp /usr/local/rankdp
+ENV PATH=/usr/local/rankdp/bin:$PATH HOME=/data MPLCONFIGDIR=/tmp NUMBA_CACHE_DIR=/tmp PYTHONUNBUFFERED=1
 USER rankdp
 WORKDIR /data
 VOLUME /data

@@ -240,7 +240,7 @@ class JsonRecords:
                 for held in _contests(sessions):
                     if held["Id"] == number:
                         marks = [mark for mark in held["Marks"] if not mark.get("IsAmbiguous")]
-                        said = {(int(mark["Rank"]), contest.places[mark["CandidateId"]][1]) for mark in marks}
+                        said = {(_rank(mark["Rank"]), contest.places[mark["CandidateId"]][1]) for mark in marks}
                         found[tuple(sorted(said))] += 1
             except (KeyError, TypeError, ValueError) as error:
                 raise InputError(f"{self.path}, {file.name}: a session is not as it should be ({error!r})") from None
@@ -252,6 +252,13 @@ class JsonRecords:
         if not isinstance(held, dict) or not isinstance(held.get("List"), list):
             raise InputError(f"{self.path}, {name}: it must hold an object with a List")
         return list(held["List"])
+
+
+def _rank(value: Any) -> int:
+    rank = int(value)
+    if not 0 <= rank <= 999:
+        raise ValueError(f"a rank must be a whole number up to 999, got {value!r}")
+    return rank
 
 
 def _contests(held: Any) -> Iterator[Any]:
