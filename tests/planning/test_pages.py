@@ -22,7 +22,7 @@ def made():
 def test_the_table_has_a_row_for_each_option(made):
     table, promises = plan_report(made).tables
     assert len(promises.rows) == 3
-    assert table.heads[:2] == ["", "epsilon needed"]
+    assert table.heads[:2] == ["option", "epsilon needed"]
     assert table.heads[2].startswith("at epsilon ")
     assert [row[0] for row in table.rows] == [choice.name for choice in made.choices]
     assert all(len(row) == len(table.heads) for row in table.rows)
