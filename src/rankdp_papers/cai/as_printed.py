@@ -42,7 +42,7 @@ def algorithm1(
     link: str = "logistic",
     bits: Bits | None = None,
 ) -> Release[dict[str, float]]:
-    """Scores by Algorithm 1: the minimiser of the negative log-likelihood + gamma/2 |theta|^2 + w . theta.
+    """Scores by Algorithm 1: the minimiser of the negative log-likelihood plus ``gamma/2 |theta|^2 + w . theta``.
 
     w has independent Laplace entries of scale lam, by default exactly 8 kappa_1/epsilon. The ridge is gamma, by
     default c0 sqrt(d log n) with d = 2 (number of comparisons)/n in the place of the n p of Theorem 2.2.
