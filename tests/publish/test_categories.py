@@ -238,7 +238,7 @@ def test_the_command_line_writes_one_page(tmp_path):
     assert "Epsilon of each board: x 2, y 1, z 1." in " ".join(done.output.split())
     text = page.read_text()
     assert [text.count(f"<h2>{name}</h2>") for name in "xyz"] == [1, 1, 1]
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 3 * (1 + 3)  # an axis and three items on each board
     assert "'category' is the category" in done.output
     assert "ignored" not in done.output
     assert text.count("The list of items was taken from the votes") == 1  # said once for all boards
