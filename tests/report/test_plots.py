@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rankdp.demo import _spread
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.registry import MECHANISMS
+from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 from rankdp.publish.ballot_rules import RULES
 from rankdp.publish.rank import METHODS
 from rankdp.report.plots import COLOURS, intervals_figure, new_figure, picture
@@ -33,9 +34,9 @@ def test_labels_far_apart_do_not_move() -> None:
 
 
 def test_every_mechanism_has_its_colour() -> None:
-    for together in (MECHANISMS, NOISES, METHODS):  # those that meet in one figure
+    for together in (MECHANISMS, SCORE_MECHANISMS, METHODS):  # those that meet in one figure
         assert len({COLOURS[name] for name in together}) == len(together)
-    assert set(COLOURS) == {*MECHANISMS, *NOISES, *METHODS, *RULES}
+    assert set(COLOURS) == {*MECHANISMS, *NOISES, *SCORE_MECHANISMS, *METHODS, *RULES}
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
