@@ -84,9 +84,10 @@ def test_courses_are_complete_and_in_natural_order(data_directory):
     assert rankings.items == tuple(f"Course {k}" for k in range(1, 10))
 
 
-def test_scores_are_not_taken_for_ranks(data_directory):
+def test_scores_of_people_are_ratings(data_directory):
+    """Equal scores are ties, which are refused for rankings unless the caller says how to break them."""
     path = data_directory / "sushi/sushi3b_scores_long.csv"
     if not path.exists():
         pytest.skip("the sushi scores are not here")
-    with pytest.raises(InputError, match="the columns are user_id, item, score"):
+    with pytest.raises(InputError, match="'ika' and 'nattou' are tied at rank 1"):
         open_rankings(path)
