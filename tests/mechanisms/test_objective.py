@@ -96,9 +96,8 @@ def test_weighed_comparisons_give_the_minimiser_of_their_own_objective(request):
     """s times the counts, the ridge and the noise: without noise to speak of, the scores of whole comparisons."""
     data = [(0, 1, 2)] * 40 + [(1, 2, 2)] * 30 + [(0, 2, 0)] * 20
     whole = counts_of(data, 3)
-    weighed = PairCounts.from_pairs(
-        whole.first, whole.second, STEPS * whole.half_wins_first, STEPS * whole.half_wins_second, items=3
-    )
+    halves = STEPS * whole.half_wins_first, STEPS * whole.half_wins_second
+    weighed = PairCounts.from_pairs(whole.first, whole.second, *halves, items=3, steps=STEPS)
     scores = [
         ObjectivePerturbation(3, 90, unit, 10**6, 5).sample(counts, seeded(request))
         for unit, counts in ((Protection("voter"), whole), (Protection.of("voter", 1), weighed))
