@@ -227,7 +227,7 @@ class LogisticProblem:
     def __init__(self, counts: PairCounts, wins: Floats, ridge: float, linear: Floats) -> None:
         self.ridge, self.linear, self.wins = ridge, linear, wins
         self.starts, self.second = pair_starts(counts), counts.second
-        self.comparisons, self.weights = counts.comparisons, np.empty(len(counts))
+        self.comparisons, self.weights = counts.halves / 2, np.empty(len(counts))
         self.diagonal, self.expected = np.empty((2, len(wins)))
 
     def gradient(self, theta: Floats) -> Floats:
@@ -268,7 +268,7 @@ class LinkProblem:
         self.ridge, self.linear, self.link = ridge, linear, link
         self.starts, self.first, self.second = pair_starts(counts), counts.first, counts.second
         self.ahead, self.behind = counts.half_wins_first / 2, counts.half_wins_second / 2
-        self.sizes = self._to_items(counts.comparisons, counts.comparisons)
+        self.sizes = self._to_items(counts.halves / 2, counts.halves / 2)
         self.weights = np.empty(len(counts))
         self.diagonal = np.empty(len(counts.items))
 
