@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -259,3 +260,13 @@ def test_surveys(data_directory, name, rows, missing, ties):
     assert votes.count().halves.sum() == 2 * (rows - missing)
     frame = pd.read_csv(data_directory / name / "comparisons.csv")
     assert (frame["outcome"] == 0.5).sum() == ties
+
+
+@pytest.mark.parametrize("count", [lambda votes: votes.count(), lambda votes: votes.bound(1).count()])
+def test_an_engine_that_ignores_capitals_does_not_count_a_vote_twice(count):
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE v (voter VARCHAR, "left" VARCHAR COLLATE NOCASE, "right" VARCHAR, winner VARCHAR)')
+    connection.execute("INSERT INTO v VALUES ('x', 'a', 'b', 'left')")
+    assert count(Comparisons.read(connection, table="v", items=["a", "b"])).half_wins_first.sum() > 0
+    with pytest.raises(InputError, match="COLLATE NOCASE"):
+        count(Comparisons.read(connection, table="v", items=["a", "A", "b"]))

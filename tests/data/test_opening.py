@@ -67,6 +67,17 @@ def test_damaged_and_large_workbooks_are_refused(tmp_path, monkeypatch):
     assert "the workbook unpacks to" in refused(lambda: Rankings.read(path, layout="ranks"))
 
 
+def test_one_cell_far_away_is_refused_before_it_takes_the_memory(tmp_path):
+    plain, far = workbook(tmp_path / "plain.xlsx", Sheet=RANKS), tmp_path / "far.xlsx"
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(far, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            cell = b'<row r="1048576"><c r="XFD1048576" t="str"><v>x</v></c></row></sheetData>'
+            target.writestr(name, content.replace(b"</sheetData>", cell))
+    said = refused(lambda: Rankings.read(far, layout="ranks"))
+    assert "far.xlsx: a sheet may have at most 33,554,432 cells, got 17,179,869,184 in" in said
+
+
 # -- encodings ---------------------------------------------------------------------------------------------------
 
 

@@ -54,7 +54,7 @@ def test_ledgers_go_out_and_come_in(tmp_path):
     ledger = Ledger.create(tmp_path / "one.db", "vote", "ballot", 3, "1e-5")
     for epsilon in (Fraction(1, 2), Fraction(1, 4)):
         ledger.spend(Guarantee("one ballot", epsilon, local=False), "by hand")
-    accountant = dpa.rdp.RdpAccountant()
+    accountant = dpa.rdp.RdpAccountant(neighboring_relation=dpa.NeighboringRelation.REPLACE_ONE)
     accountant.compose(accounting.ledger_event(ledger))
     rho = (0.5**2 + 0.25**2) / 2
     assert accountant.get_epsilon(1e-6) < rho + 2 * math.sqrt(rho * math.log(1e6))
@@ -65,6 +65,16 @@ def test_ledgers_go_out_and_come_in(tmp_path):
         accounting.spend(other, accountant, "again", protect="ballot", delta="1e-6")
     with pytest.raises(InputError, match="delta must be"):
         accounting.spend(other, accountant, "again", protect="ballot", delta=0)
+
+
+def test_an_accountant_for_added_rows_does_not_pay_for_replaced_ones(tmp_path):
+    added = dpa.rdp.RdpAccountant(neighboring_relation=dpa.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    added.compose(dpa.GaussianDpEvent(4))
+    ledger = Ledger.create(tmp_path / "ballots.db", "vote", "ballot", 9, "1e-5")
+    with pytest.raises(InputError, match="must be for REPLACE_ONE, because one ballot is replaced, got ADD_OR_REMOVE"):
+        accounting.spend(ledger, added, "a mean", protect="ballot", delta="1e-6")
+    voters = Ledger.create(tmp_path / "voters.db", "vote", "voter", 9, "1e-5")
+    accounting.spend(voters, added, "a mean", protect="voter", delta="1e-6")
 
 
 def test_a_partition_is_refused(tmp_path):

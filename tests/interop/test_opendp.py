@@ -123,3 +123,14 @@ def test_a_ledger_pays_for_opendp(tmp_path):
         opendp.spend(ledger, gaussian, "another", protect="ballot", changes=1.0)
     with pytest.raises(rankdp.BudgetExceeded):
         opendp.spend(ledger, mean, "too much", protect="ballot", changes=9.0)
+
+
+def test_a_replaced_row_is_two_changes_where_rows_are_added_and_removed(tmp_path):
+    counted = dp.t.make_count(dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance())
+    count = counted >> dp.m.then_laplace(1.0)
+    ledger = Ledger.create(tmp_path / "ballots.db", "vote", "ballot", 9)
+    with pytest.raises(InputError, match="changes must be at least 2, because one ballot is replaced"):
+        opendp.spend(ledger, count, "how many", protect="ballot")
+    assert opendp.spend(ledger, count, "how many", protect="ballot", changes=2).charged[0].epsilon == 2
+    voters = Ledger.create(tmp_path / "voters.db", "vote", "voter", 9)
+    assert opendp.spend(voters, count, "how many", protect="voter").charged[0].epsilon == 1

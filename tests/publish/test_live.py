@@ -227,3 +227,12 @@ def test_refusals(tmp_path):
     with pytest.raises(InputError, match="batch must be a name, got ''"):
         live.add(tmp_path / "1.csv", "")
     assert live.counts.epsilon == Fraction(1)
+
+
+def test_a_refused_charge_leaves_no_file(tmp_path):
+    poor = ledger_at(tmp_path / "poor.db", epsilon=Fraction(1, 2))
+    state = tmp_path / "live.db"
+    with pytest.raises(rankdp.BudgetExceeded):
+        LiveBoard.create(state, ITEMS, 1, protect="comparison", boards=3, ledger=poor)
+    assert not list(tmp_path.glob("live.db*"))
+    LiveBoard.create(state, ITEMS, Fraction(1, 2), protect="comparison", boards=3, ledger=poor).close()

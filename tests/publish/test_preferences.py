@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -97,6 +98,38 @@ def test_one_label_that_changes_changes_one_row(tmp_path):
             outputs.append((read, release.provenance.parameters))
         assert outputs[0][1] == outputs[1][1]
         assert [row for row, (a, b) in enumerate(zip(outputs[0][0], outputs[1][0], strict=True)) if a != b] == [7]
+
+
+def dictionary_order(column):
+    """The texts that a column's dictionaries list, in their order."""
+    return [text for chunk in column.chunks for text in chunk.dictionary.to_pylist()]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "frame"])
+def test_how_texts_are_kept_says_nothing_about_labels(tmp_path, ending):
+    table = pairs(200).select(["prompt", "chosen", "rejected"])
+    source = table
+    if ending == "csv":
+        pc.write_csv(table, source := tmp_path / "in.csv")
+    elif ending == "parquet":
+        pq.write_table(table, source := tmp_path / "in.parquet")
+    else:
+        both = pa.array([*table["chosen"].to_pylist(), *table["rejected"].to_pylist()]).dictionary_encode()
+        source = table.set_column(1, "chosen", both[:200]).set_column(2, "rejected", both[200:])
+        source = source.replace_schema_metadata({"notes": "the good ones are better"})
+    release = rankdp.privatize_preferences(source, 1)
+    assert [release.value.schema.field(name).type for name in ("chosen", "rejected")] == [pa.string()] * 2
+    assert not release.value.schema.metadata
+    target = tmp_path / "out.parquet"
+    rankdp.privatize_preferences_file(source, target, 1) if ending != "frame" else pq.write_table(release.value, target)
+    for name in ("chosen", "rejected"):  # in Parquet a dictionary lists what the rows say, in their order
+        column = pq.ParquetFile(target, read_dictionary=[name]).read()[name]
+        assert dictionary_order(column) == column.to_pylist()
+    kind = pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    nested = pa.array([[text] for text in table["chosen"].to_pylist()], kind)
+    messages = pa.table({"chosen": nested, "rejected": nested})
+    with pytest.raises(InputError, match="the column 'chosen' must hold plain values"):
+        rankdp.privatize_preferences(messages, 1)
 
 
 def test_a_label_column_is_swapped_between_its_two_values():

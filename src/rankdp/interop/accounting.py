@@ -17,7 +17,7 @@ from typing import Any
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.exact import Real, positive, upwards
-from rankdp.privacy.guarantee import Guarantee, unit_of
+from rankdp.privacy.guarantee import Guarantee, is_voter, unit_of
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import Entry
 
@@ -92,7 +92,9 @@ def spend(ledger: Ledger, accountant: Any, what: str, *, protect: str, delta: Re
     ledger
         The budget.
     accountant
-        A ``PrivacyAccountant`` with events: its epsilon at ``delta`` is charged.
+        A ``PrivacyAccountant`` with events: its epsilon at ``delta`` is charged. Units that are replaced, which are all
+        but "voter", need one for ``NeighboringRelation.REPLACE_ONE``: what is promised for adding or removing one holds
+        for replacing one at about twice the epsilon only.
     what
         What was released, in a few words.
     protect
@@ -100,11 +102,14 @@ def spend(ledger: Ledger, accountant: Any, what: str, *, protect: str, delta: Re
     delta
         Above 0.
     """
-    failing = positive(delta, "delta")
+    failing, unit = positive(delta, "delta"), unit_of(protect)
+    relation = accountant.neighboring_relation.name
+    if not is_voter(unit) and relation != "REPLACE_ONE":
+        raise InputError(f"the accountant must be for REPLACE_ONE, because {unit} is replaced, got {relation}")
     epsilon = accountant.get_epsilon(float(failing))
     if not math.isfinite(epsilon):
         raise InputError(f"the accountant must have a finite epsilon at delta {delta}, got {epsilon}")
-    return ledger.spend(Guarantee(unit_of(protect), Fraction(upwards(epsilon)), failing, local=False), what)
+    return ledger.spend(Guarantee(unit, Fraction(upwards(epsilon)), failing, local=False), what)
 
 
 def _library() -> Any:

@@ -28,7 +28,7 @@ from rankdp.data.comparisons import Comparisons
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.exact import Real, positive, rational, upwards
-from rankdp.privacy.guarantee import Guarantee, unit_of
+from rankdp.privacy.guarantee import Guarantee, is_voter, unit_of
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import Entry
 from rankdp.privacy.release import Release
@@ -198,13 +198,17 @@ def spend(ledger: Ledger, measurement: Any, what: str, *, protect: str, changes:
     protect
         What one change by ``changes`` protects, a word of ``--protect``: OpenDP does not know the ledger's units.
     changes
-        The distance, in the measurement's own metric, that one change of ``protect`` can make.
+        The distance, in the measurement's own metric, that one change of ``protect`` can make. Where OpenDP counts rows
+        that are added and removed, a replaced one ("ballot", "comparison") is two.
     delta
         With zero-concentrated divergence, the delta at which rho is stated as an epsilon. A budget that counts by
         Rényi divergences uses rho itself.
     """
     dp, loss = _opendp(), measurement.map(changes)
     measure, unit = measurement.output_measure, unit_of(protect)
+    rows = measurement.input_metric in (dp.symmetric_distance(), dp.insert_delete_distance())
+    if rows and changes < 2 and not is_voter(unit):
+        raise InputError(f"changes must be at least 2, because {unit} is replaced: one comes and one goes")
     if measure == dp.zero_concentrated_divergence():
         loss, failing = upwards(loss), positive(delta, "delta")
         epsilon = upwards(loss + 2 * math.sqrt(loss * -math.log(failing)))  # Bun and Steinke 2016, Proposition 1.3

@@ -129,11 +129,8 @@ class LiveBoard:
             raise Unsupported(f"a live board takes at most {_MOST_ITEMS} items, got {len(names):,}")
         if Path(path).exists():
             raise InputError(f"{os.fspath(path)}: there is a file here already; open it, or take another name")
-        key = VoterKey.beside(path, None)
-        live = cls(LiveStates(path, create=True), key, ledger)
         terms = {
             "kind": "made",
-            **key.mark(),
             "items": list(names),
             "protect": protect,
             "max_per_voter": max_per_voter,
@@ -148,8 +145,10 @@ class LiveBoard:
             def work(writing: Writing) -> None:
                 if writing.event(1) is not None:
                     raise InputError(f"{os.fspath(path)}: another process has begun this live board")
-                writing.append({**terms, **({} if ledger is None else paid_by(ledger))})
+                writing.append({**terms, **key.mark(), **({} if ledger is None else paid_by(ledger))})
 
+            key = VoterKey.beside(path, None)  # no file before the charge, which may be refused
+            live = cls(LiveStates(path, create=True), key, ledger)
             charge.leaves()
             live._store.write(work)
             charge.commit(Provenance.now("live board", {"boards": boards, "epsilon": str(counts.epsilon)}, source))

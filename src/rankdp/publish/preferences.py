@@ -10,7 +10,9 @@ Each label goes through randomised response (``mechanisms.votes.labels``). With 
 rater together have epsilon: each has epsilon/k, and of a rater with more than k rows the first k are kept. Which rows
 these are depends on the raters' ids and the order of the table alone, so a changed label changes one row.
 
-All other columns are left out unless they are named in ``keep``: a score of the chosen answer gives the label away.
+All other columns are left out unless they are named in ``keep``: a score of the chosen answer gives the label away. So
+would the way in which Arrow and Parquet keep texts: a dictionary lists the values of one column, then those of the
+other, whatever the rows say later. Both answers are therefore written anew, as plain values in the order of the rows.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.atomic import NewFile, known_ending
+from rankdp.data.cells import decoded
 from rankdp.data.tables import EngineTable, open_table
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.labels import SwappedLabels
@@ -227,7 +230,7 @@ def _read(
         raise InputError(Setting("max_per_voter"), " needs a column of raters; name it with ", Setting("voter_column"))
     prompts = [folded[name] for name in _PROMPTS if name in folded]
     wanted = [name for name in names if name in {*prompts, *used, *keep} or name == voter]
-    batches = [(file, start, batch) for file, start, batch in table.batches(wanted)]
+    batches = [(file, start, _plain(batch, table.what)) for file, start, batch in table.batches(wanted)]
     if not sum(batch.num_rows for _, _, batch in batches):
         raise InputError(f"{table.what}: there is no row")
     values = _two(labels)
@@ -243,13 +246,24 @@ def _read(
                         f"{table.where(file, start + row)}: {label!r} must be {values[0]} or {values[1]}, got {value!r}"
                     )
                     raise InputError(f"{shown}; ", Setting("labels"), " names the two values")
-    whole_table = pa.Table.from_batches([batch for _, _, batch in batches])
+    whole_table = pa.Table.from_batches([batch for _, _, batch in batches]).replace_schema_metadata()
     if sides is not None and whole_table.schema.field(sides[0]).type != whole_table.schema.field(sides[1]).type:
         raise InputError(f"{table.what}: the columns {sides[0]} and {sides[1]} must have the same type")
     kept = np.arange(len(whole_table)) if most is None else _first(whole_table.column(voter).to_pylist(), most)
     left_out = tuple(name for name in names if name not in wanted)
     chosen = whole_table.take(pa.array(kept)) if len(kept) < len(whole_table) else whole_table
     return _Preferences(chosen, sides, label, values, left_out, len(whole_table) - len(kept))
+
+
+def _plain(batch: Any, what: str) -> Any:
+    """The batch without dictionaries and views; those inside lists and structures are refused."""
+    import pyarrow as pa
+
+    columns = [decoded(column) for column in batch.columns]
+    for name, column in zip(batch.schema.names, columns, strict=True):
+        if any(word in str(column.type) for word in ("dictionary<", "_view", "run_end")):
+            raise InputError(f"{what}: the column {name!r} must hold plain values, got {column.type}")
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _two(labels: Sequence[str]) -> tuple[str, str]:

@@ -2,11 +2,13 @@
 
 Cells become text without a guess at types: a text as it is, a whole number without a point (Excel keeps 3 as 3.0), any
 other number as Python writes it, true and false in small letters, a date in ISO form. Rows without any text are passed
-over, as in CSV. A sheet is loaded whole; a workbook that unpacks to more than `LARGEST` bytes is refused before.
+over, as in CSV. A sheet is loaded whole, from the first cell to the last row and column that any cell names; a workbook
+that unpacks to more than `LARGEST` bytes, or has a sheet of more than `MOST_CELLS`, is refused before.
 """
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
@@ -16,6 +18,10 @@ from rankdp.data.formats.texts import TextFile
 from rankdp.errors import InputError, Setting
 
 LARGEST = 1 << 30
+MOST_CELLS = 1 << 25
+"""A million rows of 32 columns. One cell at XFD1048576 asks for 2^34."""
+_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})([0-9]{1,7})["']""", re.IGNORECASE)
+_BLOCK = 1 << 20
 
 
 def open_sheet(path: str, sheet: str | None = None) -> ExcelFile:
@@ -44,8 +50,13 @@ def _rows(path: str, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
     try:
         with zipfile.ZipFile(path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-        if size > LARGEST:
-            raise InputError(f"{path}: the workbook unpacks to {size >> 20:,} MB, at most {LARGEST >> 20:,} are read")
+            if size > LARGEST:
+                raise InputError(
+                    f"{path}: the workbook unpacks to {size >> 20:,} MB, at most {LARGEST >> 20:,} are read"
+                )
+            for name in packed.namelist():
+                if (cells := _span(packed, name)) > MOST_CELLS:  # a sheet may have any name
+                    raise InputError(f"{path}: a sheet may have at most {MOST_CELLS:,} cells, got {cells:,} in {name}")
         with CalamineWorkbook.from_path(path) as book:
             names = book.sheet_names
             if sheet is None and len(names) != 1:
@@ -56,6 +67,21 @@ def _rows(path: str, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
             yield from enumerate(found.to_python(skip_empty_area=False), 1)
     except (CalamineError, zipfile.BadZipFile, UnicodeError) as error:
         raise InputError(f"{path}: this is not a whole Excel workbook ({first_line(error)})") from None
+
+
+def _span(packed: zipfile.ZipFile, name: str) -> int:
+    """How many cells a sheet spans, by the places that its cells and rows name."""
+    rows = columns = 1
+    with packed.open(name) as file:
+        before = b""
+        while block := file.read(_BLOCK):
+            for letters, number in _PLACE.findall(before + block):
+                rows, column = max(rows, int(number)), 0
+                for letter in letters.upper():
+                    column = 26 * column + letter - 64
+                columns = max(columns, column)
+            before = block[-64:]
+    return rows * columns
 
 
 def _text(cell: Any) -> str | None:
