@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.cut_tables import Weights
 from rankdp.privacy.exact import exp_bounds
 from rankdp.privacy.guarantee import OUTCOME
+from rankdp.publish import preferences
 
 
 def pairs(rows=200, **more):
@@ -132,6 +134,40 @@ def test_how_texts_are_kept_says_nothing_about_labels(tmp_path, ending):
         rankdp.privatize_preferences(messages, 1)
 
 
+def messages(texts):
+    roles = pa.array(["assistant"] * len(texts))
+    one = pa.StructArray.from_arrays([roles, texts.combine_chunks()], ["role", "content"])
+    return pa.ListArray.from_arrays(range(len(texts) + 1), one)
+
+
+SIDES = ("chosen", "rejected")
+FORMS = {
+    "plain": lambda table: table,
+    "dictionaries": lambda table: pa.table({name: table[name].dictionary_encode() for name in SIDES}),
+    "pandas categories": lambda table: table.to_pandas().astype("category"),
+    "polars categories": lambda table: pl.from_arrow(table).with_columns(pl.all().cast(pl.Categorical)),
+    "views": lambda table: pa.table({name: table[name].cast(pa.string_view()) for name in SIDES}),
+    "messages": lambda table: pa.table({name: messages(table[name]) for name in SIDES}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_bytes_of_a_release_follow_from_its_rows(form):
+    """Two tables that differ in one label, and draws that undo it: both releases are the same byte by byte."""
+    good, bad = (pa.array([f"{word} {row}" for row in range(5)]) for word in ("good", "bad"))
+    first = np.arange(5) == 0
+    chosen, rejected = (np.where(first, one, two) for one, two in ((bad, good), (good, bad)))
+    written = []
+    for one, other, swap in ((good, bad, np.zeros(5, bool)), (chosen, rejected, first)):
+        table = FORMS[form](pa.table({"chosen": pa.array(one, pa.string()), "rejected": pa.array(other, pa.string())}))
+        released = preferences._read(table, None, None, ("a", "b"), ()).swapped(swap)
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, released.schema) as out:
+            out.write_table(released)
+        written.append((stream.getvalue().to_pybytes(), preferences._encoded(released, ".parquet")))
+    assert written[0] == written[1]
+
+
 def test_a_label_column_is_swapped_between_its_two_values():
     table = pa.table(
         {
@@ -189,7 +225,8 @@ def test_the_command(tmp_path):
         (pairs(), {"epsilon": 1, "keep": ["nothing"]}, "there is no column 'nothing'"),
         (pairs().drop(["rejected"]), {"epsilon": 1}, "columns must be prompt, chosen, rejected or"),
         (pairs(0), {"epsilon": 1}, "there is no row"),
-        (pairs(2).set_column(1, "chosen", pa.array(["x", None])), {"epsilon": 1}, "row 2: 'chosen' must not be blank"),
+        (pairs(2).set_column(1, "chosen", pa.array(["x", None])), {"epsilon": 1}, "row 2: 'chosen' must not be"),
+        (pairs(), {"epsilon": 1, "max_per_voter": 1, "voter_column": "chosen"}, "'chosen' belongs to the pairs"),
         (pairs(), {"epsilon": 1, "labels": ("a", "A")}, "labels must be two different values"),
     ],
 )

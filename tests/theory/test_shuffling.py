@@ -50,8 +50,9 @@ def test_the_bound_is_the_divergence_of_the_counts():
     epsilon, answers, outside = 1.2, 7, 0.4
     p = math.exp(epsilon)
     one, two = Counter(), Counter()
+    share = 2 / (p + 1)
     for clones in range(answers):
-        chance = math.comb(answers - 1, clones) * p**-clones * (1 - 1 / p) ** (answers - 1 - clones)
+        chance = math.comb(answers - 1, clones) * share**clones * (1 - share) ** (answers - 1 - clones)
         for a in range(clones + 1):
             here = chance * math.comb(clones, a) / 2**clones
             for law, first in ((one, p / (p + 1)), (two, 1 / (p + 1))):
@@ -72,6 +73,26 @@ def test_one_answer_keeps_its_own_epsilon_and_many_hide_it():
     assert found[-1] < 0.3
     assert "with 1,000 answers, if their names, order and time" in outside_sentence(ball, 1000)
     assert outside_sentence(ball, 1000).endswith("are deleted and results are published once.")
+
+
+def test_what_variation_ratio_reduction_says_for_a_known_total_variation_is_not_enough():
+    """Randomised response over six values: the counts (a, b) of both values alone, and all that is seen."""
+    p, factor = math.exp(0.5), math.exp(0.4)
+    alpha = 1 / (p + 5)  # the probability of every other value
+    counts = {  # of one other answer and this one: the chances for x and for x'
+        (2, 0): (alpha * p * alpha, alpha * alpha),
+        (1, 1): (alpha * (p + 1) * alpha, alpha * (p + 1) * alpha),
+        (0, 2): (alpha * alpha, alpha * p * alpha),
+        (1, 0): (4 * alpha * alpha + (1 - 2 * alpha) * p * alpha, 4 * alpha * alpha + (1 - 2 * alpha) * alpha),
+        (0, 1): (4 * alpha * alpha + (1 - 2 * alpha) * alpha, 4 * alpha * alpha + (1 - 2 * alpha) * p * alpha),
+        (0, 0): ((1 - 2 * alpha) * 4 * alpha,) * 2,
+    }
+    said = sum(max(0.0, one - factor * two) for one, two in counts.values())
+    made = mechanism("kendall-ball-0", 3, 0.5, protect="ranking")
+    found = worst_delta(made, 2, 0.4)
+    assert said == pytest.approx(0.00355, abs=1e-5)
+    assert found == pytest.approx(0.00585, abs=1e-5)
+    assert found <= shuffled_delta(0.5, 2, 0.4)
 
 
 def test_too_many_clones_are_caught():

@@ -226,6 +226,8 @@ def _read(
     for name in (*([voter_column] if voter_column else []), *keep):
         if name not in names:
             raise InputError(f"{table.what}: there is no column {name!r}, got {', '.join(names)}")
+    if voter in used:
+        raise InputError(f"{table.what}: {voter!r} belongs to the pairs and cannot name the raters")
     if most is not None and voter is None:
         raise InputError(Setting("max_per_voter"), " needs a column of raters; name it with ", Setting("voter_column"))
     prompts = [folded[name] for name in _PROMPTS if name in folded]
@@ -238,7 +240,7 @@ def _read(
         for name in used:
             missing = np.flatnonzero(batch.column(name).is_null().to_numpy(zero_copy_only=False))
             if missing.size:
-                raise InputError(f"{table.where(file, start + int(missing[0]))}: {name!r} must not be blank")
+                raise InputError(f"{table.where(file, start + int(missing[0]))}: {name!r} must not be missing")
         if label is not None:
             for row, value in enumerate(batch.column(label).to_pylist()):
                 if _text(value) not in values:
