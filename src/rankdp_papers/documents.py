@@ -33,9 +33,10 @@ _VERDICTS = (
     "One rule judges every claim. A claim holds when the numbers are inside it by two standard errors at every point, "
     "does not hold when they are outside by two standard errors at some point, and is undecided otherwise. With "
     "several points the second limit is widened (Bonferroni), so that chance alone breaks a true claim as rarely as "
-    "with one. The number beside a verdict is the least favourable one, ± its standard error; a number without an "
-    "error is exact. Words such as small or matches are judged by a yardstick of ours: a failure there is not an error "
-    "of the paper. Our own statements are listed separately and not counted."
+    "with one. A trend holds when its two ends differ by two standard errors and no two points contradict it. The "
+    "number beside a verdict is the least favourable one, ± its standard error; a number without an error is exact. "
+    "Where a verdict needs a limit that the paper does not give (small, matches, large enough, to within), the limit "
+    "is a yardstick of ours: a failure there is not an error of the paper. Our own statements are not counted."
 )
 _LISTS = (
     ("Claims of the papers that do not hold", "claim", "does not hold"),
@@ -91,7 +92,13 @@ def pages(every: Sequence[Reproduced]) -> dict[str, str]:
     written["index.md"] = "\n\n".join([f"# {_TITLE}", *(_markdown(*block) for block in blocks)]) + "\n"
     claims = [{"figure": one.specification.name, **claim} for one in every for claim in one.to_dict()["claims"]]
     written["coverage.md"] = coverage.page(every)
-    return {**written, "tables/claims.csv": to_csv([{k: "" if v is None else v for k, v in c.items()} for c in claims])}
+    listed = [{name: _rounded(value) for name, value in claim.items()} for claim in claims]
+    return {**written, "tables/claims.csv": to_csv(listed)}
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits: the last ones of a sum depend on the machine."""
+    return "" if value is None else float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _stem(name: str) -> str:
@@ -131,7 +138,7 @@ def _section(result: Reproduced) -> Iterable[Block]:
 
 
 def _sizes(result: Reproduced) -> str:
-    """The grid and the repetitions of this run, and how numbers were found where there are several ways."""
+    """The grid and the repetitions of this run."""
     if isinstance(result, Earlier):
         return f"{result.recorded['run']} Its table was not kept; the picture has the paper's lines and ours."
     run = getattr(result.specification, result.size)
@@ -139,11 +146,7 @@ def _sizes(result: Reproduced) -> str:
     points = [f"{name} {_points(values)}" for name, values in sizes.items()]
     often = f"{run.repetitions:,} repetitions" if run.repetitions > 1 else "nothing is repeated"
     full = run == result.specification.full  # which some quick runs are
-    words = "; ".join([f"Run at the {'full' if full else 'quick'} size: {often}", *points])
-    ways = Counter(row["by"] for row in result.rows if row.get("method") == "integrated" and "by" in row)
-    if ways:
-        words += ". Integrated by " + ", ".join(f"{way} ({count} numbers)" for way, count in sorted(ways.items()))
-    return f"{words}."
+    return "; ".join([f"Run at the {'full' if full else 'quick'} size: {often}", *points]) + "."
 
 
 def _points(values: Sequence[object]) -> str:
@@ -189,7 +192,7 @@ def _markdown(kind: str, content: Any) -> str:
 
 def _alternative(result: Reproduced, name: str) -> str:
     """What a picture shows, for those who do not see it."""
-    return result.specification.title + (", with our own lines" if name == "ours" else "")
+    return "The same with our own lines" if name == "ours" else result.specification.title
 
 
 def _picture_name(result: Reproduced, name: str) -> str:

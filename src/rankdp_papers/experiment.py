@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankdp.errors import InputError
 from rankdp.privacy.bits import SeededBits
@@ -48,11 +50,21 @@ class Cell:
         return SeededBits(self.stream(*names))
 
 
-def mean_row(values: Sequence[float], **columns: Any) -> Row:
-    """The mean of independent repetitions and its standard error."""
-    sample = np.asarray(values, dtype=float)
-    error = float(sample.std(ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else float("nan")
-    return {**columns, "value": float(sample.mean()), "error": error}
+def mean_row(values: ArrayLike, **columns: Any) -> Row:
+    """The mean of independent repetitions and its standard error; of True and False, their share."""
+    sample = np.asarray(values)
+    mean = float(sample.mean())
+    if sample.dtype == bool:
+        error = share_error(mean, len(sample))
+    else:
+        error = float(sample.std(ddof=1) / math.sqrt(len(sample))) if len(sample) > 1 else math.nan
+    return {**columns, "value": mean, "error": error}
+
+
+def share_error(share: float, count: int) -> float:
+    """The standard error of a share, never 0: two more of each kind are counted (Agresti and Coull 1998)."""
+    wider = (share * count + 2) / (count + 4)
+    return math.sqrt(wider * (1 - wider) / (count + 4))
 
 
 def exact_row(method: str, measure: str, value: float, error: float = 0.0) -> Row:

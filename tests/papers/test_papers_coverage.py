@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,7 @@ ITEMS = {
         *numbered("Corollary", 1),
         *numbered("Assumption", *range(1, 6)),
         *numbered("Figure", *range(1, 9)),
-        "Sushi data",
+        *("Generator of Section 6.3", "Sushi data"),
     ],
     "cai": [
         *numbered("Algorithm", 1, 2),
@@ -41,7 +43,8 @@ ITEMS = {
         *numbered("Corollary", "2.1", "3.1"),
         *numbered("Remark", 1, 2, 3),
         *numbered("Figure", *range(1, 8)),
-        *("Adjacency", "Full ranking", "Generator of Section 4.1", "University data", "Immigration data"),
+        *("Adjacency", "Score attack", "Full ranking", "Generator of Section 4.1"),
+        *("University data", "Immigration data"),
     ],
     "jeong": [
         *numbered("Definition", *within(2, 1, 4), "3.1", "4.1"),
@@ -54,7 +57,7 @@ ITEMS = {
         *numbered("Figure", 1, 2, 3),
         *numbered("Table", 1),
         *numbered("Appendix", "A", "B", "I", "L"),
-        *numbered("Section 5", "(i)", "(ii)"),
+        *numbered("Section 5", "(i)", "(ii)", "(iii)"),
     ],
 }
 """The papers' own numbering."""
@@ -72,6 +75,13 @@ def test_what_checks_an_item_exists(paper: str):
             one
         )
         assert one.what
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_where_an_item_is_said_to_be_can_be_imported(paper: str):
+    for one in items(paper):
+        for name in re.findall(r"rankdp\w*(?:\.\w+)+", one.where):
+            assert pkgutil.resolve_name(name), one
 
 
 def test_every_verdict_is_stated_or_follows_from_a_claim():

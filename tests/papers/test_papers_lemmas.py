@@ -11,7 +11,7 @@ import pytest
 from rankdp_papers.experiment import Cell, Row
 from rankdp_papers.jeong import lemmas as jeong_lemmas
 from rankdp_papers.jeong import partial
-from rankdp_papers.xu import lemmas
+from rankdp_papers.xu import counterexamples, lemmas
 
 
 def value(rows: list[Row], **columns: object) -> float:
@@ -36,8 +36,15 @@ def test_lemma_7_holds_for_one_fixed_ranking(monkeypatch: pytest.MonkeyPatch):
     """With everybody of one mind every raw lead is 1, and the bound of Theorem 1(2) is true."""
     psi = 1 / math.tanh(1 / 6)
     assert lemmas._lemma_7(4, 1.0, psi) < 1
-    monkeypatch.setattr(lemmas, "_MAJORITY", 1.0)
+    monkeypatch.setattr(lemmas, "camps", lambda items: counterexamples.camps(items, 1.0))
     assert lemmas._lemma_7(4, 1.0, psi) >= 1 - 1e-9
+
+
+def test_lemma_8_fails_between_two_best_functions():
+    """At the tie the excess risk is 0; the variance is that of a sign over m(m-1)."""
+    excess, variance = lemmas._lemma_8()
+    assert abs(excess) < 1e-12
+    assert variance == pytest.approx(1 / 20**2)
 
 
 def test_the_product_of_means_is_beaten_by_two_kinds_of_users():

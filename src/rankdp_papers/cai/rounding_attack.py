@@ -41,7 +41,7 @@ def leak(cell: Cell) -> list[Row]:
         case = _Case.drawn(cell.generator("votes", cell["items"], repetition), cell["items"], mechanism)
         for method, scores in case.releases(cell, repetition).items():
             guesses = {"digits": case.by_digits(scores), "likelihood": case.by_likelihood(scores)}
-            repeated.add({attack: float(guess == case.secret) for attack, guess in guesses.items()}, method=method)
+            repeated.add({attack: guess == case.secret for attack, guess in guesses.items()}, method=method)
     rows = [*repeated.rows(), exact_row(OURS, "extra noise", extra_noise(mechanism))]
     return [{**row, "limit": limit} for row in rows]
 

@@ -52,7 +52,7 @@ def recovery(cell: Cell) -> list[Row]:
                 released["bradley-terry + paper"] = noisy
             for method, values in released.items():
                 wrong = int(np.sum(algorithms.best_first(values, lots)[:top] >= top))  # d_H is twice that
-                repeated.add({"missed": float(wrong > tolerance)}, method=method)
+                repeated.add({"missed": wrong > tolerance}, method=method)
         found = repeated.rows()
         if case == "exact":
             found.append(exact_row("any private algorithm", "missed", least_failure(items, top, p, epsilon, gap)))

@@ -22,6 +22,7 @@ from rankdp.errors import InputError
 from rankdp.theory.noises.score_noise import ScoreNoise, check_independent
 from rankdp.theory.score_laws import ScoreLaw
 from rankdp.types import Floats, Longs
+from rankdp_papers.experiment import mean_row, share_error
 
 MOST_ITEMS = 7
 CELLS = 1 << 20  # of one block of draws
@@ -35,9 +36,9 @@ class Simulated(NamedTuple):
 
     @classmethod
     def of(cls, values: ArrayLike) -> Simulated:
-        """The mean of independent values and its standard error."""
-        sample = np.asarray(values, dtype=float)
-        return cls(float(np.mean(sample)), float(np.std(sample, ddof=1) / np.sqrt(len(sample))))
+        """The mean of independent values and its standard error; of booleans, their share."""
+        row = mean_row(np.asarray(values))
+        return cls(row["value"], row["error"])
 
 
 def sort_decoder(y: ArrayLike) -> Longs:
@@ -92,4 +93,4 @@ def error_probability(
         noisy = np.sort(law.sample(shape, rng), axis=1) + sigma * noise.sample(shape, rng)
         count += int(np.sum(np.any(noisy[:, 1:] < noisy[:, :-1], axis=1)))
     share = count / draws
-    return Simulated(share, float(np.sqrt(share * (1 - share) / draws)))
+    return Simulated(share, share_error(share, draws))

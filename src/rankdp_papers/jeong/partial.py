@@ -25,14 +25,14 @@ def recovery(cell: Cell) -> list[Row]:
     rows = []
     for name, noise in noises.items():
         random, sigma = cell.generator(name, epsilon), rdp_inverse(noise, math.inf, epsilon, 1.0)
-        found: list[np.ndarray] = []
+        found = []
         for start in range(0, cell.repetitions, _PER_BLOCK):
             shape = (min(_PER_BLOCK, cell.repetitions - start), items)
             scores = np.sort(random.uniform(size=shape), axis=1)[:, ::-1]  # the best first
             right = np.argsort(-(scores + sigma * noise.sample(shape, random)), axis=1) == np.arange(items)
             wrong = items - right.sum(axis=1)
-            found.append(np.stack([wrong == 0, right[:, :best].all(axis=1), wrong <= most, 1 - wrong / items], axis=1))
+            found.append((wrong == 0, right[:, :best].all(axis=1), wrong <= most, 1 - wrong / items))
         measures = ("exact order", f"the best {best} in order", f"at most {most} places wrong", "share of places right")
-        values = np.concatenate(found).T
-        rows += [exact_row(name, measure, *Simulated.of(one)) for measure, one in zip(measures, values, strict=True)]
+        for measure, values in zip(measures, zip(*found, strict=True), strict=True):
+            rows.append(exact_row(name, measure, *Simulated.of(np.concatenate(values))))
     return rows

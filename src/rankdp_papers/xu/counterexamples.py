@@ -20,7 +20,7 @@ from rankdp.types import Ints
 from rankdp_papers.experiment import Cell, Row, exact_row, exact_rows, mean_row
 from rankdp_papers.xu.rivals import built, worst_ratio
 
-_MAJORITY = 0.7
+MAJORITY = 0.7
 _CLOSE_RACE = 0.501
 _TIE = 1e-9  # log-likelihoods closer than this are equal
 
@@ -28,7 +28,7 @@ _TIE = 1e-9  # log-likelihoods closer than this are equal
 def majority(cell: Cell) -> list[Row]:
     """Theorem 1(1) and (2) for a random and for a fixed ranking, and the unbiased estimate that repairs them."""
     items, epsilon = cell["items"], cell["epsilon"]
-    rows = [exact_row("not private", "share", _MAJORITY)]
+    rows = [exact_row("not private", "share", MAJORITY)]
     for method in ("kendall", "ulam", "reinsertion"):
         one = built(method, items, epsilon)
         raw, debiased, variance = _first_above_second(one)
@@ -40,20 +40,20 @@ def majority(cell: Cell) -> list[Row]:
     return rows
 
 
-def _first_above_second(one: RankingMechanism, majority: float = _MAJORITY) -> tuple[float, float, float]:
+def _first_above_second(one: RankingMechanism, majority: float = MAJORITY) -> tuple[float, float, float]:
     """Over the population and all outputs: the share in synthetic rankings, the unbiased estimate and its variance."""
     outputs = all_permutations(one.items)
     places = np.argsort(outputs, axis=1)
     above = places[:, 0] < places[:, 1]
     estimate = pair_estimator(one).values[places[:, 0], places[:, 1]]
     law = np.zeros(len(outputs))
-    for share, order in _population(one.items, majority):
+    for share, order in camps(one.items, majority):
         law += share * np.exp(one.log_prob(outputs, order))
     mean = float(law @ estimate)
     return float(law @ above), mean, float(law @ (estimate - mean) ** 2)
 
 
-def _population(items: int, majority: float) -> tuple[tuple[float, Ints], tuple[float, Ints]]:
+def camps(items: int, majority: float = MAJORITY) -> tuple[tuple[float, Ints], tuple[float, Ints]]:
     """The two rankings, each with its share of the people."""
     order = np.arange(items, dtype=np.int32)
     return (majority, order), (1 - majority, np.roll(order, -1))
@@ -67,7 +67,7 @@ def _excess_of_best(one: RankingMechanism, majority: float) -> float:
     lost = 0.0
     for i, j in itertools.combinations(range(one.items), 2):
         raw = synthetic = 0.0
-        for share, order in _population(one.items, majority):
+        for share, order in camps(one.items, majority):
             a, b = int(np.argsort(order)[i]), int(np.argsort(order)[j])
             kept = one.keep_probability(min(a, b), max(a, b))
             raw += share * (a < b)
@@ -85,7 +85,7 @@ def _theorem_1(one: RankingMechanism, raw: float) -> list[Row]:
         exact_row("kendall", "synthetic excess risk of the best ranking", _excess_of_best(one, _CLOSE_RACE)),
     ]
     leads = {
-        "ratio of leads": abs(2 * raw - 1) / (2 * _MAJORITY - 1),
+        "ratio of leads": abs(2 * raw - 1) / (2 * MAJORITY - 1),
         "ratio of leads, close race": abs(2 * _first_above_second(one, _CLOSE_RACE)[0] - 1) / (2 * _CLOSE_RACE - 1),
         "ratio of leads, fixed ranking, smallest": 2 * min(kept) - 1,
         "ratio of leads, fixed ranking, largest": 2 * max(kept) - 1,

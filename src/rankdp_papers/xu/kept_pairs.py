@@ -20,7 +20,7 @@ from rankdp.privacy.bits import Bits
 from rankdp.theory.permutations import concordance as shares_in_order
 from rankdp.theory.permutations import moves, places
 from rankdp.types import Longs
-from rankdp_papers.experiment import Cell, Row, mean_row
+from rankdp_papers.experiment import Cell, Row, exact_row, mean_row
 from rankdp_papers.xu.rivals import built, realised_epsilon, rivals
 
 _ROWS_AT_A_TIME = 1 << 20
@@ -31,18 +31,17 @@ def concordance(cell: Cell) -> list[Row]:
     """Figure 2: simulated shares of pairs in order, what they miss the exact ones by, and Kendall's lead on Laplace."""
     items, epsilon = cell["items"], cell["epsilon"]
     identity = np.tile(np.arange(items, dtype=np.int32), (cell.repetitions, 1))
-    rows, found = [], {}
+    rows, exact = [], {}
     for method in rivals(items):
         one = built(method, items, epsilon)
         kept = shares_in_order(one.sample(identity, cell.bits(items, epsilon, method), workers=1))
-        found[method] = row = mean_row(kept.tolist(), method=method, measure="simulated")
-        exact = one.expected_concordance()
-        rows += [row, {**row, "measure": "simulated minus exact", "value": row["value"] - exact}]
-        rows.append({**row, "measure": "exact", "value": exact, "error": 0.0})
-    lead = found["kendall"]["value"] - found["laplace"]["value"]
-    error = math.hypot(found["kendall"]["error"], found["laplace"]["error"])
+        exact[method] = one.expected_concordance()
+        row = mean_row(kept, method=method, measure="simulated")
+        rows += [row, {**row, "measure": "simulated minus exact", "value": row["value"] - exact[method]}]
+        rows.append(exact_row(method, "exact", exact[method]))
+    lead = exact["kendall"] - exact["laplace"]
     for measure, pairs in (("lead, share of pairs", 1), ("lead, number of pairs", math.comb(items, 2))):
-        rows.append({"method": "kendall - laplace", "measure": measure, "value": lead * pairs, "error": error * pairs})
+        rows.append(exact_row("kendall - laplace", measure, lead * pairs))
     return rows
 
 
