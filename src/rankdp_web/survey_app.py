@@ -4,7 +4,7 @@
     POST /s/ID/invitation  {"token": …}; whether an answer with it would count: fresh, before, unknown or closed
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
     GET  /                 the surveys that their organisers list
-    GET  /s/ID/results     in whole batches; also .csv, .json, .html and .png; with ?key= where a key is needed
+    GET  /s/ID/results     in whole batches; also .csv, .json and .png; with ?key= where a key is needed
     GET  /s/ID/embed       the results for frames of the sites that the organiser names
 
 Nothing about a request is written down: no log, no address, no time.
@@ -42,9 +42,9 @@ from rankdp_web.surveys import good_ticket, new_ticket, read_answer, read_token
 
 MOST_BYTES = 2048
 """Of a submission: a hundred items take four hundred."""
-SAVED = ("CSV", "JSON", *(("PNG",) if importlib.util.find_spec("matplotlib") else ()), "HTML")
+SAVED = ("CSV", "JSON", *(("PNG",) if importlib.util.find_spec("matplotlib") else ()))
 """The files that results can be saved as; pictures need the extra plots."""
-_KINDS = {"csv": "text/csv", "json": "application/json", "html": "text/html", "png": "image/png"}
+_KINDS = {"csv": "text/csv", "json": "application/json", "png": "image/png"}
 _DUE_SECONDS = 60  # between two looks at the last days of surveys
 
 _OUTCOMES = {
@@ -103,9 +103,10 @@ def survey_app(
 
     async def close_due() -> None:
         while True:
-            for survey in await run_in_threadpool(database.surveys):
-                if survey.open and survey.due:
-                    await run_in_threadpool(database.finish, survey.id)
+            with contextlib.suppress(SystemProblem):  # a database that is away for a while
+                for survey in await run_in_threadpool(database.surveys):
+                    if survey.open and survey.due:
+                        await run_in_threadpool(database.finish, survey.id)
             await asyncio.sleep(_DUE_SECONDS)
 
     @contextlib.asynccontextmanager
@@ -166,7 +167,7 @@ def survey_app(
         if ending in ("", "part"):
             return await results_page(request, survey, key=key, part=bool(ending))
         try:
-            content = await run_in_threadpool(results_file, survey, ending)
+            content = await run_in_threadpool(results_file, survey, ending, language_of(request))
         except Unsupported:
             raise HTTPException(404) from None
         if content is None:
@@ -195,13 +196,11 @@ def survey_app(
         shown.headers["ETag"] = tag
         return shown
 
-    def results_file(survey: Survey, ending: str) -> str | bytes | None:
+    def results_file(survey: Survey, ending: str, language: str) -> str | bytes | None:
         if ending == "png":
-            return surveys.results.picture(survey)
+            return surveys.results.picture(survey, language)
         _, made = surveys.results.of(survey)
-        if made is None:
-            return None
-        return {"csv": made.report.csv, "json": made.report.json, "html": made.report.html}[ending]()
+        return {"csv": made.report.csv, "json": made.report.json}[ending]() if made else None
 
     async def embed(request: Request) -> Response:
         """The results for the frames of other sites, where the organiser allows it."""

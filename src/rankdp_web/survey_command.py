@@ -190,7 +190,7 @@ def serve(
 
         listening = listen(host, port)
         port, organiser_key = listening.getsockname()[1], secrets.token_urlsafe(32)
-        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+        shown = _certified(certificate) if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
         here = (address or f"{'https' if pair else 'http'}://{shown}:{port}").rstrip("/")
         click.echo(f"{here}/organiser?key={organiser_key}")
         say(f"the link is for you alone; surveys are in {opened.name}; press Ctrl+C to end")
@@ -225,6 +225,19 @@ def _certificate(certificate: Path | None, key: Path | None) -> tuple[str, str] 
         reason = problem.strerror or str(problem)
         raise InputError(f"--certificate {certificate} and --key {key} must be a PEM pair ({reason})") from None
     return str(certificate), str(key)
+
+
+def _certified(certificate: Path | None) -> str:
+    """The name that a certificate is for, if it has one that others can use."""
+    from cryptography import x509
+
+    found: list[str] = []
+    if certificate is not None:
+        with suppress(x509.ExtensionNotFound):
+            (own, *_) = x509.load_pem_x509_certificates(certificate.read_bytes())
+            names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            found = names.get_values_for_type(x509.DNSName)
+    return next((name for name in found if "*" not in name and name != "localhost"), "127.0.0.1")
 
 
 def _check_proxy(address: str) -> None:

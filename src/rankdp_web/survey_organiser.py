@@ -18,11 +18,11 @@ import secrets
 import tempfile
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import segno
 from starlette.concurrency import run_in_threadpool
@@ -32,12 +32,23 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from rankdp.errors import InputError
+from rankdp.privacy.guarantee import HARDLY
+from rankdp_web.browser_tables import MOST_ITEMS
 from rankdp_web.pages import WITH_FORMS, all_texts, body, language_of, sentence, show
 from rankdp_web.survey_database import Survey, SurveyDatabase, today
 from rankdp_web.survey_limits import Pulse, TicketLimit
 from rankdp_web.survey_page import respondent_values
 from rankdp_web.survey_plan import meaning
-from rankdp_web.surveys import export_survey, invite, new_survey
+from rankdp_web.surveys import (
+    LONGEST_NOTICE,
+    closing_day,
+    export_survey,
+    frame_site,
+    invite,
+    new_survey,
+    page_text,
+    picture_file,
+)
 
 _COOKIE = "rankdp-organiser"
 _MOST_BYTES = 30 << 20  # a form with a hundred pictures
@@ -128,11 +139,7 @@ class Organiser:
     @staticmethod
     def _encrypted(request: Request) -> bool:
         """Whether the key cannot be read on the way: https, or a visitor on this machine."""
-        host = request.client.host if request.client else ""
-        try:
-            return request.url.scheme == "https" or ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return False
+        return request.url.scheme == "https" or _is_here(request.client.host if request.client else "")
 
     # -- making a survey -----------------------------------------------------------------------------------------
 
@@ -152,7 +159,7 @@ class Organiser:
     async def _drafted(self, request: Request) -> Response:
         form, pictures = await _parts(request)
         words = all_texts()[language_of(request)]
-        if problem := _problem(form, words):
+        if problem := _problem(form, pictures, words):
             return await self._form(request, form, problem)
         key = secrets.token_urlsafe(16) if "private_results" in form else ""
         try:
@@ -234,7 +241,7 @@ class Organiser:
             "count": count,
             "exportable": shown if survey.open else count,
             "link": link,
-            "encrypted": link.startswith("https://"),
+            "barrier": _barrier(link),
             "results_key": request.query_params.get("results", ""),
             "answers": self._pulse.counts(survey.id, "answer"),
             "refusals": sum(self._pulse.counts(survey.id, "refusal")),
@@ -244,10 +251,10 @@ class Organiser:
         return show(request, "organiser_survey.html", 422 if problem else 200, **values)
 
     async def _code(self, request: Request) -> Response:
-        """The QR code: on https alone, since browsers draw nothing on other pages."""
+        """The QR code of a link that others can answer by."""
         survey = await self._found(request)
         link = self._link(request, survey)
-        if survey.invited or not link.startswith("https://"):
+        if survey.invited or _barrier(link):
             raise HTTPException(404)
         picture = io.BytesIO()
         segno.make(link, error="m").save(picture, kind="svg", scale=8, border=4, light="#ffffff", xmldecl=False)
@@ -299,6 +306,21 @@ class Organiser:
         return RedirectResponse("../../../organiser", 303)
 
 
+def _barrier(link: str) -> str:
+    """The name of the sentence that says why nobody else can answer by this link; empty where everybody can."""
+    if not link.startswith("https://"):
+        return "no_https"
+    return "only_here" if _is_here(urlsplit(link).hostname or "") else ""
+
+
+def _is_here(host: str) -> bool:
+    """Whether this is the machine's name for itself."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _file(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
@@ -329,23 +351,40 @@ def _items(form: Mapping[str, str]) -> dict[str, str]:
     return {name.strip(): about.strip() for name, _, about in lines}
 
 
-def _problem(form: Mapping[str, str], words: Mapping[str, str]) -> str:
+def _frames(form: Mapping[str, str]) -> list[str]:
+    return [site.rstrip("/").lower() for site in form.get("frames", "").split()]
+
+
+def _problem(form: Mapping[str, str], pictures: Mapping[str, bytes], words: Mapping[str, str]) -> str:
     """What is wrong with a form, in the organiser's language; empty where nothing is."""
     lines = [line for line in form.get("items", "").splitlines() if line.strip()]
     try:
         epsilon = float(form.get("epsilon", "").replace(",", "."))
     except ValueError:
         epsilon = 0.0
-    closing, top = form.get("closing", ""), form.get("rank_top", "").strip()
+    items, closing, top = _items(form), form.get("closing", ""), form.get("rank_top", "").strip()
+    texts = [form.get(name, "") for name in ("title", "question", "organiser", "contact")]
     rules = {
         "bad_title": bool(form.get("title", "").strip()),
-        "bad_items": 2 <= len(lines) <= 100,
-        "bad_twins": len(_items(form)) == len(lines) and all(_items(form)),
+        "bad_items": 2 <= len(lines) <= MOST_ITEMS,
+        "bad_twins": len(items) == len(lines) and all(items),
         "bad_top": not top or (top.isdecimal() and 1 <= int(top) < len(lines)),
-        "bad_epsilon": 0 < epsilon <= 10,
-        "bad_closing": not closing or closing >= today(),
+        "bad_epsilon": 0 < epsilon <= HARDLY,
+        "bad_closing": not closing or _good(closing_day, closing),
+        "bad_frames": all(_good(frame_site, site) for site in _frames(form)),
+        "bad_pictures": all(name in items and _good(picture_file, name, file) for name, file in pictures.items()),
+        "bad_text": all(_good(page_text, "text", text, 0) for text in [*texts, *items, *items.values()])
+        and _good(page_text, "legal", form.get("legal", ""), 0, LONGEST_NOTICE),
     }
     return next((words[name] for name, kept in rules.items() if not kept), "")
+
+
+def _good(check: Callable[..., Any], *given: Any) -> bool:
+    try:
+        check(*given)
+    except InputError:
+        return False
+    return True
 
 
 def _asked(form: Mapping[str, str], pictures: Mapping[str, bytes], key: str) -> tuple[Survey, dict[str, bytes]]:
@@ -366,5 +405,5 @@ def _asked(form: Mapping[str, str], pictures: Mapping[str, bytes], key: str) -> 
         closing=form.get("closing", ""),
         kiosk="kiosk" in form,
         listed="listed" in form,
-        frames=[site.strip().rstrip("/").lower() for site in form.get("frames", "").split() if site.strip()],
+        frames=_frames(form),
     )

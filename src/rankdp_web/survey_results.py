@@ -9,7 +9,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,16 +22,13 @@ from rankdp.mechanisms.shuffled import epsilon_outside
 from rankdp.privacy.exact import positive
 from rankdp.privacy.release import Release
 from rankdp.report.document import Report
-from rankdp.report.results import ResultRow, listed
+from rankdp.report.plots import intervals_figure, picture
+from rankdp.report.results import ResultRow, ResultTable, listed
 from rankdp_web.pages import sentence
-from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase
+from rankdp_web.survey_database import Survey, SurveyDatabase
 from rankdp_web.surveys import collected, mechanism_of, promised
 
 LEVEL = 0.95
-OPEN = (
-    f"The survey is open: results change by {BATCH} answers or more at once and leave out {BATCH} to "
-    f"{2 * BATCH - 1} answers, so that no difference between two of them gives a single answer away."
-)
 _SECONDS = 2.0  # for which the number of answers is believed
 _NAMED = 4  # names in a headline
 _DELTA = 1e-6  # with which the answers of a closed survey hide each other
@@ -77,20 +74,8 @@ class SurveyResults:
             One of ``rankdp_web.pages.all_texts``.
         """
         text = partial(sentence, language)
-        known, table = promised(self.survey), self.report.results
-        assert table is not None
+        table = self._table(text)
         headline = self._headline(table.rows, text)
-        shown = dataclasses.replace(
-            table,
-            rows=[dataclasses.replace(row, cells=()) for row in table.rows],
-            heads=(),
-            subject=text("item"),
-            measure=text("average_place"),
-            span=text("interval"),
-            rank=text("rank"),
-            to=text("to"),
-            decimal=text("decimal"),
-        )
         sure = [
             text("sure_1"),
             *([text("sure_top")] if self.survey.rank_top else []),
@@ -99,14 +84,14 @@ class SurveyResults:
         ]
         if self.bias:
             sure.append(text("sure_4", bias=f"{self.bias:.2g}"))
-        promise = [text(f"promised_{self.survey.protect}", **known)]
+        promise = [self._promise(text)]
         if self.outside is not None:
             hidden = {"count": f"{self.count:,}", "outside": f"{self.outside:.3f}", "delta": f"{_DELTA:f}"}
             promise.append(text("promised_outside", **hidden))
         return {
             "headline": headline,
             "needed": text("needs", answers=f"{self.needed:,}") if self.needed else "",
-            "table": shown.html(headline),
+            "table": table.html(headline),
             "folded": {
                 text("how_sure"): sure,
                 text("what_promised"): promise,
@@ -116,11 +101,52 @@ class SurveyResults:
             },
         }
 
+    def picture(self, language: str) -> bytes:
+        """The same as a PNG file.
+
+        Parameters
+        ----------
+        language
+            One of ``rankdp_web.pages.all_texts``.
+        """
+        text = partial(sentence, language)
+        table = self._table(text)
+        headline = self._headline(table.rows, text)
+        labelled = dataclasses.replace(table, measure=f"{table.measure}, {table.span}")
+        words = [headline, *([text("batches")] if self.survey.open else []), self._promise(text)]
+        return picture(intervals_figure([(self.survey.title, labelled)]), "png", words, headline)
+
+    def _table(self, text: Callable[..., str]) -> ResultTable:
+        """The items in a language. Debiasing can leave the possible places by a little, which nobody could read."""
+        table, last = self.report.results, len(self.survey.items)
+        assert table is not None
+        ends = np.clip([[row.estimate, row.low, row.high] for row in table.rows], 1, last).tolist()
+        rows = [
+            dataclasses.replace(row, cells=(), estimate=estimate, low=low, high=high)
+            for row, (estimate, low, high) in zip(table.rows, ends, strict=True)
+        ]
+        return dataclasses.replace(
+            table,
+            rows=rows,
+            heads=(),
+            subject=text("item"),
+            measure=text("average_place"),
+            span=text("interval"),
+            rank=text("rank"),
+            to=text("to"),
+            decimal=text("decimal"),
+        )
+
+    def _promise(self, text: Callable[..., str]) -> str:
+        return text(f"promised_{self.survey.protect}", **promised(self.survey))
+
     def _headline(self, rows: Sequence[ResultRow], text: Callable[..., str]) -> str:
         """Who leads, by the ranges of ranks in the table below."""
         first = [row.name for row in rows if row.ranks is not None and row.ranks[0] == 1]
         if len(first) == 1:
             return text("lead_one", first=first[0])
+        if len(first) == len(rows):
+            return text("lead_none", all=str(len(rows)))
         if len(first) <= _NAMED:
             return text("lead_tied", names=listed(first, text("and")))
         return text("lead_many", first=rows[0].name, count=str(len(first)), all=str(len(rows)))
@@ -137,8 +163,8 @@ def survey_results(survey: Survey, release: Release[Rankings]) -> SurveyResults:
         report,
         records=records,
         facts=lambda: {**facts(), "survey": survey.id, "answers": count, "items": records},
-        words=[OPEN] if survey.open else [],
-        sure=[*report.sure, f"{3 * count:,} more answers would make the intervals half as long."],
+        words=[sentence("en", "batches")] if survey.open else [],
+        sure=[*report.sure, sentence("en", "sure_2", more=f"{3 * count:,}")],
     )
     bias = 0.0 if board.estimate.unbiased else float(np.nanmax(board.estimate.bias))
     return SurveyResults(survey, count, report, answers_needed(result, board), bias, _outside(survey, count))
@@ -157,7 +183,7 @@ class _Made:
     count: int
     results: SurveyResults | None
     believed_until: float
-    picture: bytes = b""
+    pictures: dict[str, bytes] = field(default_factory=dict)
 
 
 class LiveResults:
@@ -174,14 +200,15 @@ class LiveResults:
             made = self._current(survey)
             return made.count, made.results
 
-    def picture(self, survey: Survey) -> bytes | None:
+    def picture(self, survey: Survey, language: str) -> bytes | None:
         """The results as a PNG file, drawn once for everybody."""
         with self._making:
             made = self._current(survey)
             if made.results is None:
                 return None
-            made.picture = made.picture or made.results.report.picture()
-            return made.picture
+            if language not in made.pictures:
+                made.pictures[language] = made.results.picture(language)
+            return made.pictures[language]
 
     def _current(self, survey: Survey) -> _Made:
         made = self._made.get(survey.id)

@@ -45,7 +45,7 @@ from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, tok
 from rankdp_web.survey_plan import kept, sure
 
 _LONGEST_TEXT = 500
-_LONGEST_NOTICE = 5000
+LONGEST_NOTICE = 5000
 _LARGEST_PICTURE = 200 * 1024  # a hundred of them load in a minute on a slow phone
 PICTURES = (("png", b"\x89PNG\r\n\x1a\n", b""), ("jpeg", b"\xff\xd8\xff", b""), ("webp", b"RIFF", b"WEBP"))
 """What a picture may be: its ending, how it begins, and what its first bytes contain."""
@@ -59,17 +59,8 @@ def create_survey(
     items: Iterable[Any],
     epsilon: Real,
     *,
-    protect: Protect = "ranking",
-    question: str = "",
-    mechanism: str = "auto",
-    tiers: Sequence[int] | None = None,
-    invited: bool = False,
-    results_key: str = "",
     ledger: Ledger | None = None,
-    weak_promise_accepted: bool = False,
-    rank_top: int = 0,
-    pictures: Mapping[str, bytes] | None = None,
-    **page: Any,
+    **settings: Any,
 ) -> Survey:
     """Open a survey. A ledger is charged first: what all respondents together are promised, which is epsilon each.
 
@@ -77,53 +68,14 @@ def create_survey(
     ----------
     database
         Where it is kept.
-    title
-        What respondents read first.
-    items
-        What they rank: 2 to 100 names.
-    epsilon
-        The privacy of what ``protect`` says.
-    protect
-        What is protected in an answer: the whole "ranking", or one item's "position".
-    question
-        A sentence or two below the title.
-    mechanism
-        "kendall-ball" (up to 60 items), "optimal" (up to five), "reinsertion", "tiers" or "offset-tiers"; "auto" takes
-        the one whose results are most precise: kendall-ball for whole rankings of up to 60 items.
-    tiers
-        The sizes of tiers.
-    invited
-        Whether an answer needs an invitation (``invite``).
-    results_key
-        A word without which the results are not shown; empty for everybody's results.
+    title, items, epsilon
+        As in ``new_survey``.
     ledger
         A budget to be charged.
-    weak_promise_accepted
-        Whether epsilon may be above 10. Respondents then read that the survey offers almost no protection.
-    rank_top
-        How many items respondents list, the best first; 0 for a ranking of all. Which items they list is protected too,
-        so this goes with ``protect="ranking"``.
-    pictures
-        PNG, JPEG or WebP files by the names of items.
-    **page
-        ``descriptions`` (texts by the names of items), ``organiser``, ``contact``, ``legal``, ``closing``, ``kiosk``,
-        ``listed`` and ``frames`` as in ``rankdp_web.survey_database.Survey``.
+    **settings
+        As in ``new_survey``.
     """
-    survey, shown = new_survey(
-        title,
-        items,
-        epsilon,
-        protect=protect,
-        question=question,
-        mechanism=mechanism,
-        tiers=tiers,
-        invited=invited,
-        results_key=results_key,
-        weak_promise_accepted=weak_promise_accepted,
-        rank_top=rank_top,
-        pictures=pictures,
-        **page,
-    )
+    survey, shown = new_survey(title, items, epsilon, **settings)
     made, bits = mechanism_of(survey), SecureBits()
     with spending(ledger, guarantee_of(survey), f"survey {survey.id}", bits) as charge:
         charge.leaves()
@@ -148,22 +100,55 @@ def new_survey(
     pictures: Mapping[str, bytes] | None = None,
     **page: Any,
 ) -> tuple[Survey, dict[str, bytes]]:
-    """A survey that no database has yet, and its pictures by their names. Parameters as in ``create_survey``."""
+    """A survey that no database has yet, and its pictures by their names.
+
+    Parameters
+    ----------
+    title
+        What respondents read first.
+    items
+        What they rank: 2 to 100 names.
+    epsilon
+        The privacy of what ``protect`` says.
+    protect
+        What is protected in an answer: the whole "ranking", or one item's "position".
+    question
+        A sentence or two below the title.
+    mechanism
+        "kendall-ball" (up to 60 items), "optimal" (up to five), "reinsertion", "tiers" or "offset-tiers"; "auto" takes
+        the one whose results are most precise: kendall-ball for whole rankings of up to 60 items.
+    tiers
+        The sizes of tiers.
+    invited
+        Whether an answer needs an invitation (``invite``).
+    results_key
+        A word without which the results are not shown; empty for everybody's results.
+    weak_promise_accepted
+        Whether epsilon may be above 10. Respondents then read that the survey offers almost no protection.
+    rank_top
+        How many items respondents list, the best first; 0 for a ranking of all. Which items they list is protected too,
+        so this needs ``protect="ranking"``.
+    pictures
+        PNG, JPEG or WebP files by the names of items.
+    **page
+        ``descriptions`` (texts by the names of items), ``organiser``, ``contact``, ``legal``, ``closing``, ``kiosk``,
+        ``listed`` and ``frames`` as in ``rankdp_web.survey_database.Survey``.
+    """
     if positive(epsilon) > HARDLY and not weak_promise_accepted:
         raise InputError(
             f"epsilon must be at most {HARDLY}, got {epsilon}: a larger one offers almost no protection; "
             "respondents read so if you accept that with ",
             Setting("weak_promise_accepted", True),
         )
-    title, question = _text("title", title), _text("question", question, least=0)
+    title, question = page_text("title", title), page_text("question", question, least=0)
     names = check_items(items)
     whole("the number of items", len(names), 2, MOST_ITEMS)
     for name in names:
-        _text("an item", name)
+        page_text("an item", name)
     chosen = named(mechanism, tiers)
     top = whole("rank_top", rank_top, 0, len(names) - 1) or None
     if top and protect != "ranking":
-        raise InputError(f"rank_top goes with protect ranking, got {protect}: which items are listed is secret as well")
+        raise InputError(f"rank_top needs protect ranking, got {protect}: which items are listed is secret as well")
     check_choice(chosen, protect=protect, top=top)
     made = survey_mechanism(chosen, len(names), positive(epsilon), protect, top)
     survey = Survey(
@@ -180,7 +165,7 @@ def new_survey(
         rank_top=rank_top,
         **_page(names, **page),
     )
-    shown = {item: _picture(item, content) for item, content in (pictures or {}).items()}
+    shown = {item: picture_file(item, content) for item, content in (pictures or {}).items()}
     _known_items("pictures", shown, names)
     if shown:
         survey = dataclasses.replace(survey, pictures=tuple(shown.get(name, ("",))[0] for name in names))
@@ -200,28 +185,36 @@ def _page(
     frames: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The checked settings of the page that come after the question."""
-    about = {name: _text("a description", text, least=0) for name, text in (descriptions or {}).items()}
+    about = {name: page_text("a description", text, least=0) for name, text in (descriptions or {}).items()}
     _known_items("descriptions", about, names)
-    if closing:
-        try:
-            closing = datetime.date.fromisoformat(closing).isoformat()
-        except ValueError:
-            raise InputError(f"closing must be a day such as 2030-12-31, got {closing!r}") from None
-        if closing < today():
-            raise InputError(f"closing must be today ({today()}) or later, got {closing}")
-    for site in frames:
-        if not re.fullmatch(r"https://[a-z0-9.-]+(:\d{1,5})?", site):
-            raise InputError(f"frames must be sites such as https://news.example, got {site!r}")
     return {
         "descriptions": tuple(about.get(name, "") for name in names) if any(about.values()) else (),
-        "organiser": _text("organiser", organiser, least=0),
-        "contact": _text("contact", contact, least=0),
-        "legal": _text("legal", legal, least=0, most=_LONGEST_NOTICE),
-        "closing": closing,
+        "organiser": page_text("organiser", organiser, least=0),
+        "contact": page_text("contact", contact, least=0),
+        "legal": page_text("legal", legal, least=0, most=LONGEST_NOTICE),
+        "closing": closing_day(closing) if closing else "",
         "kiosk": kiosk,
         "listed": listed,
-        "frames": tuple(frames),
+        "frames": tuple(map(frame_site, frames)),
     }
+
+
+def closing_day(day: str) -> str:
+    """The last day of a survey."""
+    try:
+        day = datetime.date.fromisoformat(day).isoformat()
+    except ValueError:
+        raise InputError(f"closing must be a day such as 2030-12-31, got {day!r}") from None
+    if day < today():
+        raise InputError(f"closing must be today ({today()}) or later, got {day}")
+    return day
+
+
+def frame_site(site: str) -> str:
+    """A site that may show results in a frame."""
+    if not re.fullmatch(r"https://[a-z0-9.-]+(:\d{1,5})?", site):
+        raise InputError(f"frames must be sites such as https://news.example, got {site!r}")
+    return site
 
 
 def _known_items(what: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -229,7 +222,7 @@ def _known_items(what: str, given: Mapping[str, Any], names: Sequence[str]) -> N
         raise InputError(f"{what} must belong to items of the survey, got one for {strange!r}")
 
 
-def _picture(item: str, content: bytes) -> tuple[str, bytes]:
+def picture_file(item: str, content: bytes) -> tuple[str, bytes]:
     """The name of a picture, which says what it is, and the picture."""
     if len(content) > _LARGEST_PICTURE:
         raise InputError(
@@ -459,7 +452,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
     }
 
 
-def _text(name: str, text: str, least: int = 1, most: int = _LONGEST_TEXT) -> str:
+def page_text(name: str, text: str, least: int = 1, most: int = _LONGEST_TEXT) -> str:
     """A text for the page: not too short, not too long, without characters that cannot be shown."""
     plain = str(text).strip()
     plain = plain.replace("\r\n", "\n")

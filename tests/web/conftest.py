@@ -123,9 +123,8 @@ def axe(request: pytest.FixtureRequest) -> str:
     return script.read_text("utf-8")
 
 
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory) -> tuple[str, str]:
-    """A certificate for this machine that nobody signed, and its key."""
+def make_certificate(place, extensions=()) -> tuple[str, str]:
+    """A certificate that nobody signed, and its key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -133,12 +132,20 @@ def certificate(tmp_path_factory) -> tuple[str, str]:
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+    for extension in extensions:
+        made = made.add_extension(extension, critical=False)
     pem = serialization.Encoding.PEM
     hidden = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    files = [tmp_path_factory.mktemp("certificate") / f"{part}.pem" for part in ("certificate", "key")]
+    files = [place / f"{part}.pem" for part in ("certificate", "key")]
     for file, content in zip(files, (made.sign(key, hashes.SHA256()).public_bytes(pem), hidden), strict=True):
         file.write_bytes(content)
     return str(files[0]), str(files[1])
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory) -> tuple[str, str]:
+    """A certificate for this machine and its key."""
+    return make_certificate(tmp_path_factory.mktemp("certificate"))
 
 
 @pytest.fixture

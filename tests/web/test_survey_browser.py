@@ -56,6 +56,7 @@ def ready(page, doubt="You have not moved anything"):
     """Say that an order is right that nobody made."""
     page.click("#done")
     assert doubt in page.locator("#sure-words").text_content()
+    assert page.locator("#sure [value=yes]").is_disabled()  # a double tap says nothing
     page.click("#sure [value=yes]")
     page.wait_for_selector("#send:not([hidden])")
 
@@ -236,7 +237,7 @@ def test_the_best_five_of_thirty(visit, database):
         listed = page.eval_on_selector_all("#own li", "rows => rows.map(row => Number(row.dataset.item))")
         assert listed == own
         sent = page.eval_on_selector_all("#send .copy li", "rows => rows.map(row => Number(row.dataset.item))")
-        new = page.locator("#send .copy .mark:has-text('+')").count()
+        new = page.locator("#send .copy .mark:has-text('new')").count()
         assert new == len(set(sent) - set(own))
         page.click("#send-button")
         page.wait_for_selector("#sent:not([hidden])")
@@ -340,10 +341,26 @@ def test_the_page_refuses_tables_that_allow_more_than_it_says(visit, server, sur
             ready(page)
             assert sorted(copy(page)) == [0, 1, 2, 3]
         else:
-            words = "This page promises epsilon 2, but the numbers that it would draw the noise from do not keep"
+            words = "epsilon 2, but its sentences or the numbers that it would draw the noise from do not keep"
             assert words in page.locator("#notice").text_content()
             assert page.locator("#rank").is_hidden()
             assert page.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+@pytest.mark.parametrize("where", [".promised span", ".promises"])
+def test_sentences_that_promise_more_than_epsilon_are_refused(visit, server, survey, where):
+    with visit(f"{server}/s/{survey.id}") as page:
+        for said, refused in (("88.1", "88.0"), ("88,1 ", "88,0 "), ("at most 88.1", "hardly")):
+            for words, draws in ((said, True), (refused, False)):
+                page.evaluate(
+                    f"document.querySelector('{where}').firstChild.data = '{words}% sure.'.replace('y%', 'y')"
+                )
+                page.click("#done")
+                if draws:
+                    page.click("#sure [value=no]")
+                else:
+                    assert "This page promises epsilon 2, but" in page.locator("#notice").text_content()
+                    assert not page.locator("#sure").is_visible()
 
 
 @pytest.mark.parametrize("shown", ["textContent = '1'", "dataset.protect = 'ranking'"])
@@ -436,6 +453,51 @@ def test_nothing_but_the_copy_crosses(chromium, database):
             assert not {"cookie", "referer", "authorization"} & named
 
 
+def test_pictures_are_asked_for_once_and_in_no_order_of_anybody(visit, database):
+    """A server that forbids to cache them sees the same requests, whatever is moved."""
+    pixel = base64.b64decode(PIXEL)
+    for count, top in ((6, 0), (20, 3)):
+        items = [f"item {number}" for number in range(count)]
+        pictures = {item: pixel + bytes([number]) for number, item in enumerate(items)}
+        survey = create_survey(database, "Pictures", items, 2, pictures=pictures, rank_top=top)
+        asked = []
+
+        def answer(route):
+            asked.append(route.request.url.rpartition("/")[2])  # noqa: B023
+            route.fulfill(body=pixel, content_type="image/png", headers={"Cache-Control": "no-store"})
+
+        with served(database) as server, visit("about:blank") as page:
+            page.route("**/pictures/*", answer)
+            page.goto(f"{server}/s/{survey.id}")
+            for _ in range(2):
+                page.wait_for_function(f"document.querySelectorAll('#rank img:not([hidden])').length === {count}")
+                for row in (3, 1, 2):
+                    if top:
+                        page.locator("#pool button").nth(row).click()
+                    else:
+                        page.locator("#list .name").nth(row).click()
+                        page.click("[data-move=top]")
+                page.wait_for_timeout(300)
+                assert asked == list(survey.pictures)
+                asked.clear()
+                page.evaluate("sessionStorage.clear()") if top else None
+                page.reload()
+
+
+def test_another_tab_forgets_the_ranking_as_well(visit, server, survey):
+    with visit(f"{server}/s/{survey.id}") as page:
+        arrange(page, [3, 2, 1, 0])
+        other = page.context.new_page()
+        other.goto(f"{server}/s/{survey.id}")
+        arrange(other, [0, 1, 2, 3])
+        page.click("#done")
+        other.wait_for_selector("#send:not([hidden])")  # the copy of this browser
+        assert copy(other) == copy(page)
+        page.click("#send-button")
+        other.wait_for_selector("#sent:not([hidden])")
+        assert page.evaluate("sessionStorage.length") == other.evaluate("sessionStorage.length") == 0
+
+
 def test_bytes_depend_on_the_ranking_only_through_the_copy(chromium, database):
     survey = create_survey(database, "Drinks", DRINKS, 1, invited=True, mechanism="reinsertion")
     (token,) = invite(database, survey, 1)
@@ -503,7 +565,7 @@ def test_an_organiser_opens_a_survey_and_gets_a_code(visit, database, certificat
     picture.write_bytes(base64.b64decode(PIXEL))
     with (
         served(database, certificate=certificate, organiser_key="sesame") as server,
-        visit(f"{server}/organiser?key=sesame", ignore_https_errors=True) as page,
+        visit(f"{server}/organiser?key=sesame".replace("127.0.0.1", "survey.test"), ignore_https_errors=True) as page,
     ):
         check(page, axe)
         page.click("a.button")

@@ -9,6 +9,7 @@ import json
 import re
 import zipfile
 from collections import Counter
+from pathlib import Path
 from statistics import NormalDist
 
 import httpx
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 import segno
 from click.testing import CliRunner
-from conftest import DRINKS, served
+from conftest import DRINKS, make_certificate, served
 from starlette.testclient import TestClient
 
 from rankdp.cli import cli
@@ -24,7 +25,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.registry import mechanism
 from rankdp.privacy.bits import SeededBits
 from rankdp.theory.estimators import rank_estimator
-from rankdp_web import survey_database
+from rankdp_web import survey_command, survey_database
 from rankdp_web.survey_app import survey_app
 from rankdp_web.survey_limits import MOST_ADDRESSES, SLOTS, Pulse, TicketLimit
 from rankdp_web.survey_plan import meaning
@@ -124,7 +125,9 @@ def test_a_survey_from_its_form_to_its_end(organiser, database):
         ({"epsilon": "11"}, "at most 10", "höchstens 10"),
         ({"epsilon": "nan"}, "at most 10", "höchstens 10"),
         ({"closing": "2001-01-01"}, "today or later", "heute oder später"),
-        ({"frames": "http://x"}, "Frames must be sites", "Frames must be sites"),
+        ({"frames": "http://x"}, "addresses such as https://news.example", "Adressen wie https://news.example"),
+        ({"items": f"a\n{501 * 'b'}"}, "500 characters", "500 darstellbare Zeichen"),
+        ({"contact": "\x07"}, "500 characters", "500 darstellbare Zeichen"),
     ],
 )
 def test_a_form_says_what_is_wrong_and_keeps_what_was_written(organiser, database, change, english, german):
@@ -142,7 +145,7 @@ def test_pictures_travel_with_the_form(organiser, database):
         return organiser.post("/organiser/new", content=body, headers={"Content-Type": "application/x-rankdp-form"})
 
     for wrong in (b"<svg onload=alert(1)>", PNG + bytes(300 * 1024)):
-        assert "picture must" in posted(wrong).text
+        assert "Every picture must" in posted(wrong).text
     draft = posted(PNG).headers["location"].rpartition("/")[2]
     name = re.search(r"[0-9a-f]{16}\.png", organiser.get(f"/organiser/drafts/{draft}").text)[0]
     assert organiser.get(f"/organiser/drafts/{draft}/pictures/{name}").content == PNG
@@ -202,6 +205,10 @@ def test_a_code_needs_https_and_holds_the_link(organiser, database):
         assert "There is no QR code" in shown
         assert "qr.svg" not in shown
         assert plain.get(f"/organiser/surveys/{survey_id}/qr.svg").status_code == 404
+    for here in ("localhost", "127.0.0.1:8000", "[::1]:8000"):  # nobody else reaches that
+        page = organiser.get(f"/organiser/surveys/{survey_id}", headers={"Host": here})
+        assert "on this computer alone" in page.text
+        assert organiser.get(f"/organiser/surveys/{survey_id}/qr.svg", headers={"Host": here}).status_code == 404
 
 
 def test_a_proxy_counts_only_where_it_is_trusted(database):
@@ -213,6 +220,15 @@ def test_a_proxy_counts_only_where_it_is_trusted(database):
                 for visitor in ("203.0.113.1", "203.0.113.2", "203.0.113.1")
             ]
         assert seen == expected
+
+
+def test_serve_prints_the_name_that_a_certificate_is_for(certificate, tmp_path):
+    from cryptography import x509
+
+    names = [x509.DNSName(name) for name in ("localhost", "*.example", "survey.example")]
+    for found, shown in ((names, "survey.example"), (names[:2], "127.0.0.1"), ([], "127.0.0.1")):
+        file = make_certificate(tmp_path, [x509.SubjectAlternativeName(found)] if found else [])[0]
+        assert survey_command._certified(Path(file)) == shown
 
 
 def test_a_server_with_a_certificate(database, certificate):

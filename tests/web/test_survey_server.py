@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 import json
+import re
 import string
 from fractions import Fraction
 from pathlib import Path
@@ -290,13 +291,15 @@ def test_results_in_every_format(client, ticket, survey):
     assert (rows[0]["rank"], rows[-1]["rank"]) == ("1", str(facts["items"][-1]["rank"]))
     assert facts["guarantee"]["epsilon"] == "2"
     assert facts["answers"] == 64
-    assert "<h1>Drinks</h1>" in client.get("/results.html").text
-    assert client.get("/results.png").content.startswith(b"\x89PNG")
+    pictures = {language: client.get(f"/results.png?lang={language}").content for language in ("en", "de")}
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+    assert b"Tea leads." in pictures["en"]  # what the file says about itself
+    assert b"Tea liegt vorn." in pictures["de"]
     assert "Tea leads." in part.text
     german = client.get("/results?lang=de").text
     assert "Tea liegt vorn." in german
     assert "192 weitere Antworten" in german
-    mean = f"{facts['items'][0]['mean_rank']:.2f}"
+    mean = f"{max(facts['items'][0]['mean_rank'], 1):.2f}"
     assert f"<td class=estimate>{mean}</td>" in part.text
     assert f"<td class=estimate>{mean.replace('.', ',')}</td>" in german
 
@@ -315,7 +318,7 @@ def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
             if reply.status_code == 404:
                 assert "Collecting answers" in part
                 assert "Answers shown" not in part
-                assert client.get("/results.csv").status_code == client.get("/results.html").status_code == 404
+                assert client.get("/results.csv").status_code == client.get("/results.png").status_code == 404
                 return
             facts = reply.json()
             naive = {record["item"]: record["naive"] for record in facts["items"]}
@@ -344,7 +347,8 @@ def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
     ("firsts", "english", "german"),
     [
         ((0, 1), "{} and {} lead; too close to call.", "{} und {} liegen vorn; zu knapp"),
-        ((0, 1, 2, 3), "{}, {}, {} and {} lead; too close to call.", "{}, {}, {} und {} liegen vorn; zu knapp"),
+        ((0, 1, 2), "{}, {} and {} lead; too close to call.", "{}, {} und {} liegen vorn; zu knapp"),
+        ((0, 1, 2, 3), "each of the 4 items could be first.", "Jeder der 4 Einträge könnte der erste sein."),
     ],
 )
 def test_a_headline_that_can_be_read_aloud(client, database, survey, firsts, english, german):
@@ -357,6 +361,26 @@ def test_a_headline_that_can_be_read_aloud(client, database, survey, firsts, eng
     for language, words in (("en", english), ("de", german)):
         shown = client.get("/results", params={"lang": language}).text
         assert any(words.format(*names) in shown for names in orders)
+
+
+def test_places_stay_within_those_that_there_are(client, database, survey):
+    """Everybody agrees: debiasing then leaves the range of places, the page does not."""
+    database.store(survey, [(str(number), bytes(range(4))) for number in range(200)])
+    database.finish(survey.id)
+    assert client.get("/results.json").json()["items"][0]["low"] < 1
+    cells = re.findall(r"<td[^>]*>([\d.]+)(?: to ([\d.]+))?</td>", client.get("/results").text)
+    shown = [float(number) for pair in cells for number in pair if "." in number]
+    assert len(shown) == 12
+    assert min(shown) == 1
+    assert max(shown) == 4
+
+
+def test_a_survey_that_closed_with_few_answers_says_so(client, database, survey):
+    database.store(survey, [(str(number), bytes(range(4))) for number in range(31)])
+    database.finish(survey.id)
+    assert "Collecting" not in client.get("/results").text
+    assert "closed with fewer than 32 answers" in client.get("/results").text
+    assert "mit weniger als 32 Antworten geschlossen" in client.get("/results?lang=de").text
 
 
 def test_other_sites_may_frame_the_embed_page_where_the_organiser_says_so(database):
@@ -378,7 +402,7 @@ def test_results_behind_a_key(database):
     survey = create_survey(database, "Drinks", DRINKS, 1, results_key="open sesame")
     with served(database) as address, Client(address, survey) as client:
         assert "/results" not in client.get(client.page).text
-        for end in ("", ".csv", ".json", ".html", "/part"):
+        for end in ("", ".csv", ".json", ".png", "/part"):
             assert client.get(f"/results{end}").status_code == 403
             assert client.get(f"/results{end}", params={"key": "close sesame"}).status_code == 403
             assert client.get(f"/results{end}", params={"key": "open sesame"}).status_code in (200, 404)

@@ -12,7 +12,7 @@ const SLIP = 8; // pixels that a finger may move during a long press
 const GLIDE = { duration: 170, easing: "cubic-bezier(0.2, 0, 0, 1)" };
 
 /**
- * list, pool: the elements; items: [{name, description, picture}]; ranked, rest: item numbers;
+ * list, pool: the elements; items: [{name, description, image}]; ranked, rest: item numbers;
  * most: how many may be ranked; changed(ranked, rest): after every change; taken(row or null): what buttons would move.
  */
 export function sortable(list, pool, items, { ranked, rest, most }, { changed, say, taken: onTaken }) {
@@ -251,15 +251,14 @@ export function sortable(list, pool, items, { ranked, rest, most }, { changed, s
   };
 }
 
-/** Name, description and picture of an item, for any list. */
-export function face({ name, description, picture }) {
+/** Name, description and picture of an item. The picture is the same element in every row: none is loaded again. */
+function face({ name, description, image }) {
   const parts = [];
-  if (picture) {
-    const image = document.createElement("img");
-    image.src = picture;
-    image.alt = "";
-    image.draggable = false;
-    parts.push(image);
+  if (image) {
+    const frame = document.createElement("span");
+    frame.className = "picture";
+    frame.append(image);
+    parts.push(frame);
   }
   const words = document.createElement("span");
   words.className = "words";

@@ -10,7 +10,7 @@
 // HTTP, since anybody on the way could have changed it; see refusal().
 
 import { check, draw, secureWords, shuffle } from "./sampler.js";
-import { face, sortable } from "./sortable.js";
+import { sortable } from "./sortable.js";
 
 const { known, texts } = JSON.parse(document.getElementById("known").textContent);
 const TOP = known.rank_top || known.items.length; // how many items an answer has
@@ -22,8 +22,19 @@ const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[na
 const items = known.items.map((name, i) => ({
   name,
   description: known.descriptions[i],
-  picture: known.pictures[i] && `${known.survey}/pictures/${known.pictures[i]}`,
+  image: known.pictures[i] && pictureAt(`${known.survey}/pictures/${known.pictures[i]}`),
 }));
+
+/** A picture that is loaded now and once, and shown when it is here: what is asked for, and when, follows no ranking. */
+function pictureAt(address) {
+  const image = new Image();
+  image.alt = "";
+  image.draggable = false;
+  image.hidden = true; // browsers load first what they show
+  image.addEventListener("load", () => (image.hidden = false));
+  image.src = address;
+  return image;
+}
 
 // -- memory: what this browser keeps, and what only this tab does ----------------------------------------------------
 
@@ -97,10 +108,21 @@ function refusal() {
   if (!globalThis.isSecureContext) return texts.insecure;
   try {
     check(known.tables, shownEpsilon(), shownProtection());
+    checkWords(shownEpsilon());
   } catch {
     return fill(texts.broken_promise, { epsilon: shownEpsilon() });
   }
   return "";
+}
+
+/** Throws unless the sentences about privacy say how sure this epsilon may make someone who was 50:50, or more. */
+function checkWords(epsilon) {
+  const [a, b = 1] = epsilon.split("/").map(Number);
+  const least = 100 / (1 + Math.exp(-a / b)) - 1e-9;
+  for (const element of document.querySelectorAll(".promised, .promises")) {
+    const said = [...element.textContent.matchAll(/(\d+(?:[.,]\d+)?)\s*%/g)].map(([, sure]) => Number(sure.replace(",", ".")));
+    if (!said.length || said.some((sure) => sure < least)) throw new Error(`${least} %`);
+  }
 }
 
 // -- 1. is the invitation known? -------------------------------------------------------------------------------------
@@ -192,11 +214,18 @@ function showRanking() {
   step("rank");
 }
 
+/** A button that reacts in a moment. */
+function waken(button) {
+  button.disabled = true;
+  setTimeout(() => (button.disabled = false), PATIENCE);
+}
+
 /** Ask before an order counts that nobody made. */
 function sure(words) {
   const dialog = find("sure");
   find("sure-words").textContent = words;
   dialog.returnValue = "";
+  waken(dialog.querySelector("[value=yes]"));
   dialog.showModal();
   return new Promise((resolve) =>
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }),
@@ -207,14 +236,16 @@ function sure(words) {
 
 /** The items that a longest common order of both lists leaves out: the fewest that must be moved or are new. */
 function movedItems(own, all) {
+  const stays = (item) => own.indexOf(item) === all.indexOf(item);
   const sent = all.filter((item) => own.includes(item));
   const places = sent.map((item) => own.indexOf(item));
-  const length = places.map(() => 1);
+  const weight = sent.map((item) => (stays(item) ? 1.001 : 1)); // of equally long orders, one that keeps places
+  const length = [...weight];
   const before = places.map(() => -1);
   for (let i = 0; i < places.length; i += 1)
     for (let j = 0; j < i; j += 1)
-      if (places[j] < places[i] && length[j] + 1 > length[i]) [length[i], before[i]] = [length[j] + 1, j];
-  const staying = new Set();
+      if (places[j] < places[i] && length[j] + weight[i] > length[i]) [length[i], before[i]] = [length[j] + weight[i], j];
+  const staying = new Set(sent.filter(stays));
   for (let i = length.indexOf(Math.max(...length)); i >= 0; i = before[i]) staying.add(sent[i]);
   return new Set([...own, ...all].filter((item) => !staying.has(item)));
 }
@@ -245,7 +276,7 @@ function markOf(step) {
   note.className = "mark";
   const seen = document.createElement("span");
   seen.setAttribute("aria-hidden", "true");
-  seen.textContent = step === null ? "+" : `${step > 0 ? "↑" : "↓"}${Math.abs(step) || ""}`;
+  seen.textContent = step === null ? texts.new : `${step > 0 ? "↑" : "↓"}${Math.abs(step)}`;
   const heard = document.createElement("span");
   heard.className = "unseen";
   const words = step === null ? texts.moved_new : step > 0 ? texts.moved_up : texts.moved_down;
@@ -266,8 +297,7 @@ function showCopy(answer) {
   const count = { count: answer.ranking.filter((item) => moved.has(item)).length, all: TOP };
   find("moved-words").textContent = own ? fill(moved.size ? texts.moved_count : texts.moved_none, count) : texts.own_gone;
   const button = find("send-button");
-  button.disabled = true;
-  setTimeout(() => (button.disabled = false), PATIENCE);
+  waken(button);
   button.addEventListener("click", () => send(answer));
   step(answer.sent ? "sent" : "send");
 }
@@ -328,10 +358,12 @@ find("more").addEventListener("click", () => {
   find("privacy").scrollIntoView();
 });
 addEventListener("hashchange", () => location.reload()); // another invitation in the same tab
+addEventListener("storage", ({ key }) => key === KEY && location.reload()); // a copy was drawn or sent in another tab
 for (const link of document.querySelectorAll(".language")) link.hash = location.hash; // an invitation stays with us
 
 async function open() {
   const answer = ANSWER.get();
+  if (answer?.sent) SECRET.set(null); // of another tab
   if (answer && isRanking(answer.ranking, TOP)) return showCopy(answer);
   if (refusal()) return notice(refusal());
   if (known.preview || !known.invited) return showRanking();
