@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from rankdp.data.ballot_files import ballot_format
 from rankdp.data.ballots import Ballots
 from rankdp.data.columns import listed_names, recognise, recognise_scores, renamed, vote_style
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.files import COUNTED, open_rankings
-from rankdp.data.formats.common_data import is_common_data
-from rankdp.data.formats.dominion import is_dominion
 from rankdp.data.formats.texts import COMPRESSED, bare_suffix
 from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores
@@ -92,7 +91,7 @@ def _suited(found: FileSummary, asked: dict[str, str] | None) -> tuple[str, ...]
     """The kinds whose columns a file has, or one sentence that says which it would need."""
     if bare_suffix(found.path).removeprefix(".") in COUNTED:
         return "ballots", "rankings"
-    if is_dominion(found.path) or is_common_data(found.path):
+    if ballot_format(found.path) is not None:
         return ("ballots",)
     table = find_files(found.path)
     found.columns = tuple(table.kinds)

@@ -252,7 +252,7 @@ def test_one_ballot_moves_the_counts_as_far_as_is_charged(name, data):
     items = data.draw(st.lists(st.sampled_from(NAMES), min_size=3, max_size=4, unique=True))
     unit, before, after = neighbouring_ballots(data, items)
     header = (*(f"rank_{place + 1}" for place in range(len(items))), "comment")
-    words = ("next", "exhaust"), ("exhaust", "skip"), ("next", "exhaust"), ("together", "keep", "drop")
+    words = ("next", "two", "exhaust"), ("exhaust", "skip"), ("next", "exhaust"), ("together", "keep", "drop")
     rule = Cleaning(*(data.draw(st.sampled_from(word)) for word in words))
 
     def use(source, **options):
@@ -291,6 +291,15 @@ def dominion(rows, items):
     return text.getvalue()
 
 
+def clear_ballot(rows, items):
+    ranks = range(1, 5)
+    heads = [f"Choice_{at}_1:Mayor:{r}:Vote For 1:{name}:" for r in ranks for at, name in enumerate(items)]
+    marks = [[int(len(row) >= r and row[r - 1] == name) for r in ranks for name in items] for row in rows]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([["RowNumber", *heads], *([1, *row] for row in marks)])
+    return text.getvalue()
+
+
 def common_data(rows, items):
     def chosen(row):
         marks = [{"ContestSelectionId": f"s{items.index(name)}", "Rank": r} for r, name in enumerate(row, 1)]
@@ -305,7 +314,8 @@ def common_data(rows, items):
 
 
 @pytest.mark.parametrize(
-    ("ending", "write"), [("soi", preflib), ("blt", blt), ("csv", dominion), ("json", common_data)]
+    ("ending", "write"),
+    [("soi", preflib), ("blt", blt), ("csv", dominion), ("csv", clear_ballot), ("json", common_data)],
 )
 @draws
 @given(data=st.data())

@@ -187,7 +187,7 @@ def test_what_a_format_does_not_have_is_refused(tmp_path):
         Ballots.of(LONG.assign(weight=2))
     path = tmp_path / "x.toi"
     path.write_text(TOI)
-    with pytest.raises(InputError, match="a file of this kind has no such columns"):
+    with pytest.raises(InputError, match="weight_column is for tables, not for a file of this kind"):
         Ballots.of(path, weight_column="n")
     with pytest.raises(InputError, match="'d' is not one of the 3 items"):
         Ballots.of(path, items=["a", "b", "c"])

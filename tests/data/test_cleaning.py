@@ -128,11 +128,13 @@ def test_write_ins_count_together_as_spelled_or_not(word):
 def by_hand(row, rule: Cleaning) -> tuple[str, ...]:
     """The rule, written out rank by rank."""
     kept: list[str] = []
+    before = None
     while row and row[-1] == "":
         row = row[:-1]
     for cell in row:
-        if cell == "" and rule.skipped == "exhaust":
+        if cell == "" and (rule.skipped == "exhaust" or (rule.skipped == "two" and before == "")):
             break
+        before = cell
         if cell == "overvote" and rule.overvote == "exhaust":
             break
         if cell in kept and rule.repeated == "exhaust":
@@ -143,7 +145,7 @@ def by_hand(row, rule: Cleaning) -> tuple[str, ...]:
     return tuple(kept)
 
 
-@pytest.mark.parametrize("skipped", ["next", "exhaust"])
+@pytest.mark.parametrize("skipped", ["next", "two", "exhaust"])
 @pytest.mark.parametrize("overvote", ["exhaust", "skip"])
 @pytest.mark.parametrize("repeated", ["next", "exhaust"])
 def test_every_rule_on_every_ballot(skipped, overvote, repeated):
@@ -195,7 +197,7 @@ def test_what_was_cleaned_is_told_to_the_officer_and_stays_out_of_the_release(tm
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ({"skipped": "stop"}, "skipped must be one of next, exhaust, got 'stop'"),
+        ({"skipped": "stop"}, "skipped must be one of next, two, exhaust, got 'stop'"),
         ({"exclude": ("Zoe",)}, "exclude must name candidates, got 'Zoe'; they are Ann, Bob"),
         ({"skipped_words": " "}, "skipped_words must be a list of texts"),
     ],

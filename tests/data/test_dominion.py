@@ -1,4 +1,4 @@
-"""Cast vote records of Dominion's machines, CSV and JSON: the same ballots by the same rules."""
+"""Cast vote records, Dominion's as CSV and JSON and Clear Ballot's: the same ballots by the same rules."""
 
 import csv
 import gzip
@@ -6,13 +6,14 @@ import io
 import json
 import zipfile
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import rankdp
 from rankdp.cli import cli
+from rankdp.data.ballot_files import ballot_format
 from rankdp.data.ballots import SHARES, Ballots
-from rankdp.data.formats.dominion import is_dominion
 from rankdp.errors import InputError
 
 MAYOR, COUNCIL, MEASURE = ["Ann", "Bob (Rob) Lee", "Write-in"], ["Cy", "Di", "Ed"], ["Yes", "No"]
@@ -53,6 +54,21 @@ def csv_text(version=True, bom="", odd=False):
     return bom + (text.getvalue().replace('"101"', '"=""101"""') if odd else text.getvalue())
 
 
+def clear_text():
+    """The records as Clear Ballot writes them."""
+    ids = ["RowNumber", "BoxID", "BallotID", "Status"]
+    mayor = [f"Choice_{at}_1:Mayor:{rank}:Vote For 1:{name}:NON" for rank in (1, 2, 3) for at, name in enumerate(MAYOR)]
+    council = [f"Choice_{at}_1:Council, Ward 2:Number of Winners 2:{name}:DEM" for at, name in enumerate(COUNCIL)]
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow([*ids, *mayor, *council])
+    for number, (mayors, members) in enumerate(BALLOTS, 1):
+        marks = [""] * 9 if mayors is None else [int(name in mayors[rank]) for rank in range(3) for name in MAYOR]
+        marks += [""] * 3 if members is None else [int(name in members) for name in COUNCIL]
+        rows.writerow([number, "B-1", f"B-1+{number}", 0, *marks])
+    return text.getvalue()
+
+
 def json_files(cards=True):
     """The export as JSON: two files of sessions, one of them adjudicated, with an ambiguous mark."""
     contests = [("MAYOR", 1, 1, 3), ("COUNCIL, WARD 2", 2, 2, 0), ("UNUSED", 3, 1, 0)]
@@ -90,6 +106,9 @@ def json_files(cards=True):
 
 
 def export(tmp_path, kind):
+    if kind == "clear":
+        (tmp_path / "cvr.csv").write_text(clear_text())
+        return tmp_path / "cvr.csv"
     if kind.startswith("csv"):
         options = {"csv-odd": {"odd": True, "bom": "\ufeff"}, "csv-bare": {"version": False}}.get(kind, {})
         text = csv_text(**options).encode()
@@ -107,10 +126,10 @@ def export(tmp_path, kind):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv-odd", "csv-bare", "csv-gz", "json", "json-old", "zip"])
+@pytest.mark.parametrize("kind", ["csv", "csv-odd", "csv-bare", "csv-gz", "clear", "json", "json-old", "zip"])
 def test_ballots_of_every_export(tmp_path, kind):
     path = export(tmp_path, kind)
-    assert is_dominion(str(path))
+    assert ballot_format(str(path)) in ("marks", "dominion")
     ballots = Ballots.read(path)
     assert set(ballots.items) == {*MAYOR[:2], "Write-ins"}
     found = {
@@ -122,7 +141,7 @@ def test_ballots_of_every_export(tmp_path, kind):
     assert "the contest 'mayor'" in ballots.notes[0].lower()
 
 
-@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("kind", ["csv", "clear", "json"])
 def test_a_contest_without_ranks(tmp_path, kind):
     """Marks share the first place; more than may be voted for are no vote."""
     council = Ballots.read(export(tmp_path, kind), contest="council, ward 2")
@@ -160,11 +179,36 @@ def test_refusals_of_options_and_names(tmp_path):
     path = export(tmp_path, "csv")
     with pytest.raises(InputError, match="'Bob \\(Rob\\) Lee' is not one of the 2 items given"):
         Ballots.read(path, items=["Ann", "Write-in"])
-    with pytest.raises(InputError, match="has no such columns"):
+    with pytest.raises(InputError, match="voter_column is for tables, not for a file of this kind"):
         Ballots.read(path, voter_column="RecordId")
     (tmp_path / "plain.csv").write_text("rank_1,rank_2\na,b\n")
     with pytest.raises(InputError, match="contest is for cast vote records"):
         Ballots.read(tmp_path / "plain.csv", contest="Mayor")
+
+
+def test_a_session_is_one_ballot_on_however_many_cards(tmp_path):
+    path = export(tmp_path, "json")
+    file = path / "CvrExport_2.json"
+    held = json.loads(file.read_text())
+    cards = held["Sessions"][0]["Original"]["Cards"]
+    held["Sessions"][0]["Original"]["Cards"] = cards * 310
+    before = Ballots.read(path)
+    file.write_text(json.dumps(held))
+    assert Ballots.read(path).weights.tolist() == before.weights.tolist()
+
+
+def test_a_contest_that_officials_set_aside_counts_for_nobody(tmp_path):
+    path = export(tmp_path, "json")
+    conditions = [{"Description": "Ambiguous", "Id": 0}, {"Description": "InvalidContest", "Id": 7}]
+    (path / "OutstackConditionManifest.json").write_text(json.dumps({"List": conditions}))
+    before = Ballots.read(path).first_preferences().tolist()
+    held = json.loads((path / "CvrExport_1.json").read_text())
+    held["Sessions"][1]["Original"]["Cards"][0]["Contests"][0]["OutstackConditionIds"] = [7]  # Bob's, then Ann's
+    (path / "CvrExport_1.json").write_text(json.dumps(held))
+    after = Ballots.read(path)
+    assert after.count == 7
+    lost = dict(zip(after.items, np.subtract(before, after.first_preferences()).tolist(), strict=True))
+    assert lost == {"Ann": 0, "Bob (Rob) Lee": SHARES, "Write-ins": 0}
 
 
 @pytest.mark.parametrize("damage", ["no manifest", "no list", "strange session", "no json"])

@@ -92,7 +92,11 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
 @layout_option
 @opening_options
 @option("--contest", "Contest to count, in cast vote records that hold several.", "NAME")
-@choice("--skipped", ["next", "exhaust"], help="A rank with nobody: go on to the next, or end the ballot.")
+@choice(
+    "--skipped",
+    ["next", "two", "exhaust"],
+    help="A rank with nobody: go on to the next, end the ballot at two in a row, or at once.",
+)
 @choice("--overvote", ["exhaust", "skip"], help="Several candidates at one rank: end the ballot, or go on.")
 @choice("--repeated", ["next", "exhaust"], help="A candidate ranked again: go on to the next, or end the ballot.")
 @choice("--write-ins", ["together", "keep", "drop"], help="Count them as one candidate, as spelled, or not at all.")

@@ -14,61 +14,35 @@ The counts are integers:
 
 A truncated or tied ballot so adds the average of what its strict completions would add to Borda scores and margins.
 
-On an engine expressions do the counting: a wide table is grouped by its columns of ranks; a long one first by
-voter, with a column of ranks for each candidate, and then by these. What comes back is one row per distinct ballot and
-how often it was cast. The checks of names and repetitions are those of tables in process, on the distinct ballots.
+``ballot_tables`` reads them from tables, ``ballot_files`` from files in a format of their own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
-from rankdp.data.cells import (
-    SPACES,
-    Coded,
-    Known,
-    Where,
-    arrow_ids,
-    as_frame,
-    check_items,
-    encode,
-    in_a_sentence,
-    understand,
-)
-from rankdp.data.cleaning import DROPPED, OVERVOTED, SKIPPED, USUAL, Cleaner, Cleaning
-from rankdp.data.columns import Columns, check_names, first_known, listed_items, recognise
-from rankdp.data.files import COUNTED
-from rankdp.data.formats.common_data import counted_records, is_common_data
-from rankdp.data.formats.dominion import counted_marks, is_dominion
-from rankdp.data.formats.preflib import counted_orders
-from rankdp.data.formats.scottish import counted_ward, is_scottish
-from rankdp.data.formats.texts import bare_suffix
-from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
-from rankdp.data.queries import asked
+from rankdp.data.ballot_files import ballot_format, counted_ballots, only_records
+from rankdp.data.ballot_parts import Part, cleaned, distinct, listed_over, refuse_repeated, whole_weights, without
+from rankdp.data.ballot_tables import BallotColumns, table_parts
+from rankdp.data.cells import as_frame, check_items
+from rankdp.data.cleaning import USUAL, Cleaner, Cleaning
+from rankdp.data.columns import listed_items
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import EngineTable, Frame, Held, Table, a_file, is_paths, open_table
-from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank, weight_of
-from rankdp.data.votes import amount_of
-from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.data.tables import is_paths, open_table
+from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
 SHARES = 720_720
 """The units of one vote. Every number up to 16 divides it, so that so many tied candidates share a vote exactly."""
 MOST_BALLOTS = 10**12
 """So that counts in units fit 64-bit integers."""
-
-Part = tuple[Rankings, Longs]
-"""Orders, with ties if there are any, and how often each was cast."""
-
-_AMOUNT = "rd_ballots"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -122,7 +96,7 @@ class Ballots:
                 raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
             rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
             cleaner = Cleaner(options.pop("cleaning", None) or USUAL)
-            return cls._counted([_cleaned(rankings, found.counts, cleaner)], cleaner, "profile")
+            return cls._counted([cleaned(rankings, found.counts, cleaner)], cleaner, "profile")
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
         cleaning = options.pop("cleaning", None) if isinstance(source, Rankings) else None
@@ -145,7 +119,7 @@ class Ballots:
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
         cleaner = Cleaner(cleaning or USUAL)
-        part = _cleaned(rankings, np.ones(len(rankings), np.int64), cleaner)
+        part = cleaned(rankings, np.ones(len(rankings), np.int64), cleaner)
         return cls._counted([part], cleaner, "rankings")
 
     @classmethod
@@ -176,7 +150,7 @@ class Ballots:
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        part = _cleaned(rankings, whole_weights(cast, "weights, row {}".format), cleaner)
+        part = cleaned(rankings, whole_weights(cast, "weights, row {}".format), cleaner)
         return cls._counted([part], cleaner, "ballots")
 
     @classmethod
@@ -195,8 +169,8 @@ class Ballots:
     ) -> Self:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
-        Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or Dominion's CSV and JSON exports
-        (`rankdp.data.formats.dominion`), or in NIST's common data format (`rankdp.data.formats.common_data`).
+        Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or in a format of their own
+        (`rankdp.data.ballot_files`): Dominion's, Clear Ballot's, or NIST's common data format.
 
         Parameters
         ----------
@@ -223,81 +197,26 @@ class Ballots:
         cleaner = Cleaner(cleaning or USUAL, listed or ())
         if listed is not None:
             cleaner.rule.check_list(listed)
-        asked = listed, voter_column, weight_column, columns, layout, cleaner
-        if not isinstance(source, (str, os.PathLike)):
-            return cls._on(open_table(source, **opening), *asked)
-        name = os.fspath(source)
-        kind = bare_suffix(name).removeprefix(".")
-        opening = {option: value for option, value in opening.items() if value is not None}
-        common = not opening and layout == "auto" and is_common_data(name)
-        marked = common or (not opening and layout == "auto" and is_dominion(name))
-        if contest is not None and not marked:
-            raise InputError(f"{name}: ", Setting("contest"), " is for cast vote records that hold several contests")
-        ward = not opening and layout == "auto" and not marked and is_scottish(name)
-        if kind not in COUNTED and not marked and not ward:
-            return cls._on(open_table(name, **opening), *asked)
-        if opening:
-            raise InputError(f"{name}: ", Setting(next(iter(opening))), " is for tables, not for this format")
-        if voter_column or weight_column or columns:
-            raise InputError(
-                f"{name}: ",
-                Setting("voter_column"),
-                " and ",
-                Setting("weight_column"),
-                " are for tables, and a file of this kind has no such columns",
-            )
-        if marked or ward:
-            records = counted_records if common else counted_marks
-            found = records(name, contest) if marked else counted_ward(name)
-        else:
-            with a_file(name, "ballots"):
-                found = counted_orders(name, kind, None, ballots=True)
+        said = BallotColumns(voter_column, weight_column, columns, layout)
+        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+        held = None if name is None else ballot_format(name)
+        if name is None or held is None:
+            if contest is not None:
+                raise only_records(name or "this table")
+            table = open_table(source, **opening)
+            parts, known = table_parts(table, listed, said, cleaner)
+            ballots = cls._counted(parts, cleaner, table.what, sort_items=not known.declared)
+            return replace(ballots, items_from_data=known.from_data)
+        tabular = {**opening, "voter_column": voter_column, "weight_column": weight_column, "columns": columns}
+        for option, value in {**tabular, "layout": None if layout == "auto" else layout}.items():
+            if value is not None:
+                raise InputError(f"{name}: ", Setting(option), " is for tables, not for a file of this kind")
+        found = counted_ballots(name, held, contest)
         rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
         if listed is not None:
-            rankings = _listed(rankings, listed, cleaner, name)
-        ballots = cls._counted([_cleaned(rankings, found.counts, cleaner)], cleaner, name)
+            rankings = listed_over(rankings, listed, cleaner, name)
+        ballots = cls._counted([cleaned(rankings, found.counts, cleaner)], cleaner, name)
         return replace(ballots, notes=(*found.notes, *ballots.notes))
-
-    @classmethod
-    def _on(
-        cls,
-        held: Table,
-        listed: tuple[str, ...] | None,
-        voter_column: str | None,
-        weight_column: str | None,
-        columns: Mapping[str, str] | None,
-        layout: str,
-        cleaner: Cleaner,
-    ) -> Self:
-        names = list(held.kinds)
-        check_names(names, held.what, voter_column=voter_column, weight_column=weight_column)
-        asked = dict(columns or {})
-        usual = first_known(names, WEIGHT_NAMES, {voter_column, *asked.values()})
-        weight = weight_column or asked.pop("weight", None) or usual
-        meant = recognise(
-            [name for name in names if name != weight], held.what, voter_column, columns=asked, layout=layout
-        )
-        refuse_nested(held.what, held.kinds, meant.used, "other")
-        if meant.layout == "long" and weight is not None:
-            raise Unsupported(
-                f"{held.what}: the column {weight!r} would give ballots weights, which a table with a row per "
-                "voter and candidate does not have: use a row per ballot"
-            )
-        most = 1 if names_people(meant.voter, voter_column) else MOST_WEIGHT
-        found = not meant.items and held.items_from_data
-        known = Known.start(listed, meant.items or held.declared_items, found)
-        if listed is not None and meant.layout == "ranked":
-            known = _with_words(listed, meant.items, cleaner)
-        with in_a_sentence(held.what):
-            if isinstance(held, EngineTable):
-                parts, known = _engine_parts(held, meant, weight, most, known, cleaner)
-            elif meant.layout == "long":
-                part, known = _long_part(held, meant, known, cleaner)
-                parts = [part]
-            else:
-                parts = list(_row_parts(held, meant, weight, most, known, cleaner))
-        ballots = cls._counted(parts, cleaner, held.what, sort_items=not known.declared)
-        return replace(ballots, items_from_data=known.from_data)
 
     @classmethod
     def _counted(cls, parts: Sequence[Part], cleaner: Cleaner, what: str, sort_items: bool = False) -> Self:
@@ -306,7 +225,7 @@ class Ballots:
             raise InputError("there are no ballots; at least one is needed")
         table = Rankings.concatenate((rankings.without_voters() for rankings, _ in parts), sort_items=sort_items)
         cleaner.rule.check_excluded([*table.items, *cleaner.excluded])
-        table = _without(table, [name for name in table.items if cleaner.meaning(name) != name])
+        table = without(table, [name for name in table.items if cleaner.meaning(name) != name])
         items, found = table.items, table.items_from_data
         weights = np.concatenate([weights for _, weights in parts])
         if (m := len(items)) < 2:
@@ -415,265 +334,3 @@ class Ballots:
 
     def __repr__(self) -> str:
         return f"Ballots({self.count:,} of {len(self.items)} candidates, {len(self.weights):,} distinct)"
-
-
-def whole_weights(cells: Sequence[Any], where: Any) -> Longs:
-    """Whole weights, or a sentence; ``where`` tells a row, counted from 1."""
-    weights = [weight_of(cell, MOST_WEIGHT) for cell in cells]
-    if -1 in weights:
-        row = weights.index(-1)
-        raise InputError(
-            f"{where(row + 1)}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, got {cells[row]!r}"
-        )
-    return np.array(weights, np.int64)
-
-
-def refuse_repeated(voters: int, rows: int, what: str) -> None:
-    """Refuse voters with several ballots."""
-    if voters < rows:
-        raise InputError(
-            f"{what}: {rows:,} ballots come from {voters:,} voters, and an election counts one ballot of each voter; "
-            "if every row is another person's, leave out the column of voters"
-        )
-
-
-def names_people(voter: str | None, asked: str | None) -> bool:
-    """Whether a column names voters, each with one ballot, and not rows (``id``), which may stand for many."""
-    return voter is not None and (voter == asked or first_known([voter], ROWS_NOT_PEOPLE, set()) is None)
-
-
-def _several(at: str, weight: float) -> InputError:
-    return InputError(
-        f"{at}: the voter has {weight:,.0f} ballots, and an election counts one ballot of each voter; if the rows are "
-        "not people, leave out the column of voters"
-    )
-
-
-def _row_parts(
-    table: Held, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
-) -> Iterator[Part]:
-    """The distinct ballots of each batch of a table with a row per ballot; a row stands for at most ``most``."""
-    import pyarrow as pa
-
-    voters = []
-    for file, start, batch in table.batches([*columns.used, *([] if weight is None else [weight])]):
-        where = partial(later, table.where, file, start)
-        cast = _cast(batch, weight, most, where)
-        if columns.voter is not None:
-            voters.append(arrow_ids(batch.column(columns.voter), where))
-        if columns.layout == "wide":
-            yield distinct(*_wide_part(batch, columns, cast, known, where, cleaner))
-        else:
-            rankings = rankings_of(batch, columns, known, where, "keep").without_voters()
-            yield distinct(*_cleaned(rankings, cast, cleaner))
-    if voters:
-        ids = pa.chunked_array(voters)
-        refuse_repeated(len(ids.unique()), len(ids), table.what)
-
-
-def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:
-    """The ballots of a batch with a column per rank, cleaned."""
-    cells = [encode(batch.column(name)) for name in columns.ranks]
-    said = [[_meaning(value, known, cleaner) for value in one.values] for one in cells]
-    plain = [
-        Coded(one.codes, [None if isinstance(value, Code) else value for value in column], 0)
-        for one, column in zip(cells, said, strict=True)
-    ]
-    _refuse_pile(cells, said, known, where, cleaner)
-    names = understand(plain, known, where)
-    codes = np.full((batch.num_rows, len(cells)), SKIPPED, np.int32)
-    for place, (one, column, meant) in enumerate(zip(cells, said, names, strict=True)):
-        table = [
-            value.code if isinstance(value, Code) else known.position(name)
-            for value, name in zip(column, meant, strict=True)
-        ]
-        codes[:, place] = np.array([*table, SKIPPED], np.int32)[one.codes]
-    orders, _ = cleaner.clean(codes, None, cast)
-    return Rankings._of(orders, known.items, None, None), cast
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A cell that names no candidate."""
-
-    code: int
-
-
-def _meaning(value: Any, known: Known, cleaner: Cleaner) -> Any:
-    """The cell with a word for nobody as a ``Code`` and a write-in under the name it counts for."""
-    if not isinstance(value, str):
-        return value
-    text = value.strip(SPACES)
-    if is_blank(text, known.items if known.closed else ()):
-        return Code(SKIPPED)
-    meant = cleaner.meaning(text)
-    return Code(meant) if isinstance(meant, int) else meant
-
-
-def _refuse_pile(
-    cells: Sequence[Coded], said: Sequence[Sequence[Any]], known: Known, where: Where, cleaner: Cleaner
-) -> None:
-    """Refuse a write-in that is to count for a candidate who is not on the public list."""
-    if not known.closed or cleaner.pile in known:
-        return
-    rows = [
-        (int(one.first_rows()[code]), one.values[code])
-        for one, column in zip(cells, said, strict=True)
-        for code, value in enumerate(column)
-        if value == cleaner.pile
-    ]
-    if rows := sorted(row for row in rows if row[0] >= 0):
-        raise InputError(
-            f"{where(rows[0][0])}: {rows[0][1].strip()!r} is a write-in, and ",
-            Setting("items"),
-            f" has no {cleaner.pile!r} to count it for: add that name, or set ",
-            Setting("write_ins"),
-            " to drop",
-        )
-
-
-def _with_words(listed: Sequence[str], names: Iterable[str], cleaner: Cleaner) -> Known:
-    """The public list, and the names beside it that are words for nobody or write-ins: cleaning removes them."""
-    more = [name for name in dict.fromkeys(names) if name not in listed and cleaner.meaning(name) != name]
-    return Known.start([*listed, *more])
-
-
-def _cleaned(rankings: Rankings, cast: Longs, cleaner: Cleaner) -> Part:
-    """Ballots that list items by index, cleaned; items that are no candidates stay in the list, on no ballot."""
-    meant = [cleaner.meaning(name) for name in rankings.items]
-    items = list(dict.fromkeys([*rankings.items, *(name for name in meant if isinstance(name, str))]))
-    if cleaner.listed and (strange := [name for name in items if name not in (*cleaner.listed, *rankings.items)]):
-        raise InputError(
-            Setting("items"),
-            f" has no {strange[0]!r} to count write-ins for: add that name, or set ",
-            Setting("write_ins"),
-            " to drop",
-        )
-    place = {name: number for number, name in enumerate(items)}
-    table = [place[name] if isinstance(name, str) else DROPPED if name is None else name for name in meant]
-    codes = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[
-        rankings.orders
-    ]  # codes below 0 stay what they are
-    orders, tied = cleaner.clean(codes, rankings.tied, cast)
-    return Rankings._of(orders, tuple(items), None, None, None, tied, rankings.items_from_data), cast
-
-
-def _listed(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, what: str) -> Rankings:
-    """The same orders over the public list, with the words that cleaning removes behind it."""
-    for name in rankings.items:
-        if name not in listed and cleaner.meaning(name) == name:
-            raise InputError(f"{what}: {name!r} is not one of the {len(listed)} items given")
-    known = _with_words(listed, rankings.items, cleaner)
-    table = [known.position(name) for name in rankings.items]
-    orders = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[rankings.orders]
-    return Rankings._of(orders, known.items, None, None, None, rankings.tied)
-
-
-def _without(table: Rankings, gone: Sequence[str]) -> Rankings:
-    """The table without items that no order lists."""
-    if not gone:
-        return table
-    items = tuple(name for name in table.items if name not in gone)
-    moved = np.array([*(items.index(name) if name in items else -1 for name in table.items), -1], np.int32)
-    return Rankings._of(moved[table.orders], items, None, None, None, table.tied, table.items_from_data)
-
-
-def distinct(rankings: Rankings, weights: Longs) -> Part:
-    """Every different ballot once, with the sum of its weights."""
-    tied = 0 if rankings.tied is None else rankings.tied
-    codes, inverse = np.unique(2 * rankings.orders + tied, axis=0, return_inverse=True)
-    total = np.zeros(len(codes), np.int64)
-    np.add.at(total, inverse.ravel(), weights)
-    return Rankings._of(codes >> 1, rankings.items, None, None, None, (codes & 1 == 1) & (codes >= 0)), total
-
-
-def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
-    """How often each row of a batch was cast, at most ``most`` times."""
-    if weight is None:
-        return np.ones(batch.num_rows, np.int64)
-    cells = encode(batch.column(weight))
-    meaning = [*cells.values, None]
-    weights = whole_weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))
-    if (weights > most).any():
-        row = int((weights > most).argmax())
-        raise _several(where(row), weights[row])
-    return weights
-
-
-def _engine_parts(
-    held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
-) -> tuple[list[Part], Known]:
-    """The distinct ballots of a table on an engine."""
-    if columns.ratings:
-        raise Unsupported(
-            f"{held.what}: ratings are read from files and frames, not on an engine; use a column of ranks"
-        )
-    if columns.layout != "long":
-        alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
-    else:
-        alike, columns, known = _voters_alike(held, columns, known, cleaner)
-    if not len(alike):
-        raise InputError(f"{held.what}: there are no ballots; at least one is needed")
-    frame = Frame(alike)
-    frame.what = f"{held.what}, distinct ballots"
-    return list(_row_parts(frame, columns, _AMOUNT, MOST_WEIGHT, known, cleaner)), known
-
-
-def _long_part(table: Held, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Part, Known]:
-    """A table with a row per voter and candidate; equal ranks of a voter are ties."""
-    if not (stream := list(table.batches(columns.used))):
-        raise InputError(f"{table.what}: there are no ballots; at least one is needed")
-    if known.closed:
-        cells = (encode(batch.column(columns.ranks[0])) for _, _, batch in stream)
-        texts = (value.strip(SPACES) for one in cells for value in one.values if isinstance(value, str))
-        known = _with_words(known.items, texts, cleaner)
-    rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
-    return _cleaned(rankings, np.ones(len(rankings), np.int64), cleaner), known
-
-
-def _rows_alike(held: EngineTable, columns: Columns, weight: str | None, most: int) -> Any:
-    """Of a wide table every distinct row of ranks, and how often it was cast."""
-    import narwhals as nw
-
-    used = [name for name in (*columns.ranks, columns.voter, weight) if name is not None]
-    with asked(held, used) as ballots:
-        rows = ballots.frame.with_columns(amount_of(weight, MOST_WEIGHT).alias(_AMOUNT))
-        facts = {"rows": nw.len(), "least": nw.col(_AMOUNT).min(), "most": nw.col(_AMOUNT).max()}
-        if columns.voter is not None:
-            facts["voters"] = nw.col(columns.voter).n_unique()
-        (found,) = ballots.run(rows.select(**facts)).to_pylist()
-        refuse_repeated(int(found.get("voters", found["rows"])), int(found["rows"]), held.what)
-        if found["rows"] and found["least"] < 0:
-            raise InputError(f"{held.what}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, and some is not")
-        if found["rows"] and found["most"] > most:
-            raise _several(held.what, found["most"])
-        total = nw.col(_AMOUNT).sum().cast(nw.Int64).alias(_AMOUNT)
-        return ballots.run(rows.select(*columns.ranks, _AMOUNT).group_by(*columns.ranks).agg(total))
-
-
-def _voters_alike(held: EngineTable, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Any, Columns, Known]:
-    """Of a long table every distinct way to rank, a column of ranks for each item, and how many voters have it."""
-    import narwhals as nw
-
-    item, rank = columns.ranks
-    voter = str(columns.voter)
-    blank = nw.col(voter).is_null() | (nw.col(voter) == "") | nw.col(item).is_null()
-    with asked(held, [voter, item, rank]) as ballots:
-        rows = ballots.frame
-        twice = rows.group_by(voter, item).agg(rd_many=nw.len()).filter(nw.col("rd_many") > 1)
-        if ballots.run(rows.filter(blank).head(1)).num_rows:
-            raise InputError(f"{held.what}: a row has no voter or no item")
-        if found := ballots.run(twice.head(1)).to_pylist():
-            raise InputError(f"{held.what}: voter {found[0][voter]!r} lists {found[0][item]!r} more than once")
-        names = sorted(str(name) for name in ballots.distinct(item))
-        if known.closed:
-            known = _with_words(known.items, (name.strip(SPACES) for name in names), cleaner)
-        (items,) = understand([Coded(np.arange(len(names), dtype=np.int32), names, 0)], known, lambda _: held.what)
-        if None in items:
-            raise InputError(f"{held.what}: a row has no voter or no item")
-        places = [f"rd_rank{number}" for number in range(len(names))]
-        ranks = [nw.when(nw.col(item) == name).then(nw.col(rank)) for name in names]
-        spread = rows.with_columns(**dict(zip(places, ranks, strict=True)))
-        folded = spread.group_by(voter).agg(*(nw.col(place).max() for place in places))
-        alike = ballots.run(folded.group_by(*places).agg(nw.len().alias(_AMOUNT)))
-    return alike, Columns("ranked", None, tuple(places), None, (), items=tuple(map(str, items))), known

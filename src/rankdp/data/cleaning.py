@@ -7,6 +7,7 @@ none of them is a candidate. Then each ballot is read from its first rank to its
 | at a rank stands | done |
 |---|---|
 | nobody (blank, ``skipped``, ``undervote``, …) | ``skipped``: "next" passes over it, "exhaust" ends the ballot |
+| nobody twice in a row | ``skipped``: "two" ends the ballot |
 | ``overvote`` | ``overvote``: "exhaust" ends the ballot, "skip" passes over it |
 | a candidate who was listed above | ``repeated``: "next" passes over it, "exhaust" ends the ballot |
 | a write-in (``UWI``, ``write-in``, …) | ``write_ins``: "together" one candidate, "keep" as it is spelled, "drop" |
@@ -36,21 +37,22 @@ SKIPPED, OVERVOTED, DROPPED = -1, -2, -3
 WRITE_INS = "Write-ins"
 """The candidate that all write-ins are counted for together."""
 
-_SKIPPED_WORDS = frozenset(
-    """skip skipped skippedrank skippedranking skippedchoice undervote undervotes undervoted undervotedrank
-    undervotedranking blank blankballot blankvote blankrank novote novotes nochoice noselection nopreference norank
-    noranking nomark nomarks notmarked unmarked notranked unranked notvoted empty exhaust exhausted exhaustedballot
-    abstain abstained abstention""".split()  # noqa: SIM905
+_MARK = r"(?:votes?|ballots?|ranks?|rankings?|choices?|selections?|preferences?|marks?|candidates?)"
+_NOBODY = re.compile(
+    rf"(?:left|all|is)?(?:skip(?:ped)?|blanks?|empty|exhaust(?:ed)?|abstain(?:ed)?|abstentions?|inactive){_MARK}?|"
+    rf"no(?:valid|more)?{_MARK}|(?:not|un|non)(?:valid)?(?:voted|marked|ranked)|didnotvote|none|nobody|noone|.*undervot.*"
 )
-_OVERVOTE_WORDS = frozenset(
-    ("overvote", "overvotes", "overvoted", "overvotedrank", "overvotedranking", "multiplemarks", "multiplevotes")
-)
+_OVERVOTE = re.compile(rf".*overvot.*|multiple(?:marks|votes|{_MARK})")
 _WRITE_IN = re.compile(
-    r"uwi|uwis|(?:undeclared|uncertified|unqualified|unregistered|unresolved|unofficial|unassigned|invalid|"
+    r"uwis?|undeclared|(?:undeclared|uncertified|unqualified|unregistered|unresolved|unofficial|unassigned|invalid|"
     r"qualified|certified|registered|declared|other|all|any|scattered|scattering)?writeins?(?:candidates?|names?|votes?)?[0-9]*"
 )
 _NAMED_WRITE_IN = re.compile(r"write[\s_-]*in\s*[-:(].*", re.IGNORECASE)
-_SUSPECT = re.compile(r"skip|under.?vot|over.?vot|blank|exhaust|write.?in|no.?vote|spoil|invalid|void\b|none of", re.I)
+_SUSPECT = re.compile(
+    r"skip|blank|exhaust|write.?in|no.?vote|spoil|invalid|void\b|none of|residual|"
+    r"^(?:0|#?n/?a|nota|nil|nul|ov|uv|ow|wi|w[/-]i|over|under|others?|unclear|illegible)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class Cleaning:
     Parameters
     ----------
     skipped
-        At a rank with nobody: "next" goes on to the next rank, "exhaust" ends the ballot.
+        At a rank with nobody: "next" goes on to the next rank, "exhaust" ends the ballot, "two" ends it at the second
+        such rank in a row.
     overvote
         At an overvote: "exhaust" ends the ballot, "skip" goes on.
     repeated
@@ -73,7 +76,7 @@ class Cleaning:
         More spellings, besides the usual ones.
     """
 
-    skipped: Literal["next", "exhaust"] = "next"
+    skipped: Literal["next", "two", "exhaust"] = "next"
     overvote: Literal["exhaust", "skip"] = "exhaust"
     repeated: Literal["next", "exhaust"] = "next"
     write_ins: Literal["together", "keep", "drop"] = "together"
@@ -83,7 +86,7 @@ class Cleaning:
     write_in_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        one_of("skipped", self.skipped, ("next", "exhaust"))
+        one_of("skipped", self.skipped, ("next", "two", "exhaust"))
         one_of("overvote", self.overvote, ("exhaust", "skip"))
         one_of("repeated", self.repeated, ("next", "exhaust"))
         one_of("write_ins", self.write_ins, ("together", "keep", "drop"))
@@ -102,11 +105,11 @@ class Cleaning:
             What a cell, a header or a list says.
         """
         word = _plain(name)
-        if not word and not name.strip(" -_.–—?*"):
+        if (not word and not name.strip(" -_.–—?*")) or name.strip().casefold() == "n/a":
             return "skipped"
         for kind, usual, more in (
-            ("skipped", word in _SKIPPED_WORDS, self.skipped_words),
-            ("overvote", word in _OVERVOTE_WORDS, self.overvote_words),
+            ("overvote", _OVERVOTE.fullmatch(word), self.overvote_words),
+            ("skipped", _NOBODY.fullmatch(word), self.skipped_words),
             ("write-in", _WRITE_IN.fullmatch(word) or _NAMED_WRITE_IN.fullmatch(name.strip()), self.write_in_words),
         ):
             if usual or any(_same(name, one) for one in more):
@@ -145,7 +148,11 @@ class Cleaning:
     def sentence(self) -> str:
         """The rule, for the reader of a result."""
         said = [
-            f"skipped ranks {'are passed over' if self.skipped == 'next' else 'end the ballot'}",
+            {
+                "next": "skipped ranks are passed over",
+                "two": "a skipped rank is passed over and two in a row end the ballot",
+                "exhaust": "skipped ranks end the ballot",
+            }[self.skipped],
             f"overvotes {'end the ballot' if self.overvote == 'exhaust' else 'are passed over'}",
             "a candidate ranked again counts once"
             if self.repeated == "next"
@@ -227,6 +234,8 @@ class Cleaner:
                 found[kind] |= met & ~ended
                 if getattr(rule, kind, "") == "exhaust":
                     ended |= met
+            if rule.skipped == "two" and place:
+                ended |= here["skipped"] & (codes[:, place - 1] == SKIPPED)
             orders[:, place] = np.where(ended | again | (code < 0), -1, code)
         for kind, met in found.items():
             self.counts[kind] += int(weights[met].sum())

@@ -13,10 +13,9 @@ has ``ObjectId`` where JSON has ``@id``:
       Contest                 @id, Name, VotesAllowed, VoteVariation
         ContestSelection      @id, CandidateIds, or IsWriteIn, or Selection ("Yes" to a measure)
 
-Each record is read on its own. Marks with ranks mean what they mean in ``rankdp.data.formats.dominion``; marks without
-ranks share the first place, and more of them than ``VotesAllowed`` are an overvote. All write-ins without a candidate's
-name are one choice, where the contest lists one; elsewhere they are passed over. So the contest alone
-says who the candidates are, whatever is on the ballots.
+Each record is read on its own. What marks mean is said in ``rankdp.data.formats.cast_records``; ``VotesAllowed`` is how
+many without ranks are no overvote. All write-ins without a candidate's name are one choice, where the contest lists
+one; elsewhere they are passed over. So the contest alone says who the candidates are, whatever is on the ballots.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from xml.parsers import expat
 
 from rankdp.data.cells import check_item
 from rankdp.data.cleaning import DROPPED
-from rankdp.data.formats.dominion import Contest, ballot_of, chosen_contest
+from rankdp.data.formats.cast_records import Contest, ballot_of, chosen_contest
 from rankdp.data.formats.texts import bare_suffix, broken, opened
 from rankdp.data.orders import CountedOrders
 from rankdp.errors import InputError

@@ -1,0 +1,93 @@
+"""Parts of an election's ballots: orders, perhaps with ties, and how often each was cast, cleaned by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankdp.data.cells import Known
+from rankdp.data.cleaning import DROPPED, OVERVOTED, SKIPPED, Cleaner
+from rankdp.data.rankings import Rankings
+from rankdp.data.vote_columns import MOST_WEIGHT, weight_of
+from rankdp.errors import InputError, Setting
+from rankdp.types import Longs
+
+Part = tuple[Rankings, Longs]
+"""Orders, with ties if there are any, and how often each was cast."""
+
+
+def cleaned(rankings: Rankings, cast: Longs, cleaner: Cleaner) -> Part:
+    """Ballots that list items by index, cleaned; items that are no candidates stay in the list, on no ballot."""
+    meant = [cleaner.meaning(name) for name in rankings.items]
+    items = list(dict.fromkeys([*rankings.items, *(name for name in meant if isinstance(name, str))]))
+    if cleaner.listed and (strange := [name for name in items if name not in (*cleaner.listed, *rankings.items)]):
+        raise InputError(
+            Setting("items"),
+            f" has no {strange[0]!r} to count write-ins for: add that name, or set ",
+            Setting("write_ins"),
+            " to drop",
+        )
+    place = {name: number for number, name in enumerate(items)}
+    table = [place[name] if isinstance(name, str) else DROPPED if name is None else name for name in meant]
+    codes = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[
+        rankings.orders
+    ]  # codes below 0 stay what they are
+    orders, tied = cleaner.clean(codes, rankings.tied, cast)
+    return Rankings._of(orders, tuple(items), None, None, None, tied, rankings.items_from_data), cast
+
+
+def listed_over(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, what: str) -> Rankings:
+    """The same orders over the public list, with the words that cleaning removes behind it."""
+    for name in rankings.items:
+        if name not in listed and cleaner.meaning(name) == name:
+            raise InputError(f"{what}: {name!r} is not one of the {len(listed)} items given")
+    known = with_words(listed, rankings.items, cleaner)
+    table = [known.position(name) for name in rankings.items]
+    orders = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[rankings.orders]
+    return Rankings._of(orders, known.items, None, None, None, rankings.tied)
+
+
+def with_words(listed: Sequence[str], names: Iterable[str], cleaner: Cleaner) -> Known:
+    """The public list, and the names beside it that are words for nobody or write-ins: cleaning removes them."""
+    more = [name for name in dict.fromkeys(names) if name not in listed and cleaner.meaning(name) != name]
+    return Known.start([*listed, *more])
+
+
+def without(table: Rankings, gone: Sequence[str]) -> Rankings:
+    """The table without items that no order lists."""
+    if not gone:
+        return table
+    items = tuple(name for name in table.items if name not in gone)
+    moved = np.array([*(items.index(name) if name in items else -1 for name in table.items), -1], np.int32)
+    return Rankings._of(moved[table.orders], items, None, None, None, table.tied, table.items_from_data)
+
+
+def distinct(rankings: Rankings, weights: Longs) -> Part:
+    """Every different ballot once, with the sum of its weights."""
+    tied = 0 if rankings.tied is None else rankings.tied
+    codes, inverse = np.unique(2 * rankings.orders + tied, axis=0, return_inverse=True)
+    total = np.zeros(len(codes), np.int64)
+    np.add.at(total, inverse.ravel(), weights)
+    return Rankings._of(codes >> 1, rankings.items, None, None, None, (codes & 1 == 1) & (codes >= 0)), total
+
+
+def whole_weights(cells: Sequence[Any], where: Any) -> Longs:
+    """Whole weights, or a sentence; ``where`` tells a row, counted from 1."""
+    weights = [weight_of(cell, MOST_WEIGHT) for cell in cells]
+    if -1 in weights:
+        row = weights.index(-1)
+        raise InputError(
+            f"{where(row + 1)}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, got {cells[row]!r}"
+        )
+    return np.array(weights, np.int64)
+
+
+def refuse_repeated(voters: int, rows: int, what: str) -> None:
+    """Refuse voters with several ballots."""
+    if voters < rows:
+        raise InputError(
+            f"{what}: {rows:,} ballots come from {voters:,} voters, and an election counts one ballot of each voter; "
+            "if every row is another person's, leave out the column of voters"
+        )
