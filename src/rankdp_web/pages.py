@@ -180,13 +180,12 @@ def listen(host: str, port: int) -> socket.socket:
         raise InputError(f"{host}:{port} cannot be listened on ({os.strerror(problem.errno or 0)})") from None
 
 
-def serving(app: ASGIApp, host: str, port: int, access_log: bool = False) -> uvicorn.Config:
-    """How an application is served: it says nothing about itself and believes no proxy."""
-    level = "info" if access_log else "warning"
+def serving(app: ASGIApp, host: str, port: int) -> uvicorn.Config:
+    """How an application is served: it says nothing about itself, logs no request and believes no proxy."""
     return uvicorn.Config(
         *(app, host, port),
-        log_level=level,
-        access_log=access_log,
+        log_level="warning",
+        access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=10,

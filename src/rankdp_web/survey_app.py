@@ -18,6 +18,7 @@ import hmac
 import importlib.util
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -157,13 +158,12 @@ def survey_app(
             pulse.beat(survey.id, "answer")
         return _said(*_OUTCOMES[outcome])
 
-    async def results(request: Request) -> Response:
+    async def results(request: Request, ending: str = "") -> Response:
         survey, _ = await surveys.find(request)
         key = request.query_params.get("key", "")
         secret = survey.results_key and not (organiser and organiser.knows(request))
         if secret and not hmac.compare_digest(token_hash(key).hex(), survey.results_key):
             return show(request, "message.html", 403, words="needs_key", survey=survey)
-        ending = request.path_params.get("ending", "")
         if ending in ("", "part"):
             return await results_page(request, survey, key=key, part=bool(ending))
         try:
@@ -202,12 +202,11 @@ def survey_app(
         _, made = surveys.results.of(survey)
         return {"csv": made.report.csv, "json": made.report.json}[ending]() if made else None
 
-    async def embed(request: Request) -> Response:
+    async def embed(request: Request, part: bool = False) -> Response:
         """The results for the frames of other sites, where the organiser allows it."""
         survey, _ = await surveys.find(request)
         if not survey.frames or survey.results_key:
             raise HTTPException(404)
-        part = request.path_params.get("ending") == "part"
         page = await results_page(request, survey, part=part, embedded=True)
         sites = " ".join(survey.frames)
         policy = HEADERS["Content-Security-Policy"].replace("frame-ancestors 'none'", f"frame-ancestors {sites}")
@@ -229,10 +228,10 @@ def survey_app(
             Route("/s/{survey}/answers", answers, methods=["POST"]),
             Route("/s/{survey}/pictures/{name}", picture),
             Route("/s/{survey}/results", results),
-            *(Route(f"/s/{{survey}}/results.{ending}", _ending(results, ending)) for ending in _KINDS),
-            Route("/s/{survey}/results/part", _ending(results, "part")),
+            *(Route(f"/s/{{survey}}/results.{ending}", partial(results, ending=ending)) for ending in _KINDS),
+            Route("/s/{survey}/results/part", partial(results, ending="part")),
             Route("/s/{survey}/embed", embed),
-            Route("/s/{survey}/embed/part", _ending(embed, "part")),
+            Route("/s/{survey}/embed/part", partial(embed, part=True)),
             *(organiser.routes() if organiser else []),
             static_files(),
         ],
@@ -249,15 +248,6 @@ def survey_app(
     )
     app.router.redirect_slashes = False  # a redirection would name this machine
     return app
-
-
-def _ending(view: Any, ending: str) -> Any:
-    async def with_ending(request: Request) -> Response:
-        request.path_params["ending"] = ending
-        response: Response = await view(request)
-        return response
-
-    return with_ending
 
 
 class _Malformed(Exception):
@@ -301,7 +291,6 @@ def server_config(
     host: str = "127.0.0.1",
     port: int = 0,
     *,
-    access_log: bool = False,
     certificate: tuple[str, str] | None = None,
     trusted_proxy: str = "",
     **pages: Any,
@@ -314,8 +303,6 @@ def server_config(
         Where they are kept.
     host, port
         Where to listen.
-    access_log
-        Whether every request is logged with its address and time, which links answers to people.
     certificate
         The files of a certificate and its key, for https.
     trusted_proxy
@@ -323,7 +310,7 @@ def server_config(
     **pages
         As in ``survey_app``.
     """
-    config = serving(survey_app(database, **pages), host, port, access_log)
+    config = serving(survey_app(database, **pages), host, port)
     if certificate:
         config.ssl_certfile, config.ssl_keyfile = certificate
     if trusted_proxy:

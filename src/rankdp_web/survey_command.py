@@ -40,11 +40,17 @@ def survey() -> None:
 
 
 @contextmanager
-def _opened(database: str, *, create: bool = False) -> Iterator[SurveyDatabase]:
+def _with_web() -> Iterator[None]:
     try:
-        from rankdp_web.survey_database import SurveyDatabase
+        yield
     except ModuleNotFoundError as missing:
         raise Unsupported(f"surveys need the package {missing.name}: pip install 'rankdp[web]'") from None
+
+
+@contextmanager
+def _opened(database: str, *, create: bool = False) -> Iterator[SurveyDatabase]:
+    with _with_web():
+        from rankdp_web.survey_database import SurveyDatabase
     opened = SurveyDatabase(database, create=create)
     try:
         yield opened
@@ -159,7 +165,6 @@ def create(
     type=click.IntRange(1),
     default=60,
 )
-@option("--access-log", "Log every request with its address and time, which can link answers to people.", is_flag=True)
 def serve(
     database: str,
     host: str,
@@ -169,7 +174,6 @@ def serve(
     trusted_proxy: str | None,
     address: str | None,
     tickets_per_minute: int,
-    access_log: bool,
 ) -> None:
     """Serve surveys until interrupted, and print the private link of the organiser's page.
 
@@ -200,7 +204,6 @@ def serve(
             opened,
             host,
             port,
-            access_log=access_log,
             certificate=pair,
             trusted_proxy=trusted_proxy or "",
             organiser_key=organiser_key,
@@ -277,10 +280,8 @@ def verify(address: str) -> None:
     URL is the link to the page of a survey. Its tables, texts and scripts are computed again from the facts that the
     page states; the exit code is 1 if anything differs.
     """
-    try:
+    with _with_web():
         from rankdp_web.survey_page import verify as differences
-    except ModuleNotFoundError as missing:
-        raise Unsupported(f"surveys need the package {missing.name}: pip install 'rankdp[web]'") from None
     if found := differences(address):
         raise InputError(f"{address}: {'; '.join(found)}")
     say(f"{address}: tables, texts and scripts are those of this version of rankdp")

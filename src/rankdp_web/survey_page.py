@@ -13,6 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ LOADED: Mapping[str, Path] = {
     **{f"page/{name}": PAGE_FILES / name for name in ("style.css", "report.css")},
 }
 """What the page loads, by its address below ``static/``."""
+_STATED = tuple(
+    fact.name for fact in fields(Survey) if fact.name not in ("results_key", "day", "open", "listed", "frames")
+)
+_LISTS = ("items", "descriptions", "pictures")
 _UP = "../"  # from /s/ID
 _SECONDS = 30
 _MOST_BYTES = 20_000_000  # of one download; the page of a hundred items has 1% of it
@@ -47,25 +52,8 @@ def respondent_values(survey: Survey, ticket: str | None, *, preview: bool = Fal
     preview
         Whether the page is one for the organiser, which sends nothing.
     """
-    nothing = [""] * len(survey.items)
-    known = {
-        "survey": survey.id,
+    known = {name: getattr(survey, name) for name in _STATED} | {
         "version": __version__,
-        "title": survey.title,
-        "question": survey.question,
-        "items": survey.items,
-        "descriptions": survey.descriptions or nothing,
-        "pictures": survey.pictures or nothing,
-        "organiser": survey.organiser,
-        "contact": survey.contact,
-        "legal": survey.legal,
-        "closing": survey.closing,
-        "kiosk": survey.kiosk,
-        "rank_top": survey.rank_top,
-        "invited": survey.invited,
-        "mechanism": survey.mechanism,
-        "epsilon": survey.epsilon,
-        "protect": survey.protect,
         "private_results": bool(survey.results_key),
         "tables": tables_of(survey),
         "ticket": ticket,
@@ -129,26 +117,8 @@ def _page_differences(address: str, page: bytes, language: str) -> list[str]:
 
 def _stated(known: Mapping[str, Any]) -> Survey:
     """The survey that a page says it belongs to."""
-    return Survey(
-        id=known["survey"],
-        title=known["title"],
-        question=known["question"],
-        items=tuple(known["items"]),
-        mechanism=known["mechanism"],
-        epsilon=known["epsilon"],
-        invited=known["invited"],
-        descriptions=tuple(known["descriptions"]),
-        pictures=tuple(known["pictures"]),
-        organiser=known["organiser"],
-        contact=known["contact"],
-        legal=known["legal"],
-        closing=known["closing"],
-        kiosk=known["kiosk"],
-        rank_top=known["rank_top"],
-        results_key="private" if known["private_results"] else "",
-        day="",
-        protect=known["protect"],
-    )
+    facts: dict[str, Any] = {name: tuple(known[name]) if name in _LISTS else known[name] for name in _STATED}
+    return Survey(**facts, results_key="private" if known["private_results"] else "", day="")
 
 
 def _known(address: str, page: bytes) -> dict[str, Any]:

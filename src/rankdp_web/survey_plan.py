@@ -36,6 +36,14 @@ def kept(made: RankingMechanism) -> str:
     return f"{made.expected_concordance():.0%}"
 
 
+def worst_error(made: RankingMechanism, answers: int) -> float:
+    """The largest standard error of a mean place; infinite where the noise cannot be removed."""
+    try:
+        return math.sqrt((rank_estimator(made).largest_variance + (made.items - 1) ** 2 / 4) / answers)
+    except Unsupported:
+        return math.inf
+
+
 @lru_cache(maxsize=256)
 def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking", top: int = 0) -> dict[str, Any]:
     """The numbers of the two sentences below the slider.
@@ -66,9 +74,6 @@ def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking"
         raise InputError(f"epsilon must be at most 10, got {epsilon}")
     made = survey_mechanism("auto", items, exact, protect, whole("top", top, 0, items - 1) or None)
     known = {"sure": sure(float(exact)), "answers": f"{answers:,}"}
-    try:
-        error = math.sqrt((rank_estimator(made).largest_variance + (items - 1) ** 2 / 4) / answers)
-    except Unsupported:
-        return known | {"reach": "", "right": ""}
+    error = worst_error(made, answers)
     right = math.floor(100 * NormalDist().cdf(1 / (2 * error)))
     return known | {"reach": f"{1.96 * error:.1f}", "right": str(min(right, 99)) if right >= 55 else ""}

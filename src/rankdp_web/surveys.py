@@ -16,7 +16,6 @@ import dataclasses
 import datetime
 import hashlib
 import hmac
-import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +30,7 @@ from rankdp.data.cells import check_items
 from rankdp.data.files import open_writer
 from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError, Setting, Unsupported
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import Protect, check_choice, mechanism, named
 from rankdp.privacy.bits import SecureBits
@@ -39,10 +38,9 @@ from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import HARDLY, WHOLE_RANKING, Guarantee, odds_factor
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
-from rankdp.theory.estimators import rank_estimator
 from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
 from rankdp_web.survey_database import BATCH, Survey, SurveyDatabase, today, token_hash
-from rankdp_web.survey_plan import kept, sure
+from rankdp_web.survey_plan import kept, sure, worst_error
 
 _LONGEST_TEXT = 500
 LONGEST_NOTICE = 5000
@@ -436,11 +434,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
     """
     made = mechanism_of(survey)
     epsilon = positive(survey.epsilon)
-    try:
-        variance = rank_estimator(made).largest_variance + (made.items - 1) ** 2 / 4
-        reach = 1.96 * math.sqrt(variance / 500)
-    except Unsupported:
-        reach = math.nan
+    reach = 1.96 * worst_error(made, 500)
     return {
         "factor": odds_factor(epsilon),
         "whole": odds_factor(guarantee_of(survey).to_local_dp().epsilon),

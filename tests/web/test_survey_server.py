@@ -211,13 +211,13 @@ def test_what_the_page_brings_along_is_public_and_the_same_for_all_but_the_ticke
         first
         == second
         == {
-            "survey": survey.id,
+            "id": survey.id,
             "version": __version__,
             "title": "Drinks",
             "question": "What at noon?",
             "items": list(DRINKS),
-            "descriptions": [""] * 4,
-            "pictures": [""] * 4,
+            "descriptions": [],
+            "pictures": [],
             **dict.fromkeys(("organiser", "contact", "legal", "closing"), ""),
             **dict.fromkeys(("kiosk", "invited", "preview"), False),
             "rank_top": 0,

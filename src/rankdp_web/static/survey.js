@@ -22,7 +22,7 @@ const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[na
 const items = known.items.map((name, i) => ({
   name,
   description: known.descriptions[i],
-  image: known.pictures[i] && pictureAt(`${known.survey}/pictures/${known.pictures[i]}`),
+  image: known.pictures[i] && pictureAt(`${known.id}/pictures/${known.pictures[i]}`),
 }));
 
 /** A picture that is loaded now and once, and shown when it is here: what is asked for, and when, follows no ranking. */
@@ -40,7 +40,7 @@ function pictureAt(address) {
 
 /** The invitation behind the # of the link, or the ticket that the page brought along. */
 const token = known.ticket ?? location.hash.slice(1);
-const KEY = `rankdp survey ${known.survey}${known.invited ? ` ${token}` : ""}`;
+const KEY = `rankdp survey ${known.id}${known.invited ? ` ${token}` : ""}`;
 const forgets = known.kiosk || known.preview;
 const ANSWER = keeper("localStorage"); // the copy that is sent
 const SECRET = keeper("sessionStorage"); // the respondent's own ranking
@@ -130,7 +130,7 @@ function checkWords(epsilon) {
 /** "fresh", "before", "unknown", "closed" or "failed". */
 async function invitation(given) {
   try {
-    const reply = await fetch(`${known.survey}/invitation`, {
+    const reply = await fetch(`${known.id}/invitation`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ token: given }),
@@ -313,7 +313,7 @@ async function send(answer) {
   notice("");
   const { token: with_, ranking, offset } = answer;
   try {
-    const reply = await fetch(`${known.survey}/answers`, {
+    const reply = await fetch(`${known.id}/answers`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(known.tables.offsets ? { token: with_, ranking, offset } : { token: with_, ranking }),
