@@ -379,7 +379,7 @@ def test_ballots_in_duckdb(tmp_path):
         ({"voter": ["v", "v"], "rank_1": ["a", "b"]}, "2 ballots come from 1 voters"),
         ({"voter": ["v", "w"], "rank_1": ["a", "b"], "count": [1, 3]}, "the voter has 3 ballots"),
         ({"voter": ["v", "v"], "item": ["a", "a"], "rank": [1, 2]}, "voter 'v' lists 'a' more than once"),
-        ({"voter": ["v", None], "item": ["a", "b"], "rank": [1, 2]}, "no voter or no item"),
+        ({"voter": ["v", None], "item": ["a", "b"], "rank": [1, 2]}, "the voter id is blank"),
         ({"rank_1": pa.array([], pa.string())}, "there are no ballots"),
     ],
 )

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pytest
 
@@ -113,7 +114,7 @@ def test_a_column_of_lists(kind):
     table = pa.table({"voter": ["1", "2", "3"], "ranking": lists}).slice(1)
     rankings = Rankings.of(table)
     assert (list(rankings), rankings.voters.tolist()) == ([("c",), ("a", "b", "c")], ["2", "3"])
-    assert Ballots.of(table.to_pandas()).count == 2
+    assert Ballots.of(table.to_pandas()).count == Ballots.of(polars.from_arrow(table)).count == 2
     empty = pa.table({"ranking": pa.array([["b"], None, []], kind)})
     with pytest.raises(InputError, match="row 2: no item is listed"):
         Rankings.of(empty)

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -164,6 +165,19 @@ def test_ties_survive_the_removal_of_a_word_between_them(tmp_path):
     ballots = Ballots.read(path)
     assert ballots.orders.tolist() == [[0, 1, 2]]
     assert ballots.tied.tolist() == [[False, True, False]]
+
+
+def test_a_word_tied_with_a_candidate_is_read_alike_whatever_others_say():
+    own = [("v", "Ann", 1), ("v", "overvote", 1), ("v", "Bob", 2)]
+    before = [[("w", "overvote", 2), ("w", "Bob", 1)], [("w", "Bob", 1), ("w", "Ann", 2)]]
+    kinds = {"voter": pa.string(), "item": pa.string(), "rank": pa.int64()}
+    found = []
+    for rows in (*before, []):
+        columns = zip(*rows, *own, strict=True)
+        table = pa.table({name: pa.array(cells, kinds[name]) for name, cells in zip(kinds, columns, strict=True)})
+        ballots = Ballots.of(table, items=["Ann", "Bob"])
+        found.append({tuple(order) for order in ballots.orders.tolist()})
+    assert (0, -1) in found[0] & found[1] & found[2]
 
 
 def test_own_words_and_suspicious_names():

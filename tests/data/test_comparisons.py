@@ -118,7 +118,7 @@ def test_item_files(tmp_path):
     (tmp_path / "items.csv").write_text("item,more\na,1\nb,2\nc,3\n", "utf-8")
     for name in ("items.txt", "items.csv"):
         assert Comparisons.of(pa.table(VOTES), items=tmp_path / name).items == ("a", "b", "c")
-    with pytest.raises(InputError, match="could not be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         Comparisons.of(pa.table(VOTES), items=tmp_path / "none.txt")
 
 

@@ -4,6 +4,7 @@ import codecs
 import datetime
 import zipfile
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from support import command, workbook
 
 from rankdp.data.ballots import Ballots
 from rankdp.data.comparisons import Comparisons
+from rankdp.data.files import open_rankings
 from rankdp.data.formats import excel
 from rankdp.data.formats.texts import known_encoding
 from rankdp.data.rankings import Rankings
@@ -180,7 +182,11 @@ def test_ratings_become_tied_rankings():
     kept = Rankings.of(table, ties="keep")
     assert kept.items == ("a", "b", "c")
     assert kept.ranks().tolist() == [[1, 2, 1], [1, 0, 2], [1, 0, 0]]
-    assert Ballots.of(table).margins().tolist() == [[0, 3, 2], [-3, 0, -2], [-2, 2, 0]]
+    ballots = Ballots.of(table)
+    assert ballots.margins().tolist() == [[0, 3, 2], [-3, 0, -2], [-2, 2, 0]]
+    with open_rankings(table, ties="keep") as reader:
+        assert "'rating' holds ratings" in reader.notes[0] == ballots.notes[0]
+    assert np.array_equal(Ballots.of(duckdb.connect().from_arrow(table)).margins(), ballots.margins())
     bad = table.set_column(2, "rating", pa.array(["5", "1", "x", "5", "2", "", "0"]))
     assert "row 3: rating must be a number, got 'x'" in refused(lambda: Rankings.of(bad))
     infinite = table.set_column(2, "rating", pa.array(["5", "1", "inf", "5", "2", "", "0"]))

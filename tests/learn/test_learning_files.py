@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 from pathlib import Path
@@ -20,7 +21,7 @@ from rankdp.publish.privatize import privatize_file
 pytest.importorskip("sklearn", reason="learning needs scikit-learn")
 
 from rankdp.learn import LinearPairwiseRanker, TwoTowerRanker, learn_files, load, predict_files
-from rankdp.learn.training_files import train_report
+from rankdp.learn.training_files import read_features, train_report
 from rankdp_papers.xu.populations import SUSHI_FIVE, simulated, sushi
 
 pytestmark = pytest.mark.slow
@@ -163,7 +164,6 @@ def test_chosen_features_and_rows_without_ids(files):
     ("change", "said"),
     [
         ({"users": "none.csv"}, "there is no such file"),
-        ({"users": "users.txt"}, "the ending must be one of"),
         ({"model": "forest"}, "model must be one of linear, two-tower, got 'forest'"),
         ({"depth": 3}, "has no setting depth"),
         ({"user_column": "name"}, "the column of ids is 'name'"),
@@ -192,12 +192,12 @@ def test_refusals_leave_nothing_behind(files, change, said):
     [
         ("", "empty|read"),
         ("user_id,age\n", "no rows"),
-        ("user_id,age\nu1,3\nu1,4\n", "row 2: user_id 'u1' is there twice, first in row 1"),
-        ("user_id,age\nu1,\nu2,4\n", "row 1: age is blank"),
+        ("user_id,age\nu1,3\nu1,4\n", "line 3: user_id 'u1' is there twice, first in line 2"),
+        ("user_id,age\nu1,\nu2,4\n", "line 2: age is blank"),
         ("user_id,age\nu1,nan\nu2,4\n", "age must be a finite number|age is blank"),
         ("user_id,town\nu1,x\nu2,y\n", "no column of numbers"),
         ("user_id,age,age\nu1,1,2\n", "two columns are called 'age'"),
-        ("user_id,age\nu1,1\nu2,4,5\n", "the table could not be read"),
+        ("user_id,age\nu1,1\nu2,4,5\n", "line 3: the line has 3 fields and the header 2"),
         ("user_id,age\nu1,1\nu2,4\n", "there is no user"),
     ],
 )
@@ -206,6 +206,14 @@ def test_bad_feature_tables(files, text, said):
     (folder / "users.csv").write_text(text)
     with pytest.raises(InputError, match=said):
         learn_files(*paths(folder), folder / "model")
+
+
+def test_ids_are_texts_and_files_may_be_compressed(tmp_path):
+    path = tmp_path / "users.csv.gz"
+    path.write_bytes(gzip.compress(b"user_id,age,town\n007,3,x\n7,4,1\n1e3,5,\n"))
+    found = read_features(path, ["user_id"])
+    assert (found.ids, found.names, found.left_out) == (("007", "7", "1e3"), ("age",), ("town",))
+    assert found.values.ravel().tolist() == [3, 4, 5]
 
 
 # -- the paper's experiments, small --------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def in_a_line(source: Any) -> str:
 
 def names_in(_: click.Context, __: click.Parameter, given: Path | None) -> list[Any] | None:
     """The names that a file lists, or those on the command line where no file is called so."""
-    from rankdp.data.columns import listed_items
+    from rankdp.data.tables import listed_items
 
     if given is not None and "," in str(given) and not given.exists():
         return [name.strip() for name in str(given).split(",")]

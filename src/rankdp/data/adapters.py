@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankdp.checks import is_whole
-from rankdp.data.cells import first_line
+from rankdp.data.cells import decoded, first_line
 from rankdp.data.orders import CountedOrders
 from rankdp.errors import InputError, Unsupported
 from rankdp.types import Flags, Ints, Longs
@@ -93,7 +93,7 @@ def wide_lists(table: Any) -> Any:
     column = table.column(found[0]).combine_chunks()
     lengths = np.asarray(column.value_lengths().fill_null(0))
     starts = np.cumsum(lengths) - lengths
-    cells, width = column.drop_null().flatten(), int(lengths.max(initial=0))
+    cells, width = decoded(column.drop_null().flatten()), int(lengths.max(initial=0))
     at = table.column_names.index(found[0])
     rest = table.remove_column(at)
     for place in range(width):

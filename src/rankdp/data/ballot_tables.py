@@ -1,31 +1,31 @@
-"""Ballots in tables: a row per ballot, or a row per voter and candidate, in memory or on an engine.
+"""Ballots in tables: the distinct ones and how often each was cast, counted by expressions where the table is.
 
-On an engine expressions do the counting: a wide table is grouped by its columns of ranks; a long one first by
-voter, with a column of ranks for each candidate, and then by these. What comes back is one row per distinct ballot and
-how often it was cast. The checks of names and repetitions are those of tables in process, on the distinct ballots.
+A table with a row per ballot is grouped by its columns of ranks. One with a row per voter and candidate is grouped by
+voter, with a column for each candidate, and then by these. What comes back is one row per distinct ballot, with the
+number of the first row that has it; names, repetitions and gaps are checked there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from rankdp.data.ballot_parts import Part, cleaned, distinct, refuse_repeated, whole_weights, with_words
-from rankdp.data.cells import SPACES, Coded, Known, Where, arrow_ids, encode, in_a_sentence, understand
+from rankdp.data.ballot_parts import Part, cleaned, refuse_repeated, with_words
+from rankdp.data.cells import SPACES, Coded, Known, Where, encode, in_a_sentence, numbers, understand
 from rankdp.data.cleaning import SKIPPED, Cleaner
 from rankdp.data.columns import Columns, check_names, first_known, recognise
-from rankdp.data.frames import later, long_rankings, rankings_of, refuse_nested
-from rankdp.data.queries import asked
+from rankdp.data.frames import rankings_of, ranks_of, refuse_nested
+from rankdp.data.orders import orders_from_long
+from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import EngineTable, Frame, Held, Table
+from rankdp.data.tables import Table, check_rows
 from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank
 from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported
-from rankdp.types import Longs
+from rankdp.types import Floats, Longs
 
 _AMOUNT = "rd_ballots"
 
@@ -40,10 +40,17 @@ class BallotColumns:
     layout: str = "auto"
 
 
-def table_parts(
-    held: Table, listed: tuple[str, ...] | None, said: BallotColumns, cleaner: Cleaner
-) -> tuple[list[Part], Known]:
-    """The ballots of a table in parts, and what is known of the candidates.
+@dataclass(frozen=True, slots=True)
+class TableBallots:
+    """The distinct ballots of a table, cleaned; what is known of the candidates, and how the table was read."""
+
+    part: Part
+    known: Known
+    notes: tuple[str, ...]
+
+
+def table_ballots(held: Table, listed: tuple[str, ...] | None, said: BallotColumns, cleaner: Cleaner) -> TableBallots:
+    """The distinct ballots of a table.
 
     Parameters
     ----------
@@ -75,35 +82,10 @@ def table_parts(
     known = Known.start(listed, meant.items or held.declared_items, found)
     if listed is not None and meant.layout == "ranked":
         known = with_words(listed, meant.items, cleaner)
+    counted = _voters_alike if meant.layout == "long" else _rows_alike
     with in_a_sentence(held.what):
-        if isinstance(held, EngineTable):
-            return _engine_parts(held, meant, weight, most, known, cleaner)
-        if meant.layout == "long":
-            part, known = _long_part(held, meant, known, cleaner)
-            return [part], known
-        return list(_row_parts(held, meant, weight, most, known, cleaner)), known
-
-
-def _row_parts(
-    table: Held, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
-) -> Iterator[Part]:
-    """The distinct ballots of each batch of a table with a row per ballot; a row stands for at most ``most``."""
-    import pyarrow as pa
-
-    voters = []
-    for file, start, batch in table.batches([*columns.used, *([] if weight is None else [weight])]):
-        where = partial(later, table.where, file, start)
-        cast = _cast(batch, weight, most, where)
-        if columns.voter is not None:
-            voters.append(arrow_ids(batch.column(columns.voter), where))
-        if columns.layout == "wide":
-            yield distinct(*_wide_part(batch, columns, cast, known, where, cleaner))
-        else:
-            rankings = rankings_of(batch, columns, known, where, "keep").without_voters()
-            yield distinct(*cleaned(rankings, cast, cleaner))
-    if voters:
-        ids = pa.chunked_array(voters)
-        refuse_repeated(len(ids.unique()), len(ids), table.what)
+        part, known = counted(held, meant, weight, most, known, cleaner)
+    return TableBallots(part, known, meant.notes(held.what))
 
 
 def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:
@@ -117,12 +99,12 @@ def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: W
     _refuse_pile(cells, said, known, where, cleaner)
     names = understand(plain, known, where)
     codes = np.full((batch.num_rows, len(cells)), SKIPPED, np.int32)
-    for place, (one, column, meant) in enumerate(zip(cells, said, names, strict=True)):
+    for rank, (one, column, meant) in enumerate(zip(cells, said, names, strict=True)):
         table = [
             value.code if isinstance(value, _Code) else known.position(name)
             for value, name in zip(column, meant, strict=True)
         ]
-        codes[:, place] = np.array([*table, SKIPPED], np.int32)[one.codes]
+        codes[:, rank] = np.array([*table, SKIPPED], np.int32)[one.codes]
     orders, _ = cleaner.clean(codes, None, cast)
     return Rankings._of(orders, known.items, None, None), cast
 
@@ -179,93 +161,129 @@ def _several(at: str, weight: float) -> InputError:
     )
 
 
-def _cast(batch: Any, weight: str | None, most: int, where: Where) -> Longs:
-    """How often each row of a batch was cast, at most ``most`` times."""
-    if weight is None:
-        return np.ones(batch.num_rows, np.int64)
-    cells = encode(batch.column(weight))
-    meaning = [*cells.values, None]
-    weights = whole_weights([meaning[code] for code in cells.codes], lambda row: where(row - 1))
-    if (weights > most).any():
-        row = int((weights > most).argmax())
-        raise _several(where(row), weights[row])
-    return weights
-
-
-def _long_part(table: Held, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Part, Known]:
-    """A table with a row per voter and candidate; equal ranks of a voter are ties."""
-    if not (stream := list(table.batches(columns.used))):
-        raise InputError(f"{table.what}: there are no ballots; at least one is needed")
-    if known.closed:
-        cells = (encode(batch.column(columns.ranks[0])) for _, _, batch in stream)
-        texts = (value.strip(SPACES) for one in cells for value in one.values if isinstance(value, str))
-        known = with_words(known.items, texts, cleaner)
-    rankings = long_rankings(stream, columns, known, table.what, table.where, "keep")
-    return cleaned(rankings, np.ones(len(rankings), np.int64), cleaner), known
-
-
-def _engine_parts(
-    held: EngineTable, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
-) -> tuple[list[Part], Known]:
-    """The distinct ballots of a table on an engine."""
-    if columns.ratings:
-        raise Unsupported(
-            f"{held.what}: ratings are read from files and frames, not on an engine; use a column of ranks"
-        )
-    if columns.layout != "long":
-        alike, columns = _rows_alike(held, columns, weight, most), replace(columns, voter=None)
-    else:
-        alike, columns, known = _voters_alike(held, columns, known, cleaner)
-    if not len(alike):
-        raise InputError(f"{held.what}: there are no ballots; at least one is needed")
-    frame = Frame(alike)
-    frame.what = f"{held.what}, distinct ballots"
-    return list(_row_parts(frame, columns, _AMOUNT, MOST_WEIGHT, known, cleaner)), known
-
-
-def _rows_alike(held: EngineTable, columns: Columns, weight: str | None, most: int) -> Any:
-    """Of a wide table every distinct row of ranks, and how often it was cast."""
+def _rows_alike(
+    held: Table, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
+) -> tuple[Part, Known]:
+    """The distinct ballots of a table with a row per ballot; a row stands for at most ``most`` of them."""
     import narwhals as nw
 
     used = [name for name in (*columns.ranks, columns.voter, weight) if name is not None]
     with asked(held, used) as ballots:
-        rows = ballots.frame.with_columns(amount_of(weight, MOST_WEIGHT).alias(_AMOUNT))
-        facts = {"rows": nw.len(), "least": nw.col(_AMOUNT).min(), "most": nw.col(_AMOUNT).max()}
+        amount, rows = nw.col(_AMOUNT), ballots.frame.with_columns(amount_of(weight, MOST_WEIGHT).alias(_AMOUNT))
+        facts = {"rd_rows": nw.len(), "rd_least": amount.min(), "rd_most": amount.max()}
+        found = ballots.run(rows.group_by(*columns.ranks).agg(amount.sum(), *ballots.first, **facts))
+        seen = sum(found["rd_rows"].to_pylist())
+        check_rows(held.what, held.rows, seen)
+        if not seen:
+            raise InputError(f"{held.what}: there are no ballots; at least one is needed")
+        if min(found["rd_least"].to_pylist()) < 0:
+            cells = ballots.example(rows.filter(amount < 0), [str(weight)])
+            rule = f"a weight must be a whole number from 0 to {MOST_WEIGHT:,}"
+            raise InputError(f"{place(held, cells.get(ROW))}: {rule}, got {cells[str(weight)]!r}")
+        if max(found["rd_most"].to_pylist()) > most:
+            cells = ballots.example(rows.filter(amount > most), [_AMOUNT])
+            raise _several(place(held, cells.get(ROW)), cells[_AMOUNT])
         if columns.voter is not None:
-            facts["voters"] = nw.col(columns.voter).n_unique()
-        (found,) = ballots.run(rows.select(**facts)).to_pylist()
-        refuse_repeated(int(found.get("voters", found["rows"])), int(found["rows"]), held.what)
-        if found["rows"] and found["least"] < 0:
-            raise InputError(f"{held.what}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, and some is not")
-        if found["rows"] and found["most"] > most:
-            raise _several(held.what, found["most"])
-        total = nw.col(_AMOUNT).sum().cast(nw.Int64).alias(_AMOUNT)
-        return ballots.run(rows.select(*columns.ranks, _AMOUNT).group_by(*columns.ranks).agg(total))
+            _refuse_blank_ids(held, ballots, rows, columns.voter)
+            (people,) = ballots.run(rows.select(ids=nw.col(columns.voter).n_unique())).to_pylist()
+            refuse_repeated(int(people["ids"]), seen, held.what)
+    found, where = _in_order(held, found)
+    cast = found[_AMOUNT].cast("int64").to_numpy()
+    columns = replace(columns, voter=None)
+    if columns.layout == "wide":
+        return _wide_part(found, columns, cast, known, where, cleaner), known
+    return cleaned(rankings_of(found, columns, known, where, "keep"), cast, cleaner), known
 
 
-def _voters_alike(held: EngineTable, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Any, Columns, Known]:
-    """Of a long table every distinct way to rank, a column of ranks for each item, and how many voters have it."""
+def _voters_alike(
+    held: Table, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
+) -> tuple[Part, Known]:
+    """The distinct ballots of a table with a row per voter and candidate; equal ranks of a voter are ties."""
     import narwhals as nw
 
     item, rank = columns.ranks
     voter = str(columns.voter)
-    blank = nw.col(voter).is_null() | (nw.col(voter) == "") | nw.col(item).is_null()
     with asked(held, [voter, item, rank]) as ballots:
         rows = ballots.frame
-        twice = rows.group_by(voter, item).agg(rd_many=nw.len()).filter(nw.col("rd_many") > 1)
-        if ballots.run(rows.filter(blank).head(1)).num_rows:
-            raise InputError(f"{held.what}: a row has no voter or no item")
-        if found := ballots.run(twice.head(1)).to_pylist():
-            raise InputError(f"{held.what}: voter {found[0][voter]!r} lists {found[0][item]!r} more than once")
-        names = sorted(str(name) for name in ballots.distinct(item))
-        if known.closed:
-            known = with_words(known.items, (name.strip(SPACES) for name in names), cleaner)
-        (items,) = understand([Coded(np.arange(len(names), dtype=np.int32), names, 0)], known, lambda _: held.what)
-        if None in items:
-            raise InputError(f"{held.what}: a row has no voter or no item")
-        places = [f"rd_rank{number}" for number in range(len(names))]
-        ranks = [nw.when(nw.col(item) == name).then(nw.col(rank)) for name in names]
-        spread = rows.with_columns(**dict(zip(places, ranks, strict=True)))
-        folded = spread.group_by(voter).agg(*(nw.col(place).max() for place in places))
-        alike = ballots.run(folded.group_by(*places).agg(nw.len().alias(_AMOUNT)))
-    return alike, Columns("ranked", None, tuple(places), None, (), items=tuple(map(str, items))), known
+        _refuse_blank_ids(held, ballots, rows, voter)
+        pairs = ballots.run(rows.group_by(item, rank).agg(nw.len().alias(_AMOUNT), *ballots.first))
+        check_rows(held.what, held.rows, sum(pairs[_AMOUNT].to_pylist()))
+        pairs, where = _in_order(held, pairs)
+        texts, known = _listed_names(pairs[item], known, where, cleaner)
+        values, meant = _ranks_said(pairs[rank], columns.ratings, where)
+        spread = rows.join(ballots.beside(meant), left_on=rank, right_on="rd_said", how="left")
+        cells = {f"rd_item{at}": nw.when(nw.col(item) == text).then(nw.col("rd_code")) for at, text in enumerate(texts)}
+        facts = {"rd_rows": nw.len(), "rd_items": nw.col(item).n_unique()}
+        ranked = [nw.col(name).max() for name in cells]
+        voters = spread.with_columns(**cells).group_by(voter).agg(*ranked, *ballots.first, **facts)
+        voters = voters.with_columns(rd_again=nw.col("rd_rows") > nw.col("rd_items"))
+        alike = voters.group_by(*cells, "rd_again").agg(nw.len().alias(_AMOUNT), *ballots.first)
+        found, where = _in_order(held, ballots.run(alike))
+        if any(found["rd_again"].to_pylist()):
+            last = [nw.col(ROW).max()] if ballots.has_rows else []
+            twice = rows.group_by(voter, item).agg(nw.len().alias(_AMOUNT), *last).filter(nw.col(_AMOUNT) > 1)
+            said = ballots.example(twice, [voter, item])
+            at = place(held, said.get(ROW))
+            raise InputError(f"{at}: voter {said[voter]!r} lists {said[item]!r} more than once")
+    codes = np.column_stack([found[name].fill_null(-1).to_numpy() for name in cells])
+    if (silent := np.flatnonzero((codes < 0).all(axis=1))).size:
+        raise InputError(f"{where(int(silent[0]))}: the voter has no {'rating' if columns.ratings else 'rank'} at all")
+    ballot, listed = np.nonzero(codes >= 0)
+    ranks = values[codes[ballot, listed]]
+    ranks = ranks_of(ranks, ballot, where) if columns.ratings else ranks
+    items = np.array([known.position(name) for name in texts.values()])[listed]
+    shape = len(codes), len(known.items)
+    orders, tied = orders_from_long(
+        ballot, items, ranks.astype(np.int64), known.items, "keep", lambda entry: where(int(ballot[entry])), shape
+    )
+    rankings = Rankings._of(orders, known.items, None, None, None, tied, known.from_data)
+    return cleaned(rankings, found[_AMOUNT].cast("int64").to_numpy(), cleaner), known
+
+
+def _listed_names(column: Any, known: Known, where: Where, cleaner: Cleaner) -> tuple[dict[str, str | None], Known]:
+    """What the texts of a column of candidates mean."""
+    coded = encode(column)
+    if not len(coded.codes):
+        raise InputError("there are no ballots; at least one is needed")
+    if known.closed:
+        known = with_words(known.items, coded.values, cleaner)
+    (names,) = understand([coded], known, where)
+    blank = [code < 0 or names[code] is None for code in coded.codes]
+    if any(blank):
+        raise InputError(f"{where(blank.index(True))}: the item is blank")
+    # by their texts: tied candidates stay in this order, which must not depend on other voters' rows
+    return dict(sorted(zip(coded.values, names, strict=True))), known
+
+
+def _ranks_said(column: Any, ratings: bool, where: Where) -> tuple[Floats, Any]:
+    """The different numbers of a column of ranks or ratings, and a table of the place of each text among them."""
+    import pyarrow as pa
+
+    ranks = numbers(column, "rating" if ratings else "rank", where)
+    wrong = np.isinf(ranks) if ratings else (ranks != np.floor(ranks)) | (ranks < 1) | (ranks >= 2**31)
+    if (rows := np.flatnonzero(wrong & ~np.isnan(ranks))).size:
+        rule = "a rating must be a finite number" if ratings else "a rank must be a whole number from 1 on"
+        raise InputError(f"{where(int(rows[0]))}: {rule}, got {float(ranks[rows[0]]):g}")
+    values = np.unique(ranks[~np.isnan(ranks)])
+    codes = dict(zip(column.to_pylist(), np.searchsorted(values, ranks).tolist(), strict=True))
+    meant = {text: code for text, code in codes.items() if code < len(values)}
+    if not meant:
+        raise InputError(f"{where(0)}: no row has a {'rating' if ratings else 'rank'}")
+    return values, pa.table({"rd_said": list(meant), "rd_code": list(meant.values())})
+
+
+def _in_order(held: Table, found: Any) -> tuple[Any, Where]:
+    """Groups of rows in the order of their first rows, where rows have numbers, and where these stand."""
+    if ROW not in found.column_names:
+        return found, lambda _: held.what
+    found = found.sort_by(ROW)
+    rows = found[ROW].to_pylist()
+    return found, lambda row: place(held, rows[row])
+
+
+def _refuse_blank_ids(held: Table, ballots: Asked, rows: Any, voter: str) -> None:
+    import narwhals as nw
+
+    blank = rows.filter(nw.col(voter).is_null() | (nw.col(voter) == ""))
+    if ballots.run(blank.select(voter).head(1)).num_rows:
+        raise InputError(f"{place(held, ballots.example(blank, [voter]).get(ROW))}: the voter id is blank")

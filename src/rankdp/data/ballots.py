@@ -30,12 +30,11 @@ from rankdp.checks import whole
 from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
 from rankdp.data.ballot_files import ballot_format, counted_ballots, only_records
 from rankdp.data.ballot_parts import Part, cleaned, distinct, listed_over, refuse_repeated, whole_weights, without
-from rankdp.data.ballot_tables import BallotColumns, table_parts
+from rankdp.data.ballot_tables import BallotColumns, table_ballots
 from rankdp.data.cells import as_frame, check_items
 from rankdp.data.cleaning import USUAL, Cleaner, Cleaning
-from rankdp.data.columns import listed_items
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import is_paths, open_table
+from rankdp.data.tables import is_paths, listed_items, open_table
 from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
@@ -204,9 +203,9 @@ class Ballots:
             if contest is not None:
                 raise only_records(name or "this table")
             table = open_table(source, **opening)
-            parts, known = table_parts(table, listed, said, cleaner)
-            ballots = cls._counted(parts, cleaner, table.what, sort_items=not known.declared)
-            return replace(ballots, items_from_data=known.from_data)
+            read = table_ballots(table, listed, said, cleaner)
+            ballots = cls._counted([read.part], cleaner, table.what, sort_items=not read.known.declared)
+            return replace(ballots, items_from_data=read.known.from_data, notes=(*read.notes, *ballots.notes))
         tabular = {**opening, "voter_column": voter_column, "weight_column": weight_column, "columns": columns}
         for option, value in {**tabular, "layout": None if layout == "auto" else layout}.items():
             if value is not None:

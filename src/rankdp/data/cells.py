@@ -497,15 +497,18 @@ def _refuse_alike(
 
 
 def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: str, where: Where) -> str:
-    """How many rows of a batch list an item, and the first of them."""
+    """The first rows of a batch that list an item."""
     rows: set[int] = set()
     for column, meanings in zip(columns, names, strict=True):
         codes = [code for code, meaning in enumerate(meanings) if meaning == name]
         rows |= set(np.flatnonzero(np.isin(column.codes, codes)).tolist()) if codes else set()
     if not rows:
         return f"{name!r} in rows before"
-    some = ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
-    return f"{name!r} in {len(rows):,} row{'s' * (len(rows) > 1)} ({some}{', …' * (len(rows) > 3)})"
+    return (
+        f"{name!r} in "
+        + ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
+        + ", …" * (len(rows) > 3)
+    )
 
 
 def as_frame(table: Any, kind: str | None = None) -> Any:

@@ -17,17 +17,13 @@ one of the names below before anything is recognised.
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rankdp.checks import one_of
-from rankdp.errors import InputError, Setting, system_problem
+from rankdp.errors import InputError, Setting
 
 _WHO = ("respondent", "person", "participant", "subject", "judge", "rater", "annotator", "worker")
 _WHAT = ("ballot", "race", "session", "response")
@@ -127,6 +123,12 @@ class Columns:
     def used(self) -> list[str]:
         """The columns that are read."""
         return [name for name in (self.voter, *self.ranks, self.epsilon, self.offset) if name is not None]
+
+    def notes(self, what: str) -> tuple[str, ...]:
+        """What whoever holds the table should know about how it is read."""
+        if not self.ratings:
+            return ()
+        return (f"{what}: {self.ranks[1]!r} holds ratings: of a voter's items, the one with the highest is first",)
 
 
 def recognise(
@@ -316,24 +318,3 @@ def listed_names(names: Sequence[str]) -> str:
     """Column names for a message, on one line and not too many."""
     shown = ", ".join(name if name.isprintable() else repr(name) for name in names[:12])
     return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if shown else "none"
-
-
-def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]:
-    """The list as given, or the lines of a file: one name each, or the column `item` of a CSV file."""
-    if not isinstance(items, (str, os.PathLike)):
-        return items
-    path = os.fspath(items)
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except OSError as error:
-        raise system_problem(path, error, "read") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the text is not valid UTF-8") from None
-    if path.endswith(".csv"):
-        header, *records = list(csv.reader(io.StringIO(text))) or [[]]
-        column = first_known(header, ITEM_NAMES, set())
-        if column is None:
-            raise InputError(f"{path}: a list of items needs the column item; the columns are {listed_names(header)}")
-        at = header.index(column)
-        return [record[at].strip() for record in records if len(record) > at and record[at].strip()]
-    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -26,10 +26,10 @@ import pyarrow as pa
 
 from rankdp.checks import one_of, whole
 from rankdp.data.cells import check_item, check_items, folded, natural
-from rankdp.data.columns import check_names, listed_items, listed_names
+from rankdp.data.columns import check_names, listed_names
 from rankdp.data.counts import STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows
-from rankdp.data.tables import Table, open_table
+from rankdp.data.tables import Table, listed_items, open_table
 from rankdp.data.vote_columns import (
     BothBad,
     Diagnostics,

@@ -165,8 +165,10 @@ def _open(table: Held, asked: Reading, batch_rows: int) -> RankingsReader:
             table.what, kind, columns, known, table.rows, len(coded), batches, stream.close, paths=paths
         )
     rankings = long_rankings(stream, *about)
-    width = rankings.orders.shape[1]
-    return RankingsReader(table.what, kind, columns, known, len(rankings), width, iter([rankings]), paths=paths)
+    width, notes = rankings.orders.shape[1], columns.notes(table.what)
+    return RankingsReader(
+        table.what, kind, columns, known, len(rankings), width, iter([rankings]), notes=notes, paths=paths
+    )
 
 
 def _some(stream: Iterable[Batch], what: str) -> Generator[Batch, None, None]:

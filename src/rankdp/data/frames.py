@@ -242,7 +242,7 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     coded = encode(voters)
     ranks = numbers(table.column(rank_column), "rating" if columns.ratings else "rank", where)
     if columns.ratings:
-        ranks = _ranks_of(ranks, coded.codes, where)
+        ranks = ranks_of(ranks, coded.codes, where)
     wrong = np.flatnonzero((ranks != np.floor(ranks)) & ~np.isnan(ranks) | (ranks >= 2**31) | (ranks < 1))
     if wrong.size:
         row = int(wrong[0])
@@ -262,7 +262,7 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     return Rankings._of(orders, known.items, ids, epsilons, offsets, _kept(tied, ties), known.from_data)
 
 
-def _ranks_of(ratings: Floats, codes: Ints, where: Where) -> Floats:
+def ranks_of(ratings: Floats, codes: Ints | Longs, where: Where) -> Floats:
     """The rank of every rating among the ratings of its voter, 1 for the highest; a missing rating has no rank."""
     if np.isinf(ratings).any():
         raise InputError(f"{where(int(np.isinf(ratings).argmax()))}: a rating must be a finite number")

@@ -169,9 +169,27 @@ class Asked:
                     raise problem from None
             raise
 
+    @property
+    def first(self) -> list[Any]:
+        """The number of the first row of a group, an expression, where rows have numbers."""
+        import narwhals as nw
+
+        return [nw.col(ROW).min()] if self.has_rows else []
+
+    def example(self, rows: Any, columns: Sequence[str]) -> dict[str, Any]:
+        """Cells of the first of these rows, and its number; of any of them where rows have no numbers."""
+        some = rows.select(*columns, ROW).sort(ROW) if self.has_rows else rows.select(*columns)
+        (cells,) = self.run(some.head(1)).to_pylist()
+        return dict(cells)
+
     def distinct(self, column: str) -> set[str | None]:
         """Every text that occurs in a column."""
         return set(self.run(self.frame.select(column).unique())[column].to_pylist())
+
+
+def place(table: Table, row: int | None) -> str:
+    """Where a row with this number stands in a table; the table itself where rows have no numbers."""
+    return table.what if row is None else table.where(*divmod(row, FILE))  # type: ignore[union-attr]
 
 
 @contextmanager

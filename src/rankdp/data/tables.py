@@ -32,17 +32,19 @@ from rankdp.data.cells import (
     declared_items,
     in_a_sentence,
     row_number,
+    text_of,
 )
-from rankdp.data.columns import check_names
+from rankdp.data.columns import ITEM_NAMES, check_names, first_known, listed_names
 from rankdp.data.formats.csv import open_text
 from rankdp.data.formats.excel import open_sheet
 from rankdp.data.formats.parquet import open_checked, read_group, validate
-from rankdp.data.formats.texts import TextFile, known_encoding
+from rankdp.data.formats.texts import TextFile, bare_suffix, known_encoding, lines_of, whole
 from rankdp.errors import InputError, Setting, system_problem
 from rankdp.progress import tell
 
 BATCH_ROWS = 1 << 19
 _ROW_BYTES = 64
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet", ".pq")
 LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
 """Whose exceptions about a table become a sentence."""
 
@@ -144,6 +146,23 @@ def find_files(*patterns: str, sheet: str | None = None, encoding: str | None = 
         return TextFiles(what, opened)
     except OSError as error:
         raise system_problem(str(error.filename or what), error, "read") from None
+
+
+def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]:
+    """The list as given, or that of a file: one name per line, or the column `item` of a table."""
+    if not isinstance(items, (str, os.PathLike)):
+        return items
+    path = os.fspath(items)
+    with a_file(path, "items"):
+        if bare_suffix(path) not in _TABLES:
+            return [name for _, line in lines_of(path, whole(path)) if (name := line.strip())]
+        table = find_files(path)
+        column = first_known(list(table.kinds), ITEM_NAMES, set())
+        if column is None:
+            listed = listed_names(list(table.kinds))
+            raise InputError(f"{path}: a list of items needs the column item; the columns are {listed}")
+        cells = [text_of(cell) for _, _, batch in table.batches([column]) for cell in batch.column(column).to_pylist()]
+        return [name for name in cells if name]
 
 
 @contextmanager
@@ -336,11 +355,11 @@ Table = Held | EngineTable
 def numbered(batches: Iterable[Any], file: int = 0, most: int | None = None) -> Generator[Batch, None, None]:
     """Batches of one file with the numbers of their first rows, cut into batches of at most ``most`` rows."""
     start = 0
-    for whole in batches:
-        size = most or max(1, whole.num_rows)
-        for first in range(0, whole.num_rows, size):
-            yield file, start + first, whole.slice(first, size)
-        start += whole.num_rows
+    for batch in batches:
+        size = most or max(1, batch.num_rows)
+        for first in range(0, batch.num_rows, size):
+            yield file, start + first, batch.slice(first, size)
+        start += batch.num_rows
 
 
 def _duckdb_file(path: str) -> Any:

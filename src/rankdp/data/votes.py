@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 from rankdp.data.cells import MISSING
 from rankdp.data.counts import LOADS, STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows, read_covariates
-from rankdp.data.queries import FILE, ROW, Asked, asked
+from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.tables import Table, check_rows
 from rankdp.data.vote_columns import (
     ELSEWHERE,
@@ -89,7 +89,7 @@ def count(
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
         totals = [nw.col(name).sum() for name in ("rd_size", *sums)]
         grouped = weighed.group_by("rd_problem", "rd_left", "rd_right", "rd_outcome")
-        found = votes.run(grouped.agg(*totals, rd_rows=nw.len(), **_first(votes)))
+        found = votes.run(grouped.agg(*totals, rd_rows=nw.len()))
         facts = _facts(table, votes, rows, rules, found)
     steps = 1 if list(bounds) == [None] else STEPS
     if (total := float(pc.sum(found["rd_size"]).as_py() or 0)) > MOST_COMPARISONS / steps:
@@ -166,7 +166,7 @@ def vote_rows(table: Table, rules: VoteRules, covariates: Sequence[Covariate]) -
     kept = ["rd_left", "rd_right", "rd_outcome", "rd_amount"]
     with asked(table, [*rules.used, *sorted(more)]) as votes:
         rows = _judged(votes, rules)
-        _facts(table, votes, rows, rules, votes.run(rows.group_by("rd_problem").agg(rd_rows=nw.len(), **_first(votes))))
+        _facts(table, votes, rows, rules, votes.run(rows.group_by("rd_problem").agg(rd_rows=nw.len())))
         order = [ROW] if votes.has_rows else []
         found = votes.run(rows.filter(nw.col("rd_problem") == 0).select(*kept, *order, *sorted(more)))
     if not len(found):
@@ -305,11 +305,6 @@ def _first_of(cases: Sequence[tuple[Any, int]], otherwise: Any) -> Any:
 # -- results -----------------------------------------------------------------------------------------------------
 
 
-def _first(votes: Asked) -> dict[str, Any]:
-    """The first row of a group, where rows have numbers."""
-    return {"rd_first": nw.col(ROW).min()} if votes.has_rows else {}
-
-
 def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) -> Diagnostics:
     """Refuse rows that are to be refused, all kinds at once, and a table that lacks rows; else what was seen."""
     problems = np.zeros(len(PROBLEMS), np.int64)
@@ -318,13 +313,9 @@ def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) 
     if refused:
         bad = []
         for problem in refused:
-            these, where = rows.filter(nw.col("rd_problem") == problem), table.what
-            if votes.has_rows:
-                first = int(pc.min(found.filter(pc.equal(found["rd_problem"], problem))["rd_first"]).as_py())
-                these = these.filter(nw.col(ROW) == first)
-                where = table.where(first // FILE, first % FILE)  # type: ignore[union-attr]
-            (cells,) = votes.run(these.select(*rules.used).head(1)).to_pylist()
-            bad.append((first if votes.has_rows else 0, BadRows(problem, int(problems[problem]), cells, where)))
+            cells = votes.example(rows.filter(nw.col("rd_problem") == problem), rules.used)
+            row = cells.pop(ROW, None)
+            bad.append((row or 0, BadRows(problem, int(problems[problem]), cells, place(table, row))))
         raise rules.refusal([rows for _, rows in sorted(bad, key=itemgetter(0))])
     seen = int(problems.sum())
     if not votes.has_rows:  # an engine that ignores capitals would join one row with several items, and count it twice

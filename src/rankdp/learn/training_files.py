@@ -1,7 +1,7 @@
 """``rankdp learn``: features of users and items and their rankings from files, a model and a report into a directory.
 
-A table of features is CSV or Parquet with a column of ids and columns of numbers. Columns that hold no numbers are left
-out, and told; a blank or missing number is refused, with its row.
+A table of features is any file of a table (`rankdp.data.tables`) with a column of ids and columns of numbers. Columns
+that hold anything else are left out, and told; a blank or missing number is refused, with its row.
 
 Rankings are joined to users by the voter's id, where the file has ids, and row by row where it has none. What made them
 is read from RANKINGS.release.json, which ``privatize`` writes, unless the caller says it. The directory appears whole
@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,11 @@ import numpy as np
 
 from rankdp.aggregation.origin import Origin
 from rankdp.checks import one_of
-from rankdp.data.atomic import known_ending, new_directory, write_whole
-from rankdp.data.cells import in_a_sentence
-from rankdp.data.columns import check_names, first_known, listed_names
-from rankdp.data.formats.csv import read_header
+from rankdp.data.atomic import new_directory, write_whole
+from rankdp.data.cells import numbers, row_number, text_of
+from rankdp.data.columns import first_known, listed_names
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import a_file, kind_of
+from rankdp.data.tables import Files, a_file, find_files
 from rankdp.errors import InputError, system_problem
 from rankdp.errors import settings as named
 from rankdp.learn.estimator import History, PairwiseRanker
@@ -228,63 +228,66 @@ def read_features(
 ) -> Features:
     """The ids and features of a file; ``columns`` chooses some, all columns of numbers by default."""
     name = os.fspath(path)
-    table = _read(name)
-    header = list(table.column_names)
-    check_names(header, name)
+    with a_file(name, "features"):
+        table = find_files(name)
+    header = list(table.kinds)
     own = first_known(header, known, set()) if id_column is None else id_column
     if own is None or own not in header:
         hint = f"must be given (or be called {', '.join(known)})" if own is None else f"is {own!r}"
         raise InputError(f"{name}: the column of ids {hint}, and the columns are {listed_names(header)}")
-    ids = tuple(str(cell) if cell is not None else "" for cell in table.column(own).to_pylist())
-    _check_ids(name, own, ids)
-    others = [column for column in header if column != own]
-    numbers = [column for column in others if kind_of(table.schema.field(column).type) in ("whole", "number")]
-    chosen = numbers if columns is None else list(columns)
+    chosen = header if columns is None else list(columns)
     for column in chosen:
         if column not in header:
             raise InputError(f"{name}: there is no column {column!r}; the columns are {listed_names(header)}")
-        if column not in numbers:
+    flat = [column for column in header if table.kinds[column] in ("text", "whole", "number")]
+    cells, where = _cells(table, dict.fromkeys([own, *(column for column in chosen if column in flat)]))
+    ids = tuple(text_of(cell) or "" for cell in cells.pop(own).to_pylist())
+    _check_ids(own, ids, where)
+    read = {column: _numbers(column, held) for column, held in cells.items()}
+    values = {column: found for column, found in read.items() if found is not None}
+    for column in chosen if columns is not None else ():
+        if column not in values:
             raise InputError(f"{name}: column {column!r} must hold numbers, to be a feature")
-    if not chosen:
+    if not values:
         raise InputError(f"{name}: there is no column of numbers other than {own!r}; at least one feature is needed")
-    values = np.column_stack([_numbers(name, table, column) for column in chosen])
-    return Features(ids, tuple(chosen), values, tuple(column for column in others if column not in chosen))
+    for column, found in values.items():
+        for row in np.flatnonzero(~np.isfinite(found))[:1].tolist():
+            blank = "is blank; every feature needs a number"
+            problem = blank if np.isnan(found[row]) else f"must be a finite number, got {found[row]}"
+            raise InputError(f"{where(row)}: {column} {problem}")
+    left_out = tuple(column for column in header if column != own and column not in values)
+    return Features(ids, tuple(values), np.column_stack(list(values.values())), left_out)
 
 
-def _read(name: str) -> Any:
-    import pyarrow.csv
-    import pyarrow.parquet as pq
+def _cells(table: Files, columns: Iterable[str]) -> tuple[dict[str, Any], Callable[[int], str]]:
+    """The cells of columns, and where a row stands."""
+    import pyarrow as pa
 
-    ending = known_ending(name, (".csv", ".tsv", ".parquet", ".pq"))
-    with in_a_sentence(name), a_file(name, "features"):
-        if ending in (".parquet", ".pq"):
-            table = pq.read_table(name)
-        else:
-            separator = read_header(name).separator
-            table = pyarrow.csv.read_csv(name, parse_options=pyarrow.csv.ParseOptions(delimiter=separator))
-    if not table.num_rows:
-        raise InputError(f"{name}: there are no rows")
-    return table
+    wanted = list(columns)
+    batches = [batch for _, _, batch in table.batches(wanted, plain=wanted)]
+    whole = pa.Table.from_batches(batches) if batches else None
+    if not whole:
+        raise InputError(f"{table.what}: there are no rows")
+    return {name: whole.column(name) for name in wanted}, partial(table.where, 0)
 
 
-def _check_ids(name: str, column: str, ids: tuple[str, ...]) -> None:
+def _check_ids(column: str, ids: tuple[str, ...], where: Callable[[int], str]) -> None:
     seen: dict[str, int] = {}
-    for row, identifier in enumerate(ids, 1):
-        if not identifier.strip():
-            raise InputError(f"{name}, row {row}: the {column} is blank")
-        first = seen.setdefault(identifier, row)
-        if first != row:
-            raise InputError(f"{name}, row {row}: {column} {identifier!r} is there twice, first in row {first}")
+    for row, identifier in enumerate(ids):
+        if not identifier:
+            raise InputError(f"{where(row)}: the {column} is blank")
+        if (first := seen.setdefault(identifier, row)) != row:
+            before = where(first).rpartition(", ")[2]
+            raise InputError(f"{where(row)}: {column} {identifier!r} is there twice, first in {before}")
 
 
-def _numbers(name: str, table: Any, column: str) -> Floats:
-    cells = table.column(column)
-    values = np.asarray(cells.cast("float64", safe=False).to_numpy())  # NaN where a cell is blank
-    for row in np.flatnonzero(~np.isfinite(values))[:1].tolist():
-        blank = cells[row].as_py() is None
-        problem = "is blank; every feature needs a number" if blank else f"must be a finite number, got {values[row]}"
-        raise InputError(f"{name}, row {row + 1}: {column} {problem}")
-    return values
+def _numbers(name: str, cells: Any) -> Floats | None:
+    """The numbers of a column, NaN where a cell is blank; None if some cell says something else, or none a number."""
+    try:
+        values = numbers(cells, name, row_number)
+    except InputError:
+        return None
+    return None if np.isnan(values).all() else values
 
 
 def train_report(model: PairwiseRanker, notes: Sequence[str] = (), release: Release[Any] | None = None) -> Report:

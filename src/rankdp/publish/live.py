@@ -31,9 +31,9 @@ from typing import Any, Self
 import numpy as np
 
 from rankdp.data.cells import check_items
-from rankdp.data.columns import listed_items
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
+from rankdp.data.tables import listed_items
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.inference.boards import by_table, by_wins
 from rankdp.inference.normal import PRIOR

@@ -8,7 +8,6 @@ Arrow hands on codes and texts as they are in the file, so every batch is valida
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from rankdp.data.cells import first_line, items_metadata
@@ -93,22 +92,16 @@ def _check_values(path: str, file: Any, group: int, columns: Sequence[str]) -> N
 
 
 class ParquetSink:
-    """Writes Arrow batches, gathered into row groups of about half a million rows.
-
-    Columns are required as long as no cell is blank, which takes a third less time; when the first blank comes, the row
-    groups written so far are copied once into a file whose columns may be null.
-    """
+    """Writes Arrow batches, gathered into row groups of about half a million rows."""
 
     def __init__(self, temporary: str) -> None:
         self._temporary = temporary
         self._writer: Any = None
-        self._full = True
         self._pending: list[Any] = []
         self._rows = 0
 
     def write(self, batch: Any) -> None:
         """Append one batch."""
-        self._full = self._full and not any(column.null_count for column in batch.columns)
         self._pending.append(batch)
         self._rows += batch.num_rows
         if self._rows >= _GROUP_ROWS:
@@ -116,41 +109,18 @@ class ParquetSink:
 
     def _flush(self) -> None:
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
+        schema = self._pending[0].schema
         if self._writer is None:
-            self._writer = self._open()
-        elif not self._full and not self._writer.schema.field(0).nullable:
-            self._allow_blanks()
-        schema = self._writer.schema
-        batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._pending]
-        self._writer.write_table(pa.Table.from_batches(batches, schema), _GROUP_ROWS)
+            # statistics would take as long as everything else; differences of ids take half the time of the ids
+            whole = {field.name: "DELTA_BINARY_PACKED" for field in schema if pa.types.is_integer(field.type)}
+            coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+            self._writer = pq.ParquetWriter(
+                self._temporary, schema, use_dictionary=coded, column_encoding=whole, write_statistics=False
+            )
+        self._writer.write_table(pa.Table.from_batches(self._pending, schema), _GROUP_ROWS)
         self._pending, self._rows = [], 0
-
-    def _open(self) -> Any:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema([field.with_nullable(not self._full) for field in self._pending[0].schema])
-        # statistics would take as long as everything else; differences of ids take half the time of the ids
-        return pq.ParquetWriter(
-            self._temporary,
-            schema,
-            use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
-            column_encoding={field.name: "DELTA_BINARY_PACKED" for field in schema if pa.types.is_integer(field.type)},
-            write_statistics=False,
-        )
-
-    def _allow_blanks(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self._writer.close()
-        with pa.OSFile(self._temporary) as written:
-            Path(self._temporary).unlink()  # the open file stays readable, and its name is free for the new one
-            self._writer = self._open()
-            file = pq.ParquetFile(written)
-            for group in range(file.num_row_groups):
-                self._writer.write_table(file.read_row_group(group).cast(self._writer.schema), _GROUP_ROWS)
 
     def finish(self, items: Sequence[str], from_data: bool) -> None:
         """Add the list of items, which may have grown since the first batch, and close the file."""
