@@ -21,6 +21,7 @@ from rankdp_papers.cai import (
     algorithms,
     corrections,
     drawn_votes,
+    misprints,
     private_rates,
     ridge_constant,
     rounding_attack,
@@ -204,7 +205,7 @@ def test_the_density_has_the_same_total_for_every_data_set():
     """Else the ratio of what log_density gives would not be that of two densities."""
     axis = np.linspace(-18, 18, 181)
     totals = [
-        sum(math.exp(corrections.log_density(np.array([x, y]), wins, 2.0, 1.5)) for x in axis for y in axis[::2])
+        sum(math.exp(misprints.log_density(np.array([x, y]), wins, 2.0, 1.5)) for x in axis for y in axis[::2])
         for wins in (((0, 1, 1),), ((1, 0, 2),))
     ]
     assert totals[0] == pytest.approx(totals[1], rel=1e-2)
@@ -213,13 +214,13 @@ def test_the_density_has_the_same_total_for_every_data_set():
 @pytest.mark.parametrize("scale", [0.1, 2.0, 40.0])
 def test_four_items_reach_the_first_term_of_the_proof_and_never_more_than_all_of_it(scale):
     for ridge in (2.0, 41.0):
-        worst = corrections.worst_ratio(scale, ridge)
+        worst = misprints.worst_ratio(scale, ridge)
         assert worst == pytest.approx(4 / scale, rel=1e-5)
-        assert worst <= corrections.proof(scale, ridge)
+        assert worst <= misprints.proof(scale, ridge)
 
 
 def test_theorem_2_1_breaks_its_promise_and_the_others_keep_it():
-    rows = corrections.spent(Cell({"epsilon": 1, "ridge": 41}))
+    rows = misprints.spent(Cell({"epsilon": 1, "ridge": 41}))
     theorem, paper, tight = (f"bradley-terry + {name}" for name in ("theorem 2.1", "paper", "tight"))
     assert value(rows, method=theorem, measure="found") == pytest.approx(64, rel=1e-6)
     assert value(rows, method=paper, measure="found") == pytest.approx(0.5, rel=1e-6)
@@ -287,23 +288,21 @@ def test_the_other_copy_of_the_survey_turns_one_pair_round():
 
 
 def test_printed_generator_ties_three_quarters_of_the_items():
-    drawn = corrections.as_printed(100, np.random.default_rng(0))
+    drawn = misprints.as_printed(100, np.random.default_rng(0))
     assert (drawn == drawn.max()).sum() == 76
     lots = [np.random.default_rng(seed).permutation(100) for seed in range(2000)]
     found = [(algorithms.best_first(drawn, one)[:25] < 25).mean() for one in lots]
-    exact = value(
-        corrections.overlap(Cell({"items": 100, "p": 1, "generator": "printed"}, 2, 1)), method=corrections.TRUTH
-    )
+    exact = value(misprints.overlap(Cell({"items": 100, "p": 1, "generator": "printed"}, 2, 1)), method=misprints.TRUTH)
     assert exact == 25 / 76
     assert np.mean(found) == pytest.approx(exact, abs=5 * 0.09 / math.sqrt(2000))
 
 
 def test_probit_influence_grows_and_the_library_refuses_it():
-    at = corrections.of_probit(np.array([0.0, 30.0]))
+    at = misprints.of_probit(np.array([0.0, 30.0]))
     assert at[0] == pytest.approx(4 / math.sqrt(2 * math.pi))
     assert at[1] == pytest.approx(30 + 1 / 30, abs=1e-3)  # the hazard rate of the normal law, x + 1/x - …
-    assert corrections.of_link(LOGISTIC, np.linspace(-20, 20, 101)) == pytest.approx(1)
-    rows = corrections.influence(Cell({"reach": 4}))
+    assert misprints.of_link(LOGISTIC, np.linspace(-20, 20, 101)) == pytest.approx(1)
+    rows = misprints.influence(Cell({"reach": 4}))
     refused = {row["link"] for row in rows if row["measure"] == "refused" and row["value"]}
     assert refused == {"probit"}
 

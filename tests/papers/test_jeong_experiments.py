@@ -14,6 +14,7 @@ from rankdp.theory.recovery import concordance
 from rankdp.theory.score_laws import Uniform
 from rankdp_papers.experiment import Cell
 from rankdp_papers.jeong import misprints, sorting_error, tradeoffs
+from rankdp_papers.jeong import partial as partial_recovery
 from rankdp_papers.jeong.tradeoffs import p_best
 from rankdp_papers.specification import load, names
 from rankdp_papers.verdicts import judge, select
@@ -199,7 +200,7 @@ def test_sorting_is_optimal_from_p_1_on_only():
 
 
 def test_what_the_exact_order_of_20_scores_costs():
-    rows = run(misprints.everyday, 20_000, items=20, probability=0.95)
+    rows = run(partial_recovery.everyday, 20_000, items=20, probability=0.95)
     assert value(rows, method="laplace", measure="epsilon needed") == pytest.approx(5560, rel=0.01)
     assert value(rows, method="staircase", measure="epsilon needed") == pytest.approx(15.9, abs=0.1)
     assert value(rows, method="laplace + first order") == pytest.approx(285 / 0.05)

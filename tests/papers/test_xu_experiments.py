@@ -21,7 +21,7 @@ from rankdp_papers.pictures import draw
 from rankdp_papers.runner import _function
 from rankdp_papers.specification import load
 from rankdp_papers.verdicts import judge
-from rankdp_papers.xu import counterexamples, inference_error, kept_pairs, rivals
+from rankdp_papers.xu import counterexamples, inference_error, kept_pairs, misprints, rivals
 
 pytestmark = pytest.mark.slow
 
@@ -84,11 +84,11 @@ def test_a_close_race_breaks_the_upper_bound_of_theorem_1():
 def test_a_condorcet_cycle_does_not_reverse_the_pair():
     """2 above 1 in four of seven, 1 above 3 and 3 above 2 in five: Kemeny's order is 1, 3, 2."""
     cycle = [(1, 0, 2)] * 2 + [(2, 1, 0)] * 2 + [(0, 2, 1)] * 3
-    every = [tuple(order) for order in counterexamples.all_permutations(3).tolist()]
+    every = [tuple(order) for order in misprints.all_permutations(3).tolist()]
     wanted = sorted(every.index(order) for order in cycle)
-    one = counterexamples.built("kendall", 3, 1)
-    chosen = list(counterexamples.itertools.combinations_with_replacement(range(6), 7))
-    attacks = list(counterexamples._attacks(one, 7))
+    one = misprints.built("kendall", 3, 1)
+    chosen = list(misprints.itertools.combinations_with_replacement(range(6), 7))
+    attacks = list(misprints._attacks(one, 7))
     assert sum(chance for chance, _, _ in attacks) == pytest.approx(1)
     _, reversed_by_most, optimal = attacks[chosen.index(tuple(wanted))]
     assert reversed_by_most
@@ -101,7 +101,7 @@ def test_a_condorcet_cycle_does_not_reverse_the_pair():
         (kept_pairs.concordance, {"items": 4, "epsilon": 1}),
         (kept_pairs.privacy, {"items": 3, "epsilon": 1, "method": "kendall", "draws": 2000, "draws_beside": 2000}),
         (inference_error.adaptive, {"items": 3, "schedule": "with log", "releases": [10]}),
-        (counterexamples.notation, {"items": 3, "epsilon": 1, "releases": 5}),
+        (misprints.notation, {"items": 3, "epsilon": 1, "releases": 5}),
     ],
 )
 def test_a_cell_depends_on_its_seed_alone(experiment, values):
@@ -219,11 +219,11 @@ def test_worst_cases_are_exactly_epsilon_and_half_m_epsilon():
     assert float(audit.epsilon_high - audit.epsilon_low) < 1e-12
     assert value(rows, method="kendall", measure="worst log-ratio over neighbours") == pytest.approx(1.5)
     assert value(rows, method="kendall", measure="worst log-ratio over any two rankings") == pytest.approx(3)
-    assert counterexamples._neighbours_of_definition_2(4) == (9, 6)
+    assert counterexamples._neighbours_by_the_letter(4) == 6  # of 9
 
 
 def test_formulas_as_printed():
-    rows = counterexamples.notation(Cell({"items": 3, "epsilon": 1, "releases": 9}, 300, 4))
+    rows = misprints.notation(Cell({"items": 3, "epsilon": 1, "releases": 9}, 300, 4))
     assert value(rows, method="T a sum, as printed") == pytest.approx(6)
     assert value(rows, method="T a share") == pytest.approx(1)
     assert value(rows, method="argmin, as printed") < 0.1 < 0.4 < value(rows, method="argmax")
@@ -243,18 +243,18 @@ def test_the_argmax_is_kemenys_ranking():
         top = likelihood > likelihood.max() - 1e-9
         expected += top[0] / top.sum() / repetitions
         assert likelihood.max() == pytest.approx(infer(some, one).log_likelihood)
-    assert value(counterexamples._argmin(cell), method="argmax") == pytest.approx(expected)
+    assert value(misprints._argmin(cell), method="argmax") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1])
 def test_the_proof_of_theorem_2_counts_ties_as_errors(epsilon):
-    rows = counterexamples._ties(Cell({"items": 2, "epsilon": epsilon}))
+    rows = misprints._ties(Cell({"items": 2, "epsilon": epsilon}))
     exact = value(rows, method="exact")
     assert exact == pytest.approx(1 / (1 + math.exp(epsilon)))  # with two releases, as good as with one
     assert value(rows, method="tail without ties") < exact < value(rows, method="tail with ties, as in the proof")
 
 
-def test_the_tables_of_notes():
+def test_shares_and_variances_to_three_digits():
     rows = rivals.best(Cell({"items": 6, "epsilon": 2}))
     kept = {row["method"]: round(row["value"], 3) for row in rows if row["measure"] == "concordance"}
     assert [kept[name] for name in ("optimal", "ulam", "reinsertion", "kendall", "laplace")] == [

@@ -1,22 +1,16 @@
-"""Constants and a step of a proof that are not as printed, and what everyday epsilons buy (Jeong)."""
+"""Constants and a step of a proof that are not as printed (Jeong)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from rankdp.planning.score_plans import ScoreVector
-from rankdp.planning.situation import EXACT, PAIRS, TOP, Request, needed_epsilon
-from rankdp.theory.noises import Gaussian, Laplace, noise, rdp_inverse
-from rankdp.theory.recovery import first_order, order_constants, taylor_coefficients
+from rankdp.theory.noises import Gaussian, Laplace, rdp_inverse
+from rankdp.theory.recovery import order_constants, taylor_coefficients
 from rankdp_papers.experiment import Cell, Row, exact_row
-from rankdp_papers.jeong.decoders import Simulated, error_probability
+from rankdp_papers.jeong.decoders import Simulated
 from rankdp_papers.jeong.sorting_error import LAWS, error_of_sorting
-
-EVERYDAY = 5.0  # an epsilon that people publish with
 
 
 def constants(cell: Cell) -> list[Row]:
@@ -51,29 +45,3 @@ def bound_75(cell: Cell) -> list[Row]:
         exact_row("epsilon itself, (27)", "excess", true - ratio),
         exact_row("epsilon itself, (27)", "sigma over (30)", rdp_inverse(Laplace(), alpha, true, 1.0) * true / 2**0.5),
     ]
-
-
-def everyday(cell: Cell) -> list[Row]:
-    """The epsilon that the exact order asks for, and what an everyday one does give, noise by noise."""
-    items, asked = cell["items"], Request(max(1, cell["items"] // 4))
-    situation = ScoreVector(items)
-    rows = []
-    for option in situation.options:
-        needed = needed_epsilon(situation, option, EXACT, cell["probability"], asked)
-        rows.append(exact_row(option, "epsilon needed", needed))
-        rows.append(_simulated(cell, option, needed, situation.detail(option, needed)))
-        for measure, name in ((EXACT, "exact order"), (PAIRS, "pairs in order"), (TOP, "top quarter kept")):
-            value = situation.accuracy(option, measure, EVERYDAY, asked)
-            rows.append(exact_row(option, f"{name} at epsilon 5", value))
-    by_first_order = first_order(items, Laplace(), LAWS["uniform"]) * rdp_inverse(Laplace(), math.inf, 1.0, 1.0)
-    rows.append(exact_row("laplace + first order", "epsilon needed", by_first_order / (1 - cell["probability"])))
-    return rows
-
-
-def _simulated(cell: Cell, option: str, epsilon: float, detail: Mapping[str, Any]) -> Row:
-    """The error at the planned epsilon, by simulation: the plan's own numbers are integrals."""
-    shape = {"staircase": {"epsilon": epsilon}, "generalized-normal": {"p": detail.get("p", 1.0)}}.get(option, {})
-    random = cell.generator("planned", cell["items"], option)
-    planned, sigma = noise(option, **shape), detail["standard_deviation"]
-    simulated = error_probability(cell["items"], planned, sigma, LAWS["uniform"], cell.repetitions, random)
-    return exact_row(option, "error at that epsilon, simulated", *simulated)
