@@ -34,7 +34,7 @@ _VERDICTS = (
     "does not hold when they are outside by two standard errors at some point, and is undecided otherwise. With "
     "several points the second limit is widened (Bonferroni), so that chance alone breaks a true claim as rarely as "
     "with one. A trend holds when its two ends differ by two standard errors and no two points contradict it. The "
-    "number beside a verdict is the least favourable one, ± its standard error; a number without an error is exact. "
+    "number next to a verdict is the least favourable one, ± its standard error; a number without an error is exact. "
     "Where a verdict needs a limit that the paper does not give (small, matches, large enough, to within), the limit "
     "is a yardstick of ours: a failure there is not an error of the paper. Our own statements are not counted."
 )

@@ -66,12 +66,10 @@ def test_excess_risk_is_zero_for_the_right_order_and_all_leads_for_the_reverse(m
 
 def test_careful_users_cost_far_less_than_the_bound_says() -> None:
     rows = learning_rates.types(Cell({"items": 4, "types": 20, "users": 2000, "epsilon": 4.0}, 10, 1))
-    risk, bound = (
-        value(rows, method=learning_rates.MIXED, measure=measure)
-        / value(rows, method=learning_rates.ONE, measure=measure)
-        for measure in ("excess risk", "E(Psi)^(4/3)")
-    )
-    assert 1 < risk < bound / 5
+    risk, one = (value(rows, method=name, measure="excess risk") for name in (learning_rates.MIXED, learning_rates.ONE))
+    psi, careful = (1 / math.tanh(epsilon / 6) for epsilon in (4.0, 0.1))
+    bound = ((psi + careful) / 2 / psi) ** (4 / 3)
+    assert 1 < risk / one < bound / 5
 
 
 # -- Cai: thresholds and attacks

@@ -44,7 +44,7 @@ def test_the_documentation_has_every_figure_and_its_pictures():
 def test_pages_are_short_enough_to_read(paper: str):
     """Words without the marks of tables; long tables are linked."""
     text = (PAGES / f"{paper}.md").read_text("utf-8")
-    assert len(re.findall(r"[A-Za-z][\w'-]*", text)) < 5_500
+    assert len(re.findall(r"[A-Za-z][\w'-]*", text)) < 4_500
     longest = max(len(block.splitlines()) for block in re.findall(r"(?:^\|.*\n)+", text, re.M))
     assert longest <= 32
 

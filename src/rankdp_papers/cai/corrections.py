@@ -20,7 +20,7 @@ _REACH = 4.0  # of the interval in (2.4)
 
 
 def worth(cell: Cell) -> list[Row]:
-    """Errors with one correction after the other; "noise" is the scale as a share of the paper's 8/eps."""
+    """Errors with one correction after the other."""
     items, comparisons, epsilon = cell["items"], drawn_votes.expected_comparisons(cell), cell["epsilon"]
     size = (items, comparisons)
     best = algorithms.paper_ridge(*size, ridge_constant.best_constant(*size, epsilon))
@@ -30,10 +30,7 @@ def worth(cell: Cell) -> list[Row]:
         "the least noise, the paper's best c0": algorithms.tight(*size, epsilon, best),
         "the least noise, our ridge": algorithms.tight(items, comparisons, epsilon),
     }
-    noise = NoisyWins(algorithms.COMPARISON, epsilon)
-    scales = {name: float(one.scale) for name, one in mechanisms.items()} | {OUTCOME: float(noise.scale) / 2}
-    shares = [exact_row(name, "noise", scale * epsilon / 8) for name, scale in scales.items()]
-    return _errors(cell, mechanisms, noise) + shares
+    return _errors(cell, mechanisms, NoisyWins(algorithms.COMPARISON, epsilon))
 
 
 def sensitivity(cell: Cell) -> list[Row]:
@@ -65,7 +62,6 @@ def one_constant(cell: Cell) -> list[Row]:
     constants = dict(zip(("for privacy alone", "for all of (2.4)"), curvatures(LOGISTIC), strict=True))
     mechanisms = {name: algorithms.paper(items, comparisons, epsilon, kappa_2=one) for name, one in constants.items()}
     exact = [exact_row(name, "kappa_2", value) for name, value in constants.items()]
-    exact += [exact_row(name, "least ridge", 4 * value / epsilon) for name, value in constants.items()]
     return _errors(cell, mechanisms) + exact
 
 
