@@ -267,26 +267,33 @@ def table() -> Comparison:
 
 
 def compared(found: list[Result]) -> Comparison:
-    """For each promise, measure and set of votes: the least error of each side at each epsilon, and who is best."""
+    """For each promise and measure: on how many votes each side is better at each epsilon, and the median ratio."""
     tables = {}
     for promise in PROMISES:
         rows = []
         for measure, words in MEASURES.items():
-            for votes in dict.fromkeys(one.votes for one in found):
-                held = [one for one in found if one[:3] == (promise, measure, votes)]
-                if any(one.mean.value > 0 for one in held):
-                    cells = (_cell([one for one in held if one.epsilon == epsilon]) for epsilon in EPSILONS)
-                    rows.append((words, votes, *cells))
-        tables[promise] = Table(("error", "votes", *(f"{epsilon:g}" for epsilon in EPSILONS)), rows)
+            if held := [one for one in found if (one.promise, one.measure) == (promise, measure)]:
+                rows.append((words, *(_cell([one for one in held if one.epsilon == each]) for each in EPSILONS)))
+        tables[promise] = Table(("error", *(f"{epsilon:g}" for epsilon in EPSILONS)), rows)
     return Comparison(tables)
 
 
 def _cell(held: list[Result]) -> str:
-    """The error of ours / of the best rival, the lower one bold where two standard errors tell them apart."""
-    ours, rival = (
-        min((one for one in held if one.ours is side), key=lambda one: one.mean.value) for side in (True, False)
-    )
-    one, other = f"{ours.mean.value:.2g}", f"{rival.mean.value:.2g}"
-    if abs(ours.mean.value - rival.mean.value) > 2 * math.hypot(ours.mean.error, rival.mean.error):
-        one, other = (f"**{one}**", other) if ours.mean < rival.mean else (one, f"**{other}** {CODES[rival.method]}")
-    return f"{one} / {other}"
+    """On how many sets of votes ours / the best rival errs less, by two standard errors, and who that rival is.
+
+    Then, for errors that are no shares of wrong answers, the median of our error over the rival's.
+    """
+    better, codes, ratios = 0, list[str](), list[float]()
+    for votes in dict.fromkeys(one.votes for one in held):
+        ours, rival = (
+            min((one for one in held if one.votes == votes and one.ours is side), key=lambda one: one.mean.value)
+            for side in (True, False)
+        )
+        if abs(ours.mean.value - rival.mean.value) > 2 * math.hypot(ours.mean.error, rival.mean.error):
+            better += ours.mean.value < rival.mean.value
+            codes += [CODES[rival.method]] if rival.mean.value < ours.mean.value else []
+        if ours.measure in ("order", "ranks") and ours.mean.value > 0 and rival.mean.value > 0:
+            ratios.append(ours.mean.value / rival.mean.value)
+    letters = f" {''.join(dict.fromkeys(codes))}" if codes else ""
+    ratio = f", {np.median(ratios):.2f}" if ratios else ""
+    return f"{better} / {len(codes)}{letters}{ratio}"
