@@ -13,7 +13,7 @@ from rankdp.audit import audit_exact
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.kendall import Kendall
-from rankdp.mechanisms.rankings.kendall_ball import KendallBall, best_radius, radius_for_mean_ranks
+from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.privacy.bits import SeededBits
 from rankdp.theory import kendall_balls as theory
 from rankdp.theory.estimators import rank_estimator
@@ -89,7 +89,7 @@ def test_draws_have_the_stated_law(items, radius):
     orders = np.tile(np.arange(items, dtype=np.int32), (40_000, 1))
     drawn = ball.sample(orders, SeededBits(11))
     inside = np.mean([inversions(tuple(row)) <= radius for row in drawn.tolist()])
-    share = theory.ball_shares(items)[radius]
+    share = ball.sizes[radius] / ball.sizes[-1]
     stated = ball._inside + (1 - ball._inside) * share
     assert abs(inside - stated) < 5 * math.sqrt(stated * (1 - stated) / len(orders))
     landed = np.mean(drawn == 0, axis=0)
@@ -130,7 +130,7 @@ def test_no_law_with_the_same_promise_keeps_more_pairs():
 
 
 def test_the_radius_for_mean_ranks_avoids_what_cannot_be_undone():
-    best, usual = radius_for_mean_ranks(9, 4), best_radius(9, 4)
+    best, usual = KendallBall.for_purpose(9, 4, "aggregate").radius, KendallBall(9, 4).radius
     variance = {radius: rank_estimator(KendallBall(9, 4, radius)).mean_variance for radius in (best, usual)}
     assert variance[best] == pytest.approx(20.4, abs=0.1)
     assert variance[usual] == pytest.approx(45.1, abs=0.1)

@@ -9,7 +9,6 @@ import pytest
 import rankdp
 from rankdp.errors import InputError, RankdpError
 from rankdp.mechanisms import MECHANISMS, candidates, describe, mechanism
-from rankdp.mechanisms.rankings.kendall_ball import best_radius, radius_for_mean_ranks
 from rankdp.mechanisms.registry import respondents_for_one
 
 SETTINGS = [(2, 1), (5, 1), (6, 4), (8, 2), (12, 1), (50, 1), (50, 4), (100, 2), (300, 9)]
@@ -132,10 +131,12 @@ def test_unknown_names(name):
 
 def test_the_radius_of_a_ball_follows_its_name_or_its_purpose():
     assert mechanism("kendall-ball-3", 6, 2).radius == 3
-    radius = {purpose: mechanism("kendall-ball", 30, 4, purpose=purpose).radius for purpose in ("order", "aggregate")}
-    assert radius == {"order": best_radius(30, 4), "aggregate": radius_for_mean_ranks(30, 4)}
-    assert radius["order"] != radius["aggregate"]
-    assert mechanism("kendall-ball", 31, 4).radius == best_radius(31, 4)
+    for items, epsilon in ((9, 4), (20, 4), (30, 1)):
+        one, other = (mechanism("kendall-ball", items, epsilon, purpose=word) for word in ("order", "aggregate"))
+        assert one.expected_concordance() >= other.expected_concordance()
+        assert respondents_for_one(one, "ranking") * (1 + 1e-6) >= respondents_for_one(other, "ranking")
+        assert (one.radius == other.radius) == (items == 30)
+    assert mechanism("kendall-ball", 31, 4).radius == mechanism("kendall-ball", 31, 4, purpose="order").radius
     for name, words in (("kendall-ball-15", "radius must be below 15"), ("kendall-ball-1-2", "one number, the radius")):
         with pytest.raises(InputError, match=words):
             mechanism(name, 6, 2)

@@ -16,9 +16,10 @@ from rankdp.audit import audit_exact
 from rankdp.errors import InputError, Unsupported
 from rankdp.mechanisms import candidates, describe, mechanism
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.mechanisms.rankings.top_ball import TopBall, _Ways, completed
+from rankdp.mechanisms.rankings.top_ball import TopBall, completed
 from rankdp.mechanisms.registry import respondents_for_one
 from rankdp.privacy.bits import SeededBits
+from rankdp.privacy.cut_tables import CutTable, integer_weights
 from rankdp.theory.estimators import rank_estimator
 from rankdp.theory.permutations import all_permutations
 from rankdp.theory.top_balls import TopLists
@@ -175,7 +176,7 @@ class LargerBall(TopBall):
     @cached_property
     def _tables(self):
         larger = TopBall(self.items, self.epsilon, self.length, self.radius + 1)
-        return _Ways(self._ways(0)), _Ways(larger._ways(1))
+        return tuple(CutTable(integer_weights(ways)) for ways in (self._ways(0), larger._ways(1)))
 
 
 class ComingBack(TopBall):

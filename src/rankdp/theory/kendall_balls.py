@@ -44,12 +44,6 @@ def mean_inversions(items: int) -> Floats:
     return np.asarray(within / np.array(counts_up_to(items), dtype=object), dtype=np.float64)
 
 
-def ball_shares(items: int) -> Floats:
-    """By radius t: the share of all rankings that the ball holds."""
-    sizes = counts_up_to(items)
-    return np.array([size / sizes[-1] for size in sizes])
-
-
 def keep_probability(items: int, radius: int, gap: int) -> float:
     """P(two items at this distance keep their order), uniformly in the ball; exact up to the last division."""
     counts = _counts(items)[: radius + 1]

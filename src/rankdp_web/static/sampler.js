@@ -244,16 +244,9 @@ function ballWeights({ items, radius }, epsilon) {
   return [countsUpTo(items).at(-1) * one, countsUpTo(items)[radius] * (power - one)];
 }
 
-/** Whether the draw is from the ball, and not from everything there is. */
-function drawInside(weights, words) {
-  const cut = (weights[0] << WORD) / (weights[0] + weights[1]);
-  const last = (1n << WORD) - 1n;
-  return drawMany({ first: 0, cuts: [cut < last ? cut : last, last], weights }, 1, words)[0] === 1;
-}
-
 function drawBall({ items, radius }, epsilon, ranking, words) {
   const weights = ballWeights({ items, radius }, epsilon);
-  let left = drawInside(weights, words) ? radius : Infinity;
+  let left = pick(weights, words) === 1 ? radius : Infinity;
   const overtaken = [];
   for (let size = items; size > 1; size -= 1) {
     const shorter = countsUpTo(size - 1);
@@ -266,18 +259,17 @@ function drawBall({ items, radius }, epsilon, ranking, words) {
   return drawn;
 }
 
-/** A number 0, 1, … with the probabilities of these weights: random digits are added until they settle it. */
+/** A number 0, 1, … with the probabilities of these weights. */
 function pick(weights, words) {
+  const total = weights.reduce((sum, weight) => sum + weight, 0n);
+  const last = (1n << WORD) - 1n;
   let sum = 0n;
-  const sums = weights.map((weight) => (sum += weight));
-  let digits = words();
-  let scale = 1n << WORD;
-  for (;;) {
-    const low = sums.findIndex((until) => until * scale > digits * sum);
-    if (low === sums.findIndex((until) => until * scale >= (digits + 1n) * sum)) return low;
-    digits = (digits << WORD) | words();
-    scale <<= WORD;
-  }
+  const cuts = weights.map((weight) => {
+    sum += weight;
+    const cut = (sum << WORD) / total;
+    return cut < last ? cut : last;
+  });
+  return decide({ first: 0, cuts, weights }, words(), words);
 }
 
 // -- the ball on lists of the best "length" items: any list, or one that keeps enough of its items, in place or not ---
@@ -326,7 +318,7 @@ function topWeights({ items, length, radius }, epsilon) {
 function drawTop(tables, epsilon, ranking, words) {
   const { items, length } = tables;
   const { cells, inside, weights } = topWeights(tables, epsilon);
-  const ways = drawInside(weights, words) ? inside : cells.map(([, , all]) => all);
+  const ways = pick(weights, words) === 1 ? inside : cells.map(([, , all]) => all);
   const [kept, inPlace] = cells[pick(ways, words)];
   const listed = new Array(length).fill(null);
   for (;;) { // until no item that moves comes back to its own place

@@ -1,27 +1,17 @@
 """The ball on top lists: the k best of n items, with *which* items they are protected as well as their order.
 
-Law: let b be the first k items of the output and a those of the true ranking. P(b) is proportional to e^eps if the
-distance of a and b is at most t, and to 1 otherwise; the distance is the number of items of a that are not in b plus
-the number of places whose items differ (``theory.top_balls``). The other items follow in random order, so that the
-output is a ranking; ``privatize`` releases the list alone.
-
-Proof of eps: two outputs, or two inputs, differ by a factor of at most e^eps, whatever the rankings are. That is local
-DP for the whole ranking, which includes the list, its set of items and one item's position. What the true ranking says
-about the places after k is not used: a list of k items is enough.
-
-Why nothing is closer at this promise: renaming the items takes every list into every other. Average any eps-LDP
-mechanism over all renamings. That changes neither eps nor the mean expected distance, and makes the law a function f
-of how the two lists meet. For a fixed output, the inputs meet it in every possible way, so eps-LDP says max f <= e^eps
-min f. Under this constraint the expected distance is smallest when f is e^eps times larger on the smallest distances:
-a ball. Its radius t is public; by default it minimises the expected distance.
+Let b be the first k items of the output and a those of the true ranking. A ball (``ball``: law and proofs) at the
+distance of a and b: the number of items of a that are not in b plus the number of places whose items differ
+(``theory.top_balls``). The other items follow in random order, so that the output is a ranking; ``privatize`` releases
+the list alone. What the true ranking says about the places after k is not used: a list of k items is enough.
 
 Why this distance: all places are alike, so the noise can be debiased without loss of precision. The ball of Kendall's
 distance with penalty 1/2 is optimal for that distance by the same proof, but nearly singular: for the best five
 of thirty at epsilon 4 it needs 27 answers for one by mean ranks (this one 13), and 105 by how often items are listed
 (this one 13).
 
-Drawing: with weight n!/(n-k)! any list, with weight (e^eps - 1)|B| one that is uniform in the ball B. Draw how many
-items stay and how many in place by the number of such lists, then uniformly which, where, and the new items.
+Drawing: how many items stay and how many in place, by the number of such lists; then uniformly which, where, and the
+new items.
 
 For a survey with "rank your best five of thirty": ``mechanism("auto", 30, 4, protect="ranking", top=5)``. ``sample``
 takes complete rankings, in which the order after the first five is arbitrary (``completed``); the first five of a row
@@ -32,7 +22,6 @@ The browser needs ``items``, ``length`` and ``radius`` only (``sampler.js``, sam
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from functools import cached_property
@@ -42,10 +31,10 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
-from rankdp.mechanisms.rankings.contract import ENUMERATED_UP_TO, EnclosedLaw, Orders, RankingMechanism
-from rankdp.mechanisms.rankings.kendall_ball import ball_mixture, inside_weight, settled
+from rankdp.mechanisms.rankings.ball import Ball
+from rankdp.mechanisms.rankings.contract import ENUMERATED_UP_TO, EnclosedLaw, Orders
 from rankdp.privacy.bits import Bits
-from rankdp.privacy.cut_tables import LAST, WORD, CutTable
+from rankdp.privacy.cut_tables import CutTable, integer_weights
 from rankdp.privacy.exact import Real
 from rankdp.privacy.noise import uniform_below
 from rankdp.theory.permutations import all_permutations
@@ -56,7 +45,7 @@ MOST_LISTED = 60
 _USUAL = 5
 
 
-class TopBall(RankingMechanism):
+class TopBall(Ball):
     """Uniform in a ball around the true list of the best items, or with some probability any list.
 
     Parameters
@@ -76,7 +65,6 @@ class TopBall(RankingMechanism):
     most_items: ClassVar[int | None] = 1000
     compared_up_to: ClassVar[int | None] = 1  # taken where lists are asked for, never compared with rankings
     undoable: ClassVar[tuple[str, ...]] = ("ranks",)
-    numbered: ClassVar[bool] = True
 
     def __init__(self, items: int, epsilon: Real, length: int | None = None, radius: int | None = None) -> None:
         super().__init__(items, epsilon)
@@ -88,12 +76,9 @@ class TopBall(RankingMechanism):
                 f"got {self.length}"
             )
         self._lists = top_lists(self.items, self.length)
-        self.radius = self._best_radius() if radius is None else whole("radius", radius, 0)
-        if self.radius >= self._lists.largest:
-            raise InputError(
-                f"radius must be below {self._lists.largest}, the largest distance between two lists of {self.length} "
-                f"out of {self.items} items, got {self.radius}"
-            )
+        self.sizes = self._lists.up_to
+        self.mean_distances = 2 * self.length - self._lists.mean_kept - self._lists.mean_in_place
+        self._take_radius(radius, f"lists of {self.length} out of {self.items} items")
         self.name = f"{type(self).name}-{self.length}-{self.radius}"
 
     @classmethod
@@ -110,16 +95,17 @@ class TopBall(RankingMechanism):
     def for_lists(cls, items: int, epsilon: Real, length: int, purpose: str) -> TopBall:
         """With the radius that serves a purpose: to aggregate, the one for mean ranks, else the closest lists."""
         ball = cls(items, epsilon, length)
-        return cls(items, epsilon, length, ball._radius_for_mean_ranks()) if purpose == "aggregate" else ball
+        if purpose != "aggregate":
+            return ball
+        known, ranks = ball._lists, ball.rank_targets[: length + 1] - ball.rank_targets.mean()
+        balls = np.array([known.law(*means) for means in zip(known.mean_kept, known.mean_in_place, strict=True)])
+        share = np.append(np.ones(length), items - length) / items
+        return cls(items, epsilon, length, ball.radius_for_mean_ranks(balls[:-1], balls[-1], ranks, share))
 
     @property
     def parameters(self) -> dict[str, Any]:
         """With the length and the radius."""
-        return {**super().parameters, "length": self.length, "radius": self.radius}
-
-    def local_epsilon(self) -> Fraction:
-        """Epsilon, exactly: it is the whole ranking that is protected."""
-        return self.epsilon
+        return {**super().parameters, "length": self.length}
 
     @property
     def rank_targets(self) -> Floats:
@@ -130,19 +116,15 @@ class TopBall(RankingMechanism):
 
     # -- drawing -------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _mixture(self) -> CutTable:
-        """0: any list; 1: one in the ball."""
-        return ball_mixture(self._lists.up_to[-1], self._lists.up_to[self.radius], self.epsilon)
-
     def _ways(self, inside: int) -> list[int]:
         """By cell: how many lists there are, in the ball or anywhere."""
         cells, most = self._lists.cells, self.radius if inside else self._lists.largest
         return [count if self._lists.distance(cell) <= most else 0 for cell, count in cells.items()]
 
     @cached_property
-    def _tables(self) -> tuple[_Ways, _Ways]:
-        return _Ways(self._ways(0)), _Ways(self._ways(1))
+    def _tables(self) -> tuple[CutTable, CutTable]:
+        anywhere, inside = (CutTable(integer_weights(self._ways(part))) for part in (0, 1))
+        return anywhere, inside
 
     def _draw(self, orders: Orders, out: Orders, bits: Bits) -> None:
         inside = self._mixture.sample(len(orders), bits)
@@ -180,60 +162,25 @@ class TopBall(RankingMechanism):
         """From the mixture's weights and the tables of cells, whose lists are drawn uniformly."""
         mixture, n, k = self._mixture.weights(bits), self.items, self.length
         law: list[tuple[Fraction | int, Fraction | int]] = []
+        tables = [table.weights(bits).low for table in self._tables]
         number = {cell: place for place, cell in enumerate(self._lists.cells)}
         for order in all_permutations(n).tolist():
             cell = sum(item < k for item in order[:k]), sum(item == place for place, item in enumerate(order[:k]))
             drawn = math.comb(k, cell[1]) * moved(k - cell[1], cell[0] - cell[1]) * math.perm(n - k, k - cell[0])
-            anywhere, inside = (table.share(number[cell]) / drawn for table in self._tables)
-            law.append(
-                (
-                    mixture.low[0] * anywhere + mixture.low[1] * inside,
-                    mixture.high[0] * anywhere + mixture.high[1] * inside,
-                )
-            )
+            anywhere, inside = (Fraction(ways[number[cell]], drawn * sum(ways)) for ways in tables)
+            law.append(self._mixed(mixture, anywhere, inside))
         return law
 
     # -- what can be said before any data are seen ---------------------------------------------------------------
 
-    @cached_property
-    def _inside(self) -> float:
-        """The weight of the part that is uniform in the ball."""
-        return float(inside_weight(np.array(self._shares()[self.radius]), float(self.epsilon)))
-
-    def _shares(self) -> Floats:
-        """By radius: the share of all lists that the ball holds."""
-        return np.array([size / self._lists.up_to[-1] for size in self._lists.up_to])
-
-    def _best_radius(self) -> int:
-        """The radius with the smallest expected distance."""
-        kept = self._lists.mean_kept + self._lists.mean_in_place
-        gain = inside_weight(self._shares(), float(self.epsilon)) * (kept - kept[-1])
-        return int(np.argmax(gain[:-1]))
-
-    def _radius_for_mean_ranks(self) -> int:
-        """The radius whose debiased mean ranks have the smallest variance (as in ``kendall_ball``)."""
-        n, k, known = self.items, self.length, self._lists
-        inside = inside_weight(self._shares(), float(self.epsilon))
-        balls = np.array([known.law(*means) for means in zip(known.mean_kept, known.mean_in_place, strict=True)])
-        laws = (inside[:, None, None] * balls + (1 - inside[:, None, None]) * balls[-1])[:-1]
-        ranks = self.rank_targets[: k + 1] - self.rank_targets.mean()
-        share = np.append(np.ones(k), n - k) / n  # of the items at each place
-        values = np.linalg.pinv(laws) @ ranks
-        undone = np.abs(laws @ values[..., None] - ranks[:, None]).max(axis=(1, 2)) < 1e-6
-        variances = np.einsum("a,tab,tb->t", share, laws, values**2) - share @ ranks**2
-        return int(np.argmin(np.where(undone, variances, np.inf)))
-
-    def _log_prob(self, relative: Orders) -> Floats:
-        listed, inside = relative[:, : self.length], self.log_prob_of_no_change()
+    def _distances(self, relative: Orders) -> Longs:
+        listed = relative[:, : self.length]
         near = (listed < self.length).sum(axis=1) + (listed == np.arange(self.length)).sum(axis=1)
-        return np.where(2 * self.length - near <= self.radius, inside, inside - float(self.epsilon))
+        return np.asarray(2 * self.length - near)
 
     def log_prob_of_no_change(self) -> float:
         """Of the list, and of one order of what is not on it."""
-        sizes = self._lists.up_to
-        others = (sizes[-1] - sizes[self.radius]) / sizes[self.radius]
-        listed = -math.log(sizes[self.radius]) - math.log1p(others * math.exp(-float(self.epsilon)))
-        return listed - math.lgamma(self.items - self.length + 1)
+        return super().log_prob_of_no_change() - math.lgamma(self.items - self.length + 1)
 
     def expected_concordance(self) -> float:
         """Enumerated for few items; what pairs say is not known for more."""
@@ -280,24 +227,3 @@ def _shuffled(rows: Longs, first: int, bits: Bits) -> Longs:
         other = place + uniform_below(width - place, len(rows), bits)
         rows[every, place], rows[every, other] = rows[every, other], rows[every, place]
     return rows
-
-
-class _Ways:
-    """A cell with probability proportional to a whole number, exactly."""
-
-    def __init__(self, ways: list[int]) -> None:
-        self.ways, self.total = ways, sum(ways)
-        *sums, _ = itertools.accumulate(ways)
-        self.cuts = np.array([min((until << WORD) // self.total, LAST) for until in sums], dtype=np.uint64)
-
-    def sample(self, count: int, bits: Bits) -> Longs:
-        words = bits.words(count)
-        cells: Longs = np.searchsorted(self.cuts, words)
-        open_ = cells < len(self.cuts)
-        for row in np.flatnonzero(open_)[self.cuts[cells[open_]] == words[open_]]:
-            cells[row] = settled(int(words[row]), self.ways, bits)
-        return cells
-
-    def share(self, cell: int) -> Fraction:
-        """The probability of a cell."""
-        return Fraction(self.ways[cell], self.total)
