@@ -83,8 +83,8 @@ def rank(
         What is protected: "comparison" (one comparison, replaced by any other), "outcome" (who won one comparison; who
         was compared with whom is public) or "voter" (all comparisons of one voter). There is no default.
     method
-        "bradley-terry" for log-strengths, "wins" for wins, or "copeland" for how many others an item beats more often
-        than it loses to them.
+        "bradley-terry" for log-strengths, "wins" for wins (which Cai, Chakraborty and Wang call Copeland), or
+        "copeland" for how many others an item beats more often than it loses to them.
     max_per_voter
         With ``protect="voter"`` the number of comparisons of each voter that count fully: a voter with more has less
         weight on each, so that a voter never counts for more than this. If not given, 3% of epsilon goes into how much
