@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -29,24 +30,21 @@ def majority(cell: Cell) -> list[Row]:
     rows = [exact_row("not private", "share", MAJORITY)]
     for method in ("kendall", "ulam", "reinsertion"):
         one = built(method, items, epsilon)
-        raw, debiased = _first_above_second(one)
-        repaired = {"share": debiased, "largest variance": pair_estimator(one).largest_variance}
-        rows += exact_rows({method: {"share": raw}, f"{method} + debiased": repaired})
+        lead = leads(one, camps(items))[0][1]
+        repaired = {"share": _debiased(one), "largest variance": pair_estimator(one).largest_variance}
+        rows += exact_rows({method: {"share": (1 + lead) / 2}, f"{method} + debiased": repaired})
         if method == "kendall":
-            rows += _theorem_1(one, raw)
+            rows += _theorem_1(one, lead)
     return rows
 
 
-def _first_above_second(one: RankingMechanism, majority: float = MAJORITY) -> tuple[float, float]:
-    """Over the population and all outputs: the share in synthetic rankings and the mean of the unbiased estimate."""
+def _debiased(one: RankingMechanism) -> float:
+    """The mean of the unbiased estimate that item 1 is above item 2, over the population and all outputs."""
     outputs = all_permutations(one.items)
     places = np.argsort(outputs, axis=1)
-    above = places[:, 0] < places[:, 1]
     estimate = pair_estimator(one).values[places[:, 0], places[:, 1]]
-    law = np.zeros(len(outputs))
-    for share, order in camps(one.items, majority):
-        law += share * np.exp(one.log_prob(outputs, order))
-    return float(law @ above), float(law @ estimate)
+    laws = (share * np.exp(one.log_prob(outputs, order)) for share, order in camps(one.items))
+    return float(sum(laws) @ estimate)
 
 
 def camps(items: int, majority: float = MAJORITY) -> tuple[tuple[float, Ints], tuple[float, Ints]]:
@@ -55,38 +53,41 @@ def camps(items: int, majority: float = MAJORITY) -> tuple[tuple[float, Ints], t
     return (majority, order), (1 - majority, np.roll(order, -1))
 
 
-def _excess_of_best(one: RankingMechanism, majority: float) -> float:
-    """R~(f*) - R~*, f* the order of the raw majorities: where (7) says 0, as R(f*) is R*.
-
-    It is the share of pairs whose majority is turned, each weighed by the lead it has then.
-    """
-    lost = 0.0
+def leads(one: RankingMechanism, people: Iterable[tuple[float, Ints]]) -> list[tuple[float, float]]:
+    """For each pair by how much more often the item with the smaller number is ahead, before and after the noise."""
+    found = []
     for i, j in itertools.combinations(range(one.items), 2):
         raw = synthetic = 0.0
-        for share, order in camps(one.items, majority):
+        for share, order in people:
             a, b = int(np.argsort(order)[i]), int(np.argsort(order)[j])
-            kept = one.keep_probability(min(a, b), max(a, b))
-            raw += share * (a < b)
-            synthetic += share * (kept if a < b else 1 - kept)
-        lost += abs(2 * synthetic - 1) * ((raw > 0.5) != (synthetic > 0.5))
-    return lost / math.comb(one.items, 2)
+            ahead = share if a < b else -share
+            raw += ahead
+            synthetic += ahead * (2 * one.keep_probability(min(a, b), max(a, b)) - 1)
+        found.append((raw, synthetic))
+    return found
 
 
-def _theorem_1(one: RankingMechanism, raw: float) -> list[Row]:
-    """The ratio of leads that Theorem 1(2) bounds, in this population and for one fixed ranking."""
+def _theorem_1(one: RankingMechanism, lead: float) -> list[Row]:
+    """The ratio of leads that Theorem 1(2) bounds, in this population and for one fixed ranking.
+
+    And R~(f*) - R~*, f* the order of the raw majorities, where (7) says 0, as R(f*) is R*: the leads of the pairs whose
+    majority is turned, over m(m-1).
+    """
     low, high = preference_bounds(one.items, float(one.epsilon))
     kept = [one.keep_probability(i, j) for i, j in itertools.combinations(range(one.items), 2)]
+    close = leads(one, camps(one.items, _CLOSE_RACE))
+    lost = sum(abs(after) for before, after in close if (before > 0) != (after > 0)) / math.perm(one.items, 2)
     rows = [
         exact_row("kendall", "least kept pair of a fixed ranking", min(kept)),
-        exact_row("kendall", "synthetic excess risk of the best ranking", _excess_of_best(one, _CLOSE_RACE)),
+        exact_row("kendall", "synthetic excess risk of the best ranking", lost),
     ]
-    leads = {
-        "ratio of leads": abs(2 * raw - 1) / (2 * MAJORITY - 1),
-        "ratio of leads, close race": abs(2 * _first_above_second(one, _CLOSE_RACE)[0] - 1) / (2 * _CLOSE_RACE - 1),
+    ratios = {
+        "ratio of leads": abs(lead) / (2 * MAJORITY - 1),
+        "ratio of leads, close race": abs(close[0][1] / close[0][0]),
         "ratio of leads, fixed ranking, smallest": 2 * min(kept) - 1,
         "ratio of leads, fixed ranking, largest": 2 * max(kept) - 1,
     }
-    for measure, value in leads.items():
+    for measure, value in ratios.items():
         methods = {"kendall": value, "kendall + lower bound": low, "kendall + upper bound": high}
         rows += [exact_row(method, measure, number) for method, number in methods.items()]
     return rows

@@ -23,7 +23,7 @@ import numpy as np
 from rankdp.theory.permutations import all_permutations, concordance
 from rankdp.types import Floats
 from rankdp_papers.experiment import Cell, Row, exact_row
-from rankdp_papers.xu.counterexamples import camps
+from rankdp_papers.xu.counterexamples import camps, leads
 from rankdp_papers.xu.rivals import built
 
 _GAMMA = 8  # of Assumption 4, for Lemma 7
@@ -97,19 +97,9 @@ def _kept_by_the_best() -> float:
 
 def _lemma_7(items: int, epsilon: float, psi: float) -> float:
     """C2 Psi^gamma beta^gamma over P(|2 eta~ - 1| <= beta), the least over beta, with the least C2 of Assumption 4."""
-    one = built("kendall", items, epsilon)
-    raw, synthetic = [], []
-    for i, j in itertools.combinations(range(items), 2):
-        leads = [0.0, 0.0]
-        for share, people in camps(items):
-            a, b = (int(np.argsort(people)[item]) for item in (i, j))
-            kept = one.keep_probability(min(a, b), max(a, b))
-            leads[0] += share * (1 if a < b else -1)
-            leads[1] += share * (2 * kept - 1) * (1 if a < b else -1)
-        raw.append(abs(leads[0]))
-        synthetic.append(abs(leads[1]))
+    raw, synthetic = np.abs(leads(built("kendall", items, epsilon), camps(items))).T.tolist()
     constant = max(_share_below(raw, beta) / beta**_GAMMA for beta in raw)
-    return min(constant * (psi * beta) ** _GAMMA / _share_below(synthetic, beta) for beta in synthetic)
+    return float(min(constant * (psi * beta) ** _GAMMA / _share_below(synthetic, beta) for beta in synthetic))
 
 
 def _share_below(leads: list[float], beta: float) -> float:
