@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import jinja2
 import uvicorn
@@ -113,11 +114,13 @@ def show(request: Request, template: str, status: int = 200, *, language: str | 
         What the template shows.
     """
     up = "../" * (request.url.path.removeprefix(request.scope.get("root_path", "")).count("/") - 1)
-    page = render(template, language or language_of(request), up or "./", **values)
+    rest = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
+    kept = f"{urlencode(rest)}&" if rest else ""
+    page = render(template, language or language_of(request), up or "./", kept=kept, **values)
     return HTMLResponse(page, status, {"Cache-Control": "no-store"})
 
 
-def render(template: str, language: str, up: str, **values: Any) -> str:
+def render(template: str, language: str, up: str, *, kept: str = "", **values: Any) -> str:
     """The text of a page.
 
     Parameters
@@ -128,6 +131,8 @@ def render(template: str, language: str, up: str, **values: Any) -> str:
         The language of its sentences.
     up
         The relative address of the directory that ``static`` is in.
+    kept
+        What the address asks for besides a language.
     **values
         What the template shows.
     """
@@ -137,6 +142,7 @@ def render(template: str, language: str, up: str, **values: Any) -> str:
         "text": text,
         "language": language,
         "languages": others,
+        "kept": kept,
         "direction": known["direction"],
         "up": up,
         "script_texts": script_texts(language),

@@ -493,6 +493,7 @@ def test_another_tab_forgets_the_ranking_as_well(visit, server, survey):
         page.click("#done")
         other.wait_for_selector("#send:not([hidden])")  # the copy of this browser
         assert copy(other) == copy(page)
+        assert other.locator("#own-part").is_hidden()  # the copy is not one of this ranking
         page.click("#send-button")
         other.wait_for_selector("#sent:not([hidden])")
         assert page.evaluate("sessionStorage.length") == other.evaluate("sessionStorage.length") == 0

@@ -406,6 +406,8 @@ def test_results_behind_a_key(database):
             assert client.get(f"/results{end}").status_code == 403
             assert client.get(f"/results{end}", params={"key": "close sesame"}).status_code == 403
             assert client.get(f"/results{end}", params={"key": "open sesame"}).status_code in (200, 404)
+        shown = client.get("/results?key=open+sesame&lang=de").text
+        assert 'href="?key=open+sesame&amp;lang=en"' in shown  # who changes the language keeps the key
     assert b"sesame" not in Path(database.name).read_bytes()
 
 

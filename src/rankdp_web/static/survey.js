@@ -205,7 +205,7 @@ function showRanking() {
       sent: false,
     };
     ANSWER.set(answer);
-    SECRET.set({ ranked: own, rest: [], moved: true });
+    SECRET.set({ ranked: own, rest: [], moved: true, drawn: true });
     find("list").replaceChildren();
     find("said").textContent = "";
     showCopy(answer);
@@ -363,7 +363,7 @@ for (const link of document.querySelectorAll(".language")) link.hash = location.
 
 async function open() {
   const answer = ANSWER.get();
-  if (answer?.sent) SECRET.set(null); // of another tab
+  if (answer && (answer.sent || !SECRET.get()?.drawn)) SECRET.set(null); // the copy is that of another tab's ranking
   if (answer && isRanking(answer.ranking, TOP)) return showCopy(answer);
   if (refusal()) return notice(refusal());
   if (known.preview || !known.invited) return showRanking();
