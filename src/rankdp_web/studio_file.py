@@ -54,7 +54,7 @@ class FileSummary:
     damaged: str = ""
     """How many rows are damaged and would be skipped, in words."""
     asks: set[str] = field(default_factory=set)
-    """Which settings the rows call for: ties, partial, repeated, drop, voters."""
+    """Which settings the rows call for: ties, partial, repeated, drop, outcomes, voters."""
 
 
 def look(path: str, columns: Mapping[str, str] | None = None) -> FileSummary:
@@ -183,7 +183,7 @@ def _comparisons(found: FileSummary, asked: dict[str, str] | None) -> None:
     found.recognised.append(votes.recognised.partition(": ")[2].partition(" The list of ")[0])
     found.facts |= {"Items": f"{len(votes.items):,}", "Comparisons": f"{found.rows['comparisons']:,}"}
     if dropped := {reason: count for reason, count in said.dropped.items() if reason != "both bad"}:
-        found.asks.add("drop")
+        found.asks |= {"drop", *(["outcomes"] if "missing outcome" in dropped else [])}
         reasons = ", ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
         found.damaged = f"{sum(dropped.values()):,} damaged rows of {said.rows:,}"
         found.odd.append(f"{sum(dropped.values()):,} of {said.rows:,} rows are damaged: {reasons}.")

@@ -7,7 +7,7 @@ studio decides nothing about privacy: it calls ``plan`` and the verbs.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
 from rankdp.privacy.exact import positive
 from rankdp.privacy.ledger import Ledger
+from rankdp.report.results import listed
 from rankdp_web import studio_plan
 from rankdp_web.pages import show
 from rankdp_web.studio_draft import Draft
@@ -193,10 +194,10 @@ class Pages:
             raise InputError(f"this file cannot be read as {kind}")
         if kind != "scores" and "confirmed" not in form:
             raise InputError("confirm the list of names first: everybody will see it")
-        listed = tuple(line.strip() for line in form.get("items", "").splitlines() if line.strip())
+        names = tuple(line.strip() for line in form.get("items", "").splitlines() if line.strip())
         changes: dict[str, Any] = {
             "kind": kind,
-            "items": draft.items if kind == "scores" else check_items(listed),
+            "items": draft.items if kind == "scores" else check_items(names),
             "items_confirmed": True,
             "on_problem": "drop" if "drop" in form else "refuse",
             "ties": form.get("ties", "refuse"),
@@ -205,6 +206,8 @@ class Pages:
         }
         if "drop" in self.studio.found(draft).asks and "drop" not in form:
             raise InputError("the file has damaged rows: skip them, or repair the file and open it again")
+        if kind != "scores":
+            _check_gone(kind, sorted(set(self.studio.found(draft).items) - set(names)), "drop" in form)
         changes |= {name: name in form for name in ("listed_items_public", "repeated_voters", "keep_voters")}
         changes["length"] = self.studio.found(draft).length if changes["listed_items_public"] else 0
         if kind != draft.kind:
@@ -242,6 +245,11 @@ class Pages:
         most = _numbered(form.get("max_per_voter", str(draft.max_per_voter)), "the most comparisons of a voter", int)
         if most < 1:
             raise InputError(f"the most comparisons of a voter must be at least 1, got {most}")
+        if unit.name == "outcome" and draft.path and "outcomes" in self.studio.found(draft).asks:
+            raise InputError(
+                "outcomes are missing in the file, and skipping those rows would tell which: protect one comparison or "
+                "everything a person said"
+            )
         other = {} if unit.name == draft.protect else {"number": None, "option": "", "epsilon": ""}
         changed = self.studio.change(draft, protect=unit.name, max_per_voter=most, **other)
         return _to(changed, "rule" if draft.what.asked_first else "goal")
@@ -275,7 +283,8 @@ class Pages:
         answer = None
         if draft.goal and "goal" not in form:
             try:
-                answer = studio_plan.answer(draft)
+                with self.studio.progress.of("Planning"):
+                    answer = studio_plan.answer(draft)
             except RankdpError as refusal:
                 problem = problem or sentence(refusal)
         epsilon = form.get("epsilon", "") or draft.epsilon or (answer.cards[1].epsilon if answer else "1")
@@ -294,7 +303,8 @@ class Pages:
             changes["number"] = _numbered(form["number"], f"the number of {draft.what.rows}", int)
             if not 1 <= changes["number"] <= _MOST_NUMBER:
                 raise InputError(f"the number of {draft.what.rows} must be from 1 to {_MOST_NUMBER:,}")
-        studio_plan.answer(replace(draft, **changes, epsilon=""))
+        with self.studio.progress.of("Planning"):
+            studio_plan.answer(replace(draft, **changes, epsilon=""))
         return _to(self.studio.change(draft, **changes, epsilon=""), "goal", "#answer")
 
     def chosen(self, request: Request, draft: Draft, form: Form) -> Response:
@@ -343,7 +353,8 @@ class Pages:
             return _to(draft, "goal")
         report, rows = None, 0
         try:
-            report, rows = rehearse(draft)
+            with self.studio.progress.of("Rehearsing"):
+                report, rows = rehearse(draft)
         except RankdpError as refusal:
             problem = sentence(refusal)
         return self.page(request, "studio_rehearse.html", draft, problem, report=report, rows=rows)
@@ -390,6 +401,14 @@ class Pages:
             raise HTTPException(404)
         headers = {"Cache-Control": "no-store"}
         return FileResponse(made.place / name, filename=name, headers=headers)
+
+
+def _check_gone(kind: str, gone: Sequence[str], skipped: bool) -> None:
+    """Refuse a list of names without some that the rows use, where those rows cannot be skipped or are not."""
+    if gone and kind != "comparisons":
+        raise InputError(f"the {kind} name {listed(gone[:4], 'and')}: put back what you took out, or change the file")
+    if gone and not skipped:
+        raise InputError(f"some comparisons name {listed(gone[:4], 'and')}: skip them, or put back what you took out")
 
 
 def _path(words: str) -> Path:

@@ -29,6 +29,7 @@ _SHORT = 30
 """Items up to which a curve is computed at so many points; more of them take seconds."""
 _LEFT, _TOP, _WIDTH, _HEIGHT = 58, 12, 528, 230
 _DIGITS = 3
+_WEAK = 0.99  # a snooper who can become surer than this makes a poor recommendation
 _POINT = 0.01  # of accuracy: the curves' own error, and what nobody would notice
 
 
@@ -51,6 +52,7 @@ class Card:
     epsilon: str
     sure: str
     good: str
+    recommended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def _answer(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tu
     for name in (one.name for one in made.choices):
         values = [made.situation.accuracy(name, made.measure, epsilon, made.request) for epsilon in epsilons]
         if np.isfinite(values).all():
-            known[name] = smooth(made.measure, epsilons, values, _POINTS)
+            best = np.maximum if made.measure.share else np.minimum  # simulated values waver; less noise never hurts
+            known[name] = smooth(made.measure, epsilons, best.accumulate(values).tolist(), _POINTS)
     if not known:
         raise InputError(f"there is no curve for {made.situation.subject}: choose another goal")
     grid = next(iter(known.values()))[0]
@@ -198,12 +201,15 @@ def _cards(made: Plan, needed: float, epsilons: Floats, values: Floats) -> tuple
         )
     middle = min(needed, knee)
     sure = 1 / (1 + math.exp(-middle))
+    if sure > _WEAK:
+        said += " No way here is both that good and private: lower the goal, or collect more data."
     cards = []
     for name, certain in (("Strict", (0.5 + sure) / 2), ("Balanced", sure), ("Loose", (1 + sure) / 2)):
         epsilon = rounded_up(min(max(math.log(certain / (1 - certain)), LEAST), MOST))
         at = float(np.interp(math.log(float(epsilon)), np.log(epsilons), values))
-        cards.append(Card(name, epsilon, certainty(float(epsilon)), made.measure.show(at)))
-    return tuple(cards), said
+        offered = name == "Balanced" and sure <= _WEAK
+        cards.append(Card(name, epsilon, certainty(float(epsilon)), made.measure.show(at), offered))
+    return tuple(cards), said.strip()
 
 
 def rounded_up(epsilon: float) -> str:
@@ -213,6 +219,7 @@ def rounded_up(epsilon: float) -> str:
 
 
 def certainty(epsilon: float) -> str:
-    """How sure a snooper who was 50:50 can become."""
+    """How sure a snooper who was 50:50 can become, as a sentence."""
     sure = 1 / (1 + math.exp(-epsilon))
-    return "over 99.9%" if sure > 0.999 else f"{sure:.1%}"
+    most = "can become all but certain" if sure > 0.999 else f"is at most {sure:.1%} sure"
+    return f"A snooper who was 50:50 {most}."

@@ -81,6 +81,6 @@ def test_every_format_says_that_it_is_for_the_curator(tmp_path):
         assert "curator's eyes only" in path.read_text().replace("&#x27;", "'")
     assert json.loads((tmp_path / "signature.json").read_text())["shown"][2] == {"places": 3, "unique": 3, "bound": 0}
     report = signature_attack(Rankings.read(source)).report()
-    assert CURATOR in report.words  # which stand below a picture
+    assert CURATOR in report.warnings  # which stand below a picture
     assert report.figure is not None
     assert "curator's eyes only" in report.figure().axes[0].get_title()

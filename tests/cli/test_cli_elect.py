@@ -38,7 +38,7 @@ COMMON = ("ballots.csv", "-e", "5", "--items", "candidates.txt", "--rehearse", "
 def test_every_rule_prints_a_table_and_says_how_sure_it_is(rule: str) -> None:
     done = elect(*COMMON, "--rule", rule, "--title", "Board of the club")
     assert done.exit_code == 0, done.output
-    for word in ("Board of the club", "ann", "eve", "elected", "95% interval", "rank", "of 95 ballots"):
+    for word in ("Board of the club", "ann", "eve", "elected", "95% interval", "rank", "from 95 ballots"):
         assert word in " ".join(done.stdout.split())
     said = " ".join((done.stdout + done.stderr).split())
     assert "that the exact count elects the same candidate is" in said or "noise is too large to say" in said
@@ -47,11 +47,11 @@ def test_every_rule_prints_a_table_and_says_how_sure_it_is(rule: str) -> None:
 
 def test_condorcet_says_who_or_that_there_is_nobody(directory: Path) -> None:
     told = " ".join(elect(*COMMON[:2], "200", *COMMON[3:], "--rule", "condorcet").stdout.split())
-    assert "There is no Condorcet winner, of 95 ballots: no candidate beats every other" in told
+    assert "There is no Condorcet winner from 95 ballots: no candidate beats every other" in told
     assert "The probability that the exact count says the same is" in told
     (directory / "ballots.csv").write_text(BALLOTS.replace("bob,cleo,ann", "ann,cleo,bob"))
     done = elect(*COMMON[:2], "200", *COMMON[3:], "--rule", "condorcet")
-    assert "The Condorcet winner is ann, of 95 ballots" in " ".join(done.stdout.split())
+    assert "ann is the Condorcet winner from 95 ballots" in " ".join(done.stdout.split())
     told = json.loads(elect(*COMMON[:2], "200", *COMMON[3:], "--rule", "condorcet", "--json").stdout)
     assert told["winners"] == ["ann"]
     assert told["condorcet_winner"] == "ann"

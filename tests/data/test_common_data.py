@@ -214,7 +214,7 @@ def test_an_election_from_the_command_line(tmp_path):
     asked = ["elect", str(write(tmp_path, "xml")), "--without-noise", "--rule", "irv", "--contest", "Mayor"]
     done = CliRunner().invoke(cli, asked)
     assert done.exit_code == 0, done.output
-    assert "Ann <Lee>, of 7 ballots" in done.output
+    assert "from 7 ballots: Ann <Lee>." in done.output
     asked[-1] = "Sheriff"
     refused = CliRunner().invoke(cli, asked)
     assert refused.exit_code == 1

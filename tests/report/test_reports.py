@@ -116,6 +116,27 @@ def test_numbers_of_a_column_have_the_same_digits():
     assert [value for name, value in page.attributes if name == "x1" and value == "3.00%"]  # it has no end: the edge
 
 
+def test_one_interval_that_reaches_far_does_not_squeeze_the_others():
+    rows = [ResultRow(name=str(at), estimate=at / 10, low=at / 10 - 0.2, high=at / 10 + 0.2) for at in range(9, 0, -1)]
+    table = ResultTable(rows=[*rows, ResultRow(name="new", estimate=0, low=-50, high=50)], measure="score")
+    assert table.shown_span == pytest.approx((-0.6, 1.5))
+    assert table.html().count("class=cut") == 2
+    assert "-50.0 to 50.0" in table.html()
+    assert ResultTable(rows=rows, measure="score").shown_span == pytest.approx((-0.1, 1.1))
+    assert "class=cut" not in ResultTable(rows=rows, measure="score").html()
+
+
+def test_long_tables_of_parts_are_folded_and_warnings_are_one_note():
+    def one(rows):
+        results = ResultTable(rows=[ResultRow(name=str(at), estimate=at) for at in range(rows)], measure="score")
+        return Report(title=f"{rows} rows", records=[], facts=dict, results=results, warnings=["One.", "Two."])
+
+    page = Report(title="All", records=[], facts=dict, parts=[one(12), one(13)]).html()
+    assert page.count("<summary>") == 1
+    assert "<summary>All 13 items</summary><table" in page
+    assert page.count("<p class=note>One. Two.</p>") == 2
+
+
 def test_csv_comes_back(release):
     rows = list(csv.DictReader(io.StringIO(board_report(release).csv())))
     board = release.value

@@ -11,6 +11,7 @@ import re
 import runpy
 import shlex
 import socket
+from dataclasses import replace
 
 import pytest
 from studio_support import (
@@ -330,6 +331,42 @@ def test_a_goal_that_cannot_be_reached_is_called_so_and_no_epsilon_is_recommende
     assert balanced < found.epsilons[-1]
 
 
+def test_what_protects_almost_nothing_is_not_recommended():
+    names = tuple(f"item {number}" for number in range(12))
+    draft = Draft(kind="ballots", items=names, protect="ballot", option="schulze", goal="winner", number=100)
+    found = answer(draft)
+    assert float(found.cards[1].epsilon) > 5
+    assert not any(card.recommended for card in found.cards)
+    assert "lower the goal, or collect more data" in found.said
+    found = answer(replace(draft, number=100_000))
+    assert [card.recommended for card in found.cards] == [False, True, False]
+
+
+def test_a_curve_never_falls_where_epsilon_grows():
+    names = tuple(f"item {number}" for number in range(60))
+    found = answer(Draft(kind="comparisons", items=names, protect="comparison", goal="winner", number=9000))
+    assert all(list(curve.values) == sorted(curve.values) for curve in found.curves)
+
+
+def test_names_that_rows_use_are_taken_out_only_with_their_rows(desk, client):
+    draft = name_of(post(client, "/open", path=str(desk / "votes.csv")))
+    form = {"kind": "comparisons", "items": "\n".join(ITEMS[1:]), "confirmed": "on"}
+    assert f"Some comparisons name {ITEMS[0]}: skip them" in post(client, f"/w/{draft}/file", 422, **form).text
+    assert str(post(client, f"/w/{draft}/file", drop="on", **form).url).endswith("/protect")
+    draft = name_of(post(client, "/open", path=str(desk / "ballots.csv")))
+    form["kind"] = "ballots"
+    assert f"The ballots name {ITEMS[0]}: put back" in post(client, f"/w/{draft}/file", 422, drop="on", **form).text
+
+
+def test_which_outcomes_are_missing_stays_secret(desk, client):
+    rows = [["ann", "Tea", "Coffee", "left"], ["bob", "Tea", "Juice", ""], ["eve", "Water", "Juice", "right"]]
+    write(desk / "odd.csv", ["voter", "left", "right", "winner"], rows)
+    draft = name_of(post(client, "/open", path=str(desk / "odd.csv")))
+    post(client, f"/w/{draft}/file", kind="comparisons", items="\n".join(ITEMS), confirmed="on", drop="on")
+    assert "would tell which" in post(client, f"/w/{draft}/protect", 422, protect="outcome").text
+    post(client, f"/w/{draft}/protect", protect="comparison")
+
+
 def test_drafts_survive_the_studio(desk):
     draft = prepare(studio_client(desk), desk, "comparisons", epsilon="0.7")
     again = studio_client(desk)
@@ -395,7 +432,8 @@ def test_partial_rankings_are_planned_and_promised_for_their_length(desk, client
 
 
 def test_certainty():
-    assert (certainty(1), certainty(20)) == ("73.1%", "over 99.9%")
+    assert certainty(1) == "A snooper who was 50:50 is at most 73.1% sure."
+    assert certainty(20) == "A snooper who was 50:50 can become all but certain."
     assert [rounded_up(value) for value in (0.35111, 1.0, 12.341, 0.02)] == ["0.352", "1", "12.4", "0.02"]
 
 

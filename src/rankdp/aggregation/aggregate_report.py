@@ -1,8 +1,7 @@
-"""An aggregate for readers: what was estimated and how, always next to what plain counting would say."""
+"""An aggregate for readers: what was estimated and how, and what plain counting would say."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
 from rankdp.report.document import Report
 from rankdp.report.plots import intervals_figure
-from rankdp.report.results import ResultTable, digits_for, shown
+from rankdp.report.results import Table, digits_for, shown
 
 _FAR = 1000  # times as many answers: nobody will have them
-_NAIVE = "The naive numbers count the synthetic rankings as if they were true. Aggregating costs no privacy."
-_RANGES = "With a probability of {level:.0%} an interval holds the true value, and the range shown the true rank."
+_NAIVE = "Counting the synthetic rankings as if they were true"
+_RANGES = "Each interval holds the true value with a probability of {level:.0%}, and each range of ranks the true rank."
 _MEANING = {"mean rank": f"A mean rank is an item's average place on the true rankings; 1 is the best. {_RANGES}"}
 _UNKNOWN = (
     "Nothing is promised here: no release file states how the rankings were protected, only the caller says what made "
@@ -50,7 +49,7 @@ def aggregate_report(
     board = board or result.board(method, level)
     name, warnings = board.leaderboard.score_name, _warnings(result, board)
     records, headline = _records(board), board.leaderboard.headline()
-    results = _results(board)
+    results = board.leaderboard.results()
     promised = {} if result.release else {"guarantee": None, "rehearsal": None, "explanation": _UNKNOWN}
     return Report(
         title=title,
@@ -76,9 +75,10 @@ def aggregate_report(
         },
         headline=headline,
         results=results,
+        tables=[_naive(board)],
         warnings=warnings,
         sure=[_MEANING.get(name, _RANGES).format(level=level), how(board.estimate)],
-        computed=[_origin(result, method), _NAIVE],
+        computed=[_origin(result, method)],
         figure=lambda: intervals_figure([(title, results)]),
         release=result.release,
     )
@@ -121,7 +121,7 @@ def _origin(result: Aggregate, method: str) -> str:
     """One sentence: how many voters, what their rankings went through, what orders the items."""
     through = sorted({f"{made_by.name} at epsilon {float(made_by.epsilon):g}" for made_by in result.mechanisms})
     shown = ", ".join(through[:4]) + (f" and {len(through) - 4} more" if len(through) > 4 else "")
-    return f"{result.voters:,} privatized rankings ({shown}); items ordered by {method}."
+    return f"{result.voters:,} privatized rankings ({shown}); items ordered by {method}. Aggregating costs no privacy."
 
 
 def _key(name: str) -> str:
@@ -155,9 +155,9 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
     return {"items": result.items, "unbiased": rates.unbiased, **known}
 
 
-def _results(board: Board) -> ResultTable:
-    """The leaderboard, next to what plain counting would say."""
-    table, digits = board.leaderboard.results(), digits_for(board.naive.tolist())
-    both = zip(table.rows, board.naive.tolist(), board.naive_places.tolist(), strict=True)
-    rows = [replace(row, cells=[shown(naive, digits), str(place)]) for row, naive, place in both]
-    return replace(table, rows=rows, heads=["naive", "naive place"])
+def _naive(board: Board) -> Table:
+    """What plain counting would say."""
+    naive, digits = board.naive.tolist(), digits_for(board.naive.tolist())
+    rows = zip(board.leaderboard.items, naive, board.naive_places.tolist(), strict=True)
+    cells = [[name, shown(value, digits), str(place)] for name, value, place in rows]
+    return Table(["item", f"naive {board.leaderboard.score_name}", "naive place"], cells, title=_NAIVE)

@@ -121,6 +121,6 @@ def compare_report(
         records=[{"mechanism": name, "respondents": count} for name, count in needed],
         facts=lambda: {"protect": protect, "respondents": dict(needed), "recommended": best},
         tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
-        words=[warning] if bad else [],
-        headline=f"{fewest:,} respondents suffice with {best}, whatever they prefer: rankdp privatize {chosen}",
+        headline=f"{fewest:,} respondents suffice with {best}, whatever they prefer.",
+        words=[*([warning] if bad else []), f"rankdp privatize {chosen}"],
     )

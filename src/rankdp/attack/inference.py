@@ -258,10 +258,10 @@ def inference_report(curves: Mapping[str, Sequence[Success]], items: int, epsilo
         records=[{"mechanism": name, **fact} for name, curve in facts.items() for fact in curve],
         facts=lambda: facts,
         tables=[Table(["releases", *curves], rows)],
-        words=[
+        headline=(
             f"Each release of a ranking of {items} items costs its epsilon ({epsilon}) again. Publish it once, or keep "
             "the answer and give the same one every time."
-        ],
+        ),
         figure=drawing(lambda axes: _draw_success(curves, axes)),
     )
 
@@ -343,7 +343,7 @@ class PositionAttack:
             records=[dict(zip(("position", "before", "after"), belief, strict=True)) for belief in beliefs],
             facts=lambda: {name: getattr(self, name) for name in ("prior", "posterior", "landed", "odds_factor")},
             tables=[Table(["position", "before", "after", ""], rows, texts=4)],
-            words=[self.explain()],
+            headline=self.explain(),
             figure=drawing(self.draw),
         )
 

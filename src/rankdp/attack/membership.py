@@ -120,7 +120,7 @@ class Membership:
                 "bound": self.advantage_bound,
                 "chance": self.advantage_error,
             },
-            words=[self.explain()],
+            headline=self.explain(),
             figure=drawing(self.draw),
         )
 

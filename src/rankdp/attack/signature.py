@@ -89,7 +89,8 @@ class SignatureAttack:
             ],
             facts=lambda: {"for_whom": CURATOR, "safe_places": self.safe_places, **asdict(self)},
             tables=[Table(["places shown", "unique ballots", "share of all", "voters who could be bound"], rows)],
-            words=[CURATOR, self.explain()],
+            headline=self.explain(),
+            warnings=[CURATOR],
             figure=drawing(self.draw),
         )
 

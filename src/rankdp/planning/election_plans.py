@@ -147,8 +147,8 @@ def voters_report(
         facts=lambda: {"rule": rule, "voters": needed, "assumptions": situation.assumptions},
         tables=[Table(["rule", "voters"], [[str(rule), "–" if needed is None else f"{needed:,}"]])],
         headline=(
-            f"{enough} enough for the right winner with probability {RIGHT_WINNER.show(right_winner)} by {rule}. "
-            + " ".join(situation.assumptions)
+            f"{enough} enough for the right winner with probability {RIGHT_WINNER.show(right_winner)} by {rule}."
         ),
+        words=situation.assumptions,
         computed=[f"Epsilon protects {situation.protects}. All numbers follow from public numbers only."],
     )

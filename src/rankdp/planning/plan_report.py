@@ -28,7 +28,7 @@ def plan_report(plan: Plan) -> Report:
         What ``rankdp.plan`` returned.
     """
     heads, rows, told = plan.situation.promises(plan.epsilon)
-    advice = [plan.situation.advice(plan.recommended.name, plan.epsilon), told]
+    advice = [*plan.sentences[1:], plan.situation.advice(plan.recommended.name, plan.epsilon), told]
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
@@ -43,7 +43,7 @@ def plan_report(plan: Plan) -> Report:
         ],
         facts=plan.to_dict,
         tables=[plan.table(), *([Table(heads, rows, texts=3, title="Which promise?")] if rows else [])],
-        headline=plan.explain(),
+        headline=plan.sentences[0],
         words=[" ".join(filter(None, advice))] if any(advice) else [],
         computed=[f"Epsilon protects {plan.situation.protects}. All numbers follow from public numbers only."],
         figure=drawing(lambda axes: draw(plan, axes), width=8, height=4.6),

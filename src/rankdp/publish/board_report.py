@@ -149,8 +149,8 @@ def _meaning(board: Leaderboard) -> list[str]:
         scores.get(board.score_name, counted),
         *(
             [
-                f"With a probability of {board.level:.0%} an interval holds the true score, and the true rank lies in "
-                "the range shown."
+                f"Each interval holds the true score with a probability of {board.level:.0%}, and each range of ranks "
+                "the true rank."
             ]
             if board.best_probability is not None
             else []

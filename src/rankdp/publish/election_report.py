@@ -10,8 +10,9 @@ from rankdp.publish.election_result import Election
 from rankdp.report.document import Report
 from rankdp.report.results import Table
 
-_SURE = "With a probability of {level:.0%} an interval holds the exact count, and the range shown the exact rank."
-_MOST_PAIRS = 20  # candidates whose margins a page shows as a table
+_SURE = "Each interval holds the exact count with a probability of {level:.0%}, and each range of ranks the exact rank."
+_MOST_PAIRS = 12  # candidates whose margins a page shows as a table
+_ROUNDS = 8  # of one table
 _MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
 _POINTS = "Borda points (one for every candidate ranked lower) do not decide."
 _DUELS = "The order goes by duels won less duels lost, then by Borda points (one for every candidate ranked lower)."
@@ -94,8 +95,12 @@ def write_election(release: Release[Election], path: str | PathLike[str], title:
 
 
 def _more(result: Election) -> list[str]:
-    """What the margins or the rounds say in addition to the winners."""
+    """What the margins or the rounds say in addition to the winners, and what orders the rows where scores do not."""
     said, nobody = [], "no candidate beats every other in the released margins"
+    if result.rounds:
+        said.append("In the order of the count. Votes are those of the last round in which a candidate stood.")
+    elif result.margins is not None and result.scores:
+        said.append("The margins between pairs make the order, not the Borda points.")
     if result.margins is not None and result.rule != "condorcet":
         found = result.condorcet_winner
         beaten = nobody if found is None else f"{found} beats every other candidate in the released margins"
@@ -156,7 +161,7 @@ def _names(result: Election) -> Table:
 def _details(result: Election) -> list[Table]:
     """The transcript of rounds, or the margins."""
     if result.rounds:
-        return [_transcript(result)]
+        return _transcript(result)
     if result.margins is None or len(result.items) > _MOST_PAIRS:
         return []
     numbers = [str(place) for place in range(1, len(result.items) + 1)]
@@ -172,8 +177,8 @@ def _details(result: Election) -> list[Table]:
     return [Table(["", "candidate", *numbers], rows, texts=2, title=title)]
 
 
-def _transcript(result: Election) -> Table:
-    """A column for each round; a candidate's last tally says what became of it."""
+def _transcript(result: Election) -> list[Table]:
+    """A column for each round; a candidate's last tally says what became of it. Many rounds fill several tables."""
     rows = []
     for name in result.items:
         cells = []
@@ -196,7 +201,13 @@ def _transcript(result: Election) -> Table:
         title += f", ± {_span([one.half_width for one in result.rounds])} each"
         if len(result.rounds) > 1:
             title += f" (gains ± {_span([one.gain_half_width for one in result.rounds[1:]])})"
-    return Table(heads, rows, title=title)
+    tables = []
+    for first in range(1, len(heads), _ROUNDS):
+        shown = slice(first, first + _ROUNDS)
+        part = f", rounds {first} to {len(heads[: shown.stop]) - 1}" if len(heads) > _ROUNDS + 1 else ""
+        kept = [row for row in rows if any(row[shown])]
+        tables.append(Table([heads[0], *heads[shown]], [[row[0], *row[shown]] for row in kept], title=f"{title}{part}"))
+    return tables
 
 
 def _span(widths: list[float]) -> str:

@@ -37,7 +37,7 @@ from rankdp.rankers.condorcet import condorcet_winner, copeland, ranked_pairs, s
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Round, Runoff
 from rankdp.report.notebook import Displayable
-from rankdp.report.results import ResultRow, ResultTable
+from rankdp.report.results import ResultRow, ResultTable, listed
 from rankdp.types import Flags, Floats, Longs
 
 _SEED = 1
@@ -167,16 +167,16 @@ class Election(Displayable):
 
     def headline(self) -> str:
         """Who won, by which rule, and how sure that is."""
-        names, of = ", ".join(self.winners), ""
+        names, of = listed(self.winners, "and"), ""
         if self.ballots is not None and self.ballots_low is not None and self.ballots_high is not None:
-            of = f", of about {self.ballots:,.0f} ± {(self.ballots_high - self.ballots_low) / 2:,.0f} ballots"
+            of = f" from about {self.ballots:,.0f} ± {(self.ballots_high - self.ballots_low) / 2:,.0f} ballots"
         elif self.ballots is not None:
-            of = f", of {self.ballots:,} ballot{'s' * (self.ballots != 1)}"
+            of = f" from {self.ballots:,} ballot{'s' * (self.ballots != 1)}"
         nobody = "no candidate beats every other in the released margins"
         if self.rule != "condorcet":
-            said = [f"Elected by {RULE_NAMES[self.rule]}: {names}{of}".removesuffix(".") + "."]
+            said = [f"Elected by {RULE_NAMES[self.rule]}{of}: {names}".removesuffix(".") + "."]
         elif self.winners:
-            said = [f"The Condorcet winner is {names}{of}: the released margins over all other candidates are above 0."]
+            said = [f"{names} is the Condorcet winner{of}: the released margins over all other candidates are above 0."]
         else:
             said = [f"There is no Condorcet winner{of}: {nobody}."]
         if self.at_least and (self.winners_probability or 0) < TOLD:

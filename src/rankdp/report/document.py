@@ -46,6 +46,8 @@ PAGE_FILES = Path(__file__).parent / "page"
 """The stylesheets of all pages, and what sorts and filters tables."""
 FORMATS = (".csv", ".json", ".html", *PICTURES)
 SURE, PROMISED, COMPUTED = "How sure is this?", "What is promised", "How it was computed"
+_LONG = 12  # rows of a table that a page with several of them shows at once
+_PHONE = 5.2  # inches
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
@@ -70,9 +72,9 @@ class Report:
     tables
         Other tables for the page and the terminal; the page folds tables with a title.
     words
-        Paragraphs below the headline of a page, and below a picture.
+        Paragraphs below the table of a page, and below a picture.
     warnings
-        Sentences that must not be missed.
+        Sentences that must not be missed: one note below the headline.
     sure, computed
         Paragraphs that the page folds under "How sure is this?" and "How it was computed".
     figure
@@ -171,8 +173,9 @@ class Report:
 
     def notebook(self) -> str:
         """The report as an element that brings its own style."""
-        style = (PAGE_FILES / "report.css").read_text("utf-8")
-        return f"<style>{style}</style><div class='report notebook'>{''.join(self._sections())}</div>"
+        style = (PAGE_FILES / "report.css").read_text("utf-8")  # nested, so that it changes nothing else
+        inside = f"<div class='report notebook'>{''.join(self._sections())}</div>"
+        return f"<style>.rankdp {{\n{style}}}</style><div class=rankdp>{inside}</div>"
 
     def shown_tables(self) -> list[Table]:
         """Every table as texts, the results first."""
@@ -187,20 +190,23 @@ class Report:
             f"<nav aria-label=Sections><p>{' · '.join(links)}</p></nav>" if self.parts else "",
             *(
                 f"<section id=part-{at}><h2>{html.escape(part.title)}</h2>"
-                f"{''.join([*part._result(), *part._folded()])}</section>"
+                f"{''.join([*part._result(part=True), *part._folded()])}</section>"
                 for at, part in enumerate(self.parts, 1)
             ),
             *self._folded(),
         ]
 
-    def _result(self) -> list[str]:
-        """What is seen at once."""
+    def _result(self, part: bool = False) -> list[str]:
+        """What is seen at once; a long table of one part among others is folded."""
+        table = self.results.html(self.headline or self.title) if self.results else ""
+        if part and self.results and len(self.results.rows) > _LONG:
+            table = _fold(f"All {len(self.results.rows):,} {self.results.subject}s", table)
         return [
             paragraph(self.headline, "headline") if self.headline else "",
-            *map(paragraph, self.words),
-            *(paragraph(words, "note") for words in self.warnings),
-            self.results.html(self.headline or self.title) if self.results else "",
+            paragraph(" ".join(self.warnings), "note") if self.warnings else "",
+            table,
             *(table.html() for table in self.tables if not table.title),
+            *map(paragraph, self.words),
             self._drawn() if self.results is None else "",
         ]
 
@@ -209,14 +215,14 @@ class Report:
         tables = [(table.title, dataclasses.replace(table, title="").html()) for table in self.tables if table.title]
         texts = [(SURE, self.sure), (PROMISED, self._promised()), (COMPUTED, self.computed)]
         folded = [*tables, *((title, "".join(map(paragraph, words))) for title, words in texts if words)]
-        return [f"<details><summary>{html.escape(title)}</summary>{inside}</details>" for title, inside in folded]
+        return [_fold(title, inside) for title, inside in folded]
 
     def _promised(self) -> list[str]:
         """What is promised, and what made it; a rehearsal promises nothing and says so above."""
         if self.release is None or self.release.guarantee is None:
             return []
         origin = self.release.provenance
-        return [self.release.explain(), f"Made by rankdp {origin.version}, {origin.mechanism}, {origin.when}."]
+        return [self.release.explain(), f"Made by rankdp {origin.version} ({origin.mechanism}) on {origin.when[:10]}."]
 
     def _saved(self) -> str:
         """Links to the records, the facts and the picture inside the page."""
@@ -253,11 +259,18 @@ class Report:
         if self.figure is None or self.parts:
             return ""
         try:
-            drawn = picture(self.figure(), "svg").decode()
+            figure = self.figure()
+            if len(figure.axes) == 1:  # as wide as a phone, so that its words can be read there
+                figure.set_size_inches(_PHONE, 0.65 * _PHONE)
+            drawn = picture(figure, "svg").decode()
         except Unsupported as refusal:
             return paragraph(f"No picture: {refusal}.")
         label = html.escape(self.headline or self.title, quote=True)
         return f'<div class=drawn role=img aria-label="{label}">{drawn[drawn.index("<svg") :]}</div>'
+
+
+def _fold(title: str, inside: str) -> str:
+    return f"<details><summary>{html.escape(title)}</summary>{inside}</details>"
 
 
 def _rehearsed(release: Release[Any] | None) -> str:

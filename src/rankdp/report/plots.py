@@ -6,7 +6,6 @@ Matplotlib draws the pictures. The bars on a page come from `rankdp.report.resul
 from __future__ import annotations
 
 import io
-import math
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -160,9 +159,8 @@ def _draw_intervals(table: ResultTable, axes: Axes, title: str, shown: int) -> N
     rows, places = table.rows[:shown], range(shown)
     label = f"{table.measure}, with its {table.level:.0%} interval" if table.known and not table.span else table.measure
     label += f" (the first {shown} of {len(table.rows)})" if len(table.rows) > shown else ""
-    finite = [value for row in rows for value in (row.estimate, row.low, row.high) if math.isfinite(value)]
-    finite = finite or [0.0]
-    ends = [[min(max(end, min(finite)), max(finite)) for end in (row.low, row.high)] for row in rows]
+    least, most = table.shown_span
+    ends = [[min(max(end, least), most) for end in (row.low, row.high)] for row in rows]
     axes.hlines(places, *zip(*ends, strict=True), color=SERIES[5], linewidth=3)
     axes.plot([row.estimate for row in rows], places, "o", color=SERIES[0])
     if table.line is not None:

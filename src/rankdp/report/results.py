@@ -14,10 +14,13 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-_TICKS = 4  # at most about this many, so that their numbers fit above a bar
+_TICKS = 5  # at most about this many, so that their numbers fit above a bar
 _MARGIN = 3.0  # percent of a bar's width on either side, so that no dot is cut
 _NAMED = 4  # names in a sentence
+_WIDE = 7  # columns above which cells may be broken
+_REACH = 3  # usual intervals; what reaches farther is cut, so that one unknown item does not squeeze all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class Table:
         )
         heads = _line(_head(head, "text" * (place < self.texts)) for place, head in enumerate(self.heads))
         caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
-        return f"<table class=cells>{caption}<thead>{heads}</thead><tbody>\n{body}\n</tbody></table>"
+        kind = "'cells wide'" if len(self.heads) > _WIDE else "cells"
+        return f"<table class={kind}>{caption}<thead>{heads}</thead><tbody>\n{body}\n</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +171,7 @@ class ResultTable:
         caption
             The result in a sentence, for screen readers.
         """
-        axis = self._axis()
+        axis = _Axis(*self.shown_span, self.line, self.decimal)
         heads, body = self._heads(), []
         for row, estimate, interval in zip(self.rows, *self._numbers(), strict=True):
             mark = f" <span class=mark>{html.escape(row.mark)}</span>" if row.mark else ""
@@ -212,11 +216,16 @@ class ResultTable:
         spans = [f"{text(row.low)} {self.to} {text(row.high)}" for row in self.rows]
         return estimates, ["–" if math.isnan(row.low) else span for row, span in zip(self.rows, spans, strict=True)]
 
-    def _axis(self) -> _Axis:
-        values = [value for row in self.rows for value in (row.estimate, row.low, row.high)]
-        values += [] if self.line is None else [0.0, self.line]
-        finite = [value for value in values if math.isfinite(value)]
-        return _Axis(min(finite, default=0.0), max(finite, default=1.0), self.line, self.decimal)
+    @property
+    def shown_span(self) -> tuple[float, float]:
+        """The ends of the axis: all estimates, and intervals as far as they are not much longer than the others."""
+        estimates = [row.estimate for row in self.rows if math.isfinite(row.estimate)] or [0.0]
+        estimates += [] if self.line is None else [0.0, self.line]
+        least, most = min(estimates), max(estimates)
+        widths = [row.high - row.low for row in self.rows if math.isfinite(row.high - row.low)]
+        reach = max(_REACH * median(widths or [0.0]) / 2, (most - least) / 4)
+        ends = [end for row in self.rows for end in (row.low, row.high) if math.isfinite(end)]
+        return max(min([least, *ends]), least - reach), min(max([most, *ends]), most + reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +252,8 @@ class _Axis:
             parts.append(
                 f"<line x1='{self._at(row.low)}' x2='{self._at(row.high)}' y1='50%' y2='50%' class=interval />"
             )
+            parts += ["<text x='0' y='50%' dy='0.35em' class=cut>‹</text>"] * (row.low < self.least)
+            parts += ["<text x='100%' y='50%' dy='0.35em' class=cut>›</text>"] * (row.high > self.most)
         if math.isfinite(row.estimate):
             parts.append(f"<circle cx='{self._at(row.estimate)}' cy='50%' r=4.5 />")
         return f"<svg aria-hidden=true>{''.join(parts)}</svg>"

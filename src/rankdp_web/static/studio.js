@@ -19,9 +19,8 @@ function shown(value, share) {
 
 function follow(epsilon) {
   const sure = 1 / (1 + Math.exp(-epsilon));
-  const words = sure > 0.999 ? "over 99.9%" : `${(100 * sure).toFixed(1)}%`;
-  part("meaning").textContent =
-    `A snooper who was 50:50 is at most ${words} sure.`;
+  const most = sure > 0.999 ? "can become all but certain" : `is at most ${(100 * sure).toFixed(1)}% sure`;
+  part("meaning").textContent = `A snooper who was 50:50 ${most}.`;
   for (const cell of document.querySelectorAll("[data-curve]")) {
     cell.textContent = shown(read(known.curves[cell.dataset.curve], epsilon, known), known.share);
   }
