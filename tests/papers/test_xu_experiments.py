@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 MINE = [
     *(f"xu/figure{number}" for number in (2, 4, 5, 6)),
     *(f"xu/erratum-{name}" for name in ("theorem1", "laplace", "kendall-not-best", "worst-case", "notation")),
+    "xu/tradeoff-promises",
 ]
 
 

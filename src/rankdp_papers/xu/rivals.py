@@ -25,12 +25,13 @@ import numpy as np
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.noisy_ranks import RankLaplace
 from rankdp.mechanisms.rankings.ulam import EXACT_UP_TO
-from rankdp.mechanisms.registry import mechanism
+from rankdp.mechanisms.registry import Protect, mechanism
 from rankdp.theory.estimators import pair_estimator
 from rankdp.theory.permutations import all_permutations, neighbour_places
 from rankdp.types import Floats
 from rankdp_papers.experiment import Cell, Row, exact_row
 
+_PROMISES: dict[str, Protect] = {"one position": "position", "whole ranking": "ranking"}
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""
 EQUAL_REALISED = "laplace + equal realised epsilon"
@@ -107,3 +108,13 @@ def best(cell: Cell) -> list[Row]:
         if name in ("kendall", "ulam", "reinsertion") and items <= _VARIANCES_UP_TO:
             rows.append(exact_row(name, "variance", pair_estimator(one).mean_variance))
     return rows
+
+
+def promises(cell: Cell) -> list[Row]:
+    """The share of pairs that Algorithm 1 and the Kendall ball keep, by what epsilon protects."""
+    items, epsilon = cell["items"], cell["epsilon"]
+    return [
+        exact_row(name, measure, mechanism(name, items, epsilon, protect=protect).expected_concordance())
+        for name in ("kendall", "kendall-ball")
+        for measure, protect in _PROMISES.items()
+    ]
