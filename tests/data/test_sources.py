@@ -128,5 +128,5 @@ def test_an_ending_that_is_not_kept_is_told(tmp_path):
 
 def test_an_empty_list_of_items_is_refused(tmp_path):
     (tmp_path / "items.csv").write_text("")
-    with pytest.raises(InputError, match="needs the column item"):
+    with pytest.raises(InputError, match="the file is empty"):
         Comparisons.of(table(), items=tmp_path / "items.csv")

@@ -325,6 +325,24 @@ def _kind(dtype: Any) -> Kind:
     return "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "other"
 
 
+def _loosely_compared(frame: Any, columns: Sequence[str]) -> list[str]:
+    """The columns whose collation ignores capitals; no row is looked at.
+
+    With such a collation equal ballots come together that are not the same, under the spelling of one of them, and a
+    vote meets several listed items.
+    """
+    import narwhals as nw
+
+    if frame.implementation.is_spark_like():
+        return [name for name, kind in getattr(frame.to_native(), "dtypes", ()) if "collate" in kind]
+    if not columns or not frame.implementation.is_duckdb():
+        return []
+    like_it = [nw.when(nw.lit(False)).then(nw.col(name).max()).otherwise(nw.lit("a")) for name in columns]
+    told = [(text == nw.lit("A")).alias(name) for name, text in zip(columns, like_it, strict=True)]
+    (found,) = frame.head(0).select(*told).collect("pyarrow").to_native().to_pylist()
+    return [name for name, same in found.items() if same]
+
+
 class EngineTable:
     """A table that stays on its engine, as a lazy frame of Narwhals."""
 
@@ -339,8 +357,14 @@ class EngineTable:
         with in_a_sentence(what, *LIBRARIES):
             self.frame = nw.from_native(native).lazy()
             schema = self.frame.collect_schema()
-        check_names(schema.names(), what)
-        self.kinds: dict[str, Kind] = {name: _kind(dtype) for name, dtype in schema.items()}
+            check_names(schema.names(), what)
+            self.kinds: dict[str, Kind] = {name: _kind(dtype) for name, dtype in schema.items()}
+            loose = _loosely_compared(self.frame, [name for name, kind in self.kinds.items() if kind == "text"])
+        if loose:
+            raise InputError(
+                f"{what}: the collation of the column {loose[0]!r} takes different texts for the same one, so that one "
+                "row could change how others are read; use a binary collation"
+            )
         # DuckDB's types that Narwhals does not know, and that can be texts
         duck = zip(self.kinds, map(str, getattr(native, "types", ())), strict=False)
         self.kinds |= {name: "text" for name, kind in duck if kind in ("UUID", '"NULL"')}
