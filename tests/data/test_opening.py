@@ -127,6 +127,37 @@ def test_only_encodings_in_which_no_line_changes_another(tmp_path):
 # -- several files -----------------------------------------------------------------------------------------------
 
 
+class Dataset:
+    """What rankdp uses of a dataset of Hugging Face, which may stream."""
+
+    __module__ = "datasets.arrow_dataset"
+
+    def __init__(self, table):
+        self.table = table
+
+    def with_format(self, kind):
+        assert kind == "arrow"
+        return self
+
+    def iter(self, batch_size):
+        rows = min(batch_size, 2)
+        return (self.table.slice(start, rows) for start in range(0, len(self.table), rows))
+
+
+class DatasetDict(dict):
+    """Several of them."""
+
+    __module__ = "datasets.dataset_dict"
+
+
+def test_datasets():
+    table = pa.table({"voter": ["1", "2", "3"], "ranking": [["a", "b"], ["b"], ["b", "a"]]})
+    assert list(Rankings.of(Dataset(table))) == [("a", "b"), ("b",), ("b", "a")]
+    assert Ballots.of(Dataset(table)).count == 3
+    assert "there are no rows" in refused(lambda: Ballots.of(Dataset(table.slice(0, 0))))
+    assert "has the parts train, test" in refused(lambda: Ballots.of(DatasetDict(train=1, test=2)))
+
+
 def test_several_files_are_one_table(tmp_path):
     for number, row in enumerate(("1,a,b", "2,b,a")):
         (tmp_path / f"{number}.csv").write_text(f"voter,rank_1,rank_2\n{row}\n")

@@ -96,7 +96,15 @@ class Rankings:
             if options:
                 raise InputError(f"these rankings are open already: {', '.join(options)} cannot be given again")
             return source
-        known = ("__arrow_c_stream__", "toArrow", "kinds", "collect_schema", "candidates", "alternatives_name")
+        known = (
+            "__arrow_c_stream__",
+            "toArrow",
+            "kinds",
+            "collect_schema",
+            "with_format",
+            "candidates",
+            "alternatives_name",
+        )
         files = source if isinstance(source, (list, tuple)) else [source]
         named = all(isinstance(file, (str, PathLike)) for file in files)
         if not named and not any(hasattr(source, name) for name in known):

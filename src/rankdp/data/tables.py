@@ -84,9 +84,19 @@ def open_table(
         raise InputError(f"table names a table of a connection or a .duckdb file; got {table!r} for another table")
     if home in ("duckdb", "_duckdb", "pyspark", "narwhals", "ibis", "dask") or type(source).__name__ == "LazyFrame":
         return EngineTable(source, {"pyspark": "Spark table"}.get(home, "table"))
-    if home == "datasets":  # Hugging Face's: with_format gives all columns as Arrow
-        source = source.with_format("arrow")[:]
-    return Frame(source)
+    return Frame(_dataset_rows(source) if home == "datasets" else source)
+
+
+def _dataset_rows(dataset: Any) -> Any:
+    """All rows of a dataset of Hugging Face, of one that streams too."""
+    import pyarrow as pa
+
+    if not hasattr(dataset, "iter"):
+        raise InputError(f"this dataset has the parts {', '.join(map(str, dataset))}: choose one of them")
+    tables = list(dataset.with_format("arrow").iter(BATCH_ROWS))
+    if not tables:
+        raise InputError("dataset: there are no rows")
+    return pa.concat_tables(tables)
 
 
 def is_paths(source: Any) -> bool:
