@@ -167,7 +167,7 @@ def test_refused_paths(tmp_path):
 def test_header_words_are_recognised_and_told(tmp_path):
     path = write(tmp_path / "v.csv", "\ufeffAge, Race ID ,rank2,Rank1,id\n30,7,b,a,x\n41,8, a ,b,y\n")
     with open_rankings(path) as reader:
-        assert (reader.format, reader.columns.layout, reader.rows, reader.width) == ("csv", "wide", None, 2)
+        assert (reader.columns.layout, reader.rows, reader.width) == ("wide", None, 2)
         assert reader.columns.voter == "Race ID"
         assert reader.columns.ignored == ("Age", "id")
         assert not reader.declared_items

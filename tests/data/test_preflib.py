@@ -89,7 +89,7 @@ def test_files_read_by_preflibtools(tmp_path, kind, seed):
 def test_multiplicities_and_batches(tmp_path):
     path = write(tmp_path / "v.soi", "\ufeff" + HEADER + NAMES + "4: 3, 1\n1: 2\n")
     with open_rankings(path, batch_rows=2) as reader:
-        assert (reader.format, reader.rows, reader.width) == ("soi", 5, 2)
+        assert (reader.rows, reader.width) == (5, 2)
         assert reader.items == ("a", "b, the second", "c: last")
         assert reader.columns.voter is None
         batches = list(reader)

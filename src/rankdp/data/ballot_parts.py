@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from rankdp.checks import is_whole
 from rankdp.data.cells import Known
 from rankdp.data.cleaning import DROPPED, OVERVOTED, SKIPPED, Cleaner
 from rankdp.data.rankings import Rankings
-from rankdp.data.vote_columns import MOST_WEIGHT, weight_of
+from rankdp.data.vote_columns import MOST_WEIGHT
 from rankdp.errors import InputError, Setting
 from rankdp.types import Longs
 
@@ -73,14 +74,12 @@ def distinct(rankings: Rankings, weights: Longs) -> Part:
     return Rankings._of(codes >> 1, rankings.items, None, None, None, (codes & 1 == 1) & (codes >= 0)), total
 
 
-def whole_weights(cells: Sequence[Any], where: Any) -> Longs:
-    """Whole weights, or a sentence; ``where`` tells a row, counted from 1."""
-    weights = [weight_of(cell, MOST_WEIGHT) for cell in cells]
-    if -1 in weights:
-        row = weights.index(-1)
-        raise InputError(
-            f"{where(row + 1)}: a weight must be a whole number from 0 to {MOST_WEIGHT:,}, got {cells[row]!r}"
-        )
+def whole_weights(weights: Sequence[Any]) -> Longs:
+    """Whole weights, one for each row, or a sentence."""
+    for row, weight in enumerate(weights, 1):
+        if not is_whole(weight) or not 0 <= weight <= MOST_WEIGHT:
+            rule = f"a weight must be a whole number from 0 to {MOST_WEIGHT:,}"
+            raise InputError(f"weights, row {row}: {rule}, got {weight!r}")
     return np.array(weights, np.int64)
 
 

@@ -149,7 +149,7 @@ class Ballots:
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        part = cleaned(rankings, whole_weights(cast, "weights, row {}".format), cleaner)
+        part = cleaned(rankings, whole_weights(cast), cleaner)
         return cls._counted([part], cleaner, "ballots")
 
     @classmethod

@@ -393,20 +393,18 @@ def _values(dictionary: Any) -> list[Any]:
 
 def name_of(value: Any, known: Known, at: Callable[[], str]) -> str | None:
     """The item that a cell names: text without spaces around it, or a whole number; None if missing."""
-    if value is None or (isinstance(value, float) and value != value):
-        return None
     if isinstance(value, bytes):
         value = _text(value, at)
-    if isinstance(value, str):
-        name = value.strip()
-        if name in MISSING and name not in known:
-            return None
-        if name not in known:
-            check_item(name, lambda: f"{at()}: the item")
-        return name
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
+    if value is None or value != value:
+        return None
+    if not isinstance(value, str) and (not isinstance(value, (int, float)) or isinstance(value, bool) or value % 1):
         raise InputError(f"{at()}: an item must be a text or a whole number, got {value!r}")
-    return str(int(value))
+    name = str(text_of(value))
+    if name in MISSING and name not in known:
+        return None
+    if name not in known:
+        check_item(name, lambda: f"{at()}: the item")
+    return name
 
 
 def _text(value: bytes, at: Callable[[], str]) -> str:
@@ -425,13 +423,6 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
-
-
-def spelling_of(value: Any) -> str:
-    """How a missing cell was spelled: null, NaN and empty text are all the one blank."""
-    if isinstance(value, bytes):
-        value = value.decode()
-    return value.strip() if isinstance(value, str) else ""
 
 
 def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[list[str | None]]:
@@ -454,7 +445,7 @@ def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[lis
             name = name_of(value, known, partial(where, row)) if row >= 0 else None
             meanings.append(name)
             if row >= 0 and name is None:
-                blanks.append((row, spelling_of(value)))
+                blanks.append((row, text_of(value.decode() if isinstance(value, bytes) else value) or ""))
             elif name is not None and name not in known:
                 new.append((row, name))
         names.append(meanings)

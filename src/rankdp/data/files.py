@@ -60,7 +60,6 @@ from rankdp.data.tables import (
     EngineTable,
     Frame,
     Held,
-    ParquetFiles,
     Table,
     a_file,
     find_files,
@@ -146,8 +145,7 @@ def _held(table: Table) -> Held:
 
 def _open(table: Held, asked: Reading, batch_rows: int) -> RankingsReader:
     """The rankings of a table."""
-    kind = "parquet" if isinstance(table, ParquetFiles) else "frame" if isinstance(table, Frame) else "csv"
-    where: WhereIn = (lambda _, row: row_number(row)) if kind == "frame" else table.where
+    where: WhereIn = (lambda _, row: row_number(row)) if isinstance(table, Frame) else table.where
     columns = asked.recognise(list(table.kinds), table.what)
     refuse_nested(table.what, table.kinds, columns.used)
     if table.rows == 0:
@@ -161,14 +159,10 @@ def _open(table: Held, asked: Reading, batch_rows: int) -> RankingsReader:
     about = columns, known, table.what, where, asked.ties
     if not long:
         batches = row_batches(stream, *about)
-        return RankingsReader(
-            table.what, kind, columns, known, table.rows, len(coded), batches, stream.close, paths=paths
-        )
+        return RankingsReader(table.what, columns, known, table.rows, len(coded), batches, stream.close, paths=paths)
     rankings = long_rankings(stream, *about)
     width, notes = rankings.orders.shape[1], columns.notes(table.what)
-    return RankingsReader(
-        table.what, kind, columns, known, len(rankings), width, iter([rankings]), notes=notes, paths=paths
-    )
+    return RankingsReader(table.what, columns, known, len(rankings), width, iter([rankings]), notes=notes, paths=paths)
 
 
 def _some(stream: Iterable[Batch], what: str) -> Generator[Batch, None, None]:

@@ -80,8 +80,6 @@ class RankingsReader:
     """An open file of rankings: iterate over it once for its batches, in the order of the file."""
 
     path: str
-    format: str
-    """`csv` (any text file), `parquet`, `frame`, `soc`, `soi`, `toc`, `toi` or `blt`."""
     columns: Columns
     """What the columns of the file were taken to mean."""
     _known: Known

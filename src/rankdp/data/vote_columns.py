@@ -13,12 +13,11 @@ Five ways to write a comparison are recognised by their columns (`rankdp.data.co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rankdp.data.cells import MISSING, Kind, text_of
+from rankdp.data.cells import MISSING, Kind
 from rankdp.data.columns import (
     VOTER_NAMES,
     VOTES,
@@ -233,7 +232,7 @@ class VoteRules:
     def _said(self, problem: int, cells: Mapping[str, Any]) -> list[str | Setting]:
         """What is wrong with a row."""
         columns = self.columns
-        left, right = (text_of(cells[name]) for name in (columns.left, columns.right))
+        left, right = cells[columns.left], cells[columns.right]
         blank = " and ".join(columns.marks) or repr(columns.outcome)
         match PROBLEMS[problem]:
             case "unknown outcome" if columns.marks:
@@ -318,10 +317,3 @@ def _no_votes(names: list[str], what: str) -> InputError:
 def is_blank(text: str | None, items: Iterable[str] = ()) -> bool:
     """Whether a cell's text means that nothing is there; a name in `items` is an item however it is spelled."""
     return text is None or (text in MISSING and text not in items)
-
-
-def weight_of(value: Any, most: int) -> int:
-    """A whole number from 0 to `most`, or -1."""
-    text = text_of(value)
-    number = int(float(text)) if text is not None and re.fullmatch(WHOLE, text) else -1
-    return number if number <= most else -1

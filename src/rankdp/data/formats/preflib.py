@@ -190,7 +190,7 @@ def open_preflib(path: str, kind: str, asked: Reading, batch_rows: int) -> Ranki
     if asked.offset_column is None:
         counted = replace(counted, offsets=None)
     batches = repeated(counted, asked.ties, batch_rows)
-    return RankingsReader(path, kind, columns, counted.known, rows, width, batches, notes=counted.notes, paths=(path,))
+    return RankingsReader(path, columns, counted.known, rows, width, batches, notes=counted.notes, paths=(path,))
 
 
 def repeated(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterator[Rankings]:
