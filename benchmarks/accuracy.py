@@ -25,7 +25,7 @@ _ITEMS, _BEST = 300, 75
 _SHARES = (1.0, 0.25)
 _EPSILONS = (0.5, 1.0, 2.5)
 _REPETITIONS = 20
-_OUTCOME, _COMPARISON = "rankdp, outcomes", "rankdp, comparisons"
+_OUTCOME, _COMPARISON, _RANDOM = "rankdp, outcomes", "rankdp, comparisons", "rankdp, comparisons, pairing random"
 _RIDGES = {f"the paper, c0 = {c0:g}": c0**2 * math.log(_ITEMS) for c0 in (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)}
 _TARGETS = {(1.0, 0.5, _OUTCOME): 0.6, (1.0, 0.5, _COMPARISON): 0.75}
 _UNTUNED = 1.0
@@ -105,10 +105,8 @@ class _Poll:
 
     def with_privacy(self, epsilon: float) -> dict[str, tuple[float, ...]]:
         bits = _seeds(self.seed, epsilon)
-        outcome = self._ranked(epsilon, next(bits), protect="outcome")
-        comparison = self._ranked(epsilon, next(bits), protect="comparison")
+        found = self.ours(epsilon, bits)
         wins = self._ranked(epsilon, next(bits), protect="comparison", method="wins")
-        found = {_OUTCOME: self._errors(outcome), _COMPARISON: self._errors(comparison)}
         noise = np.random.default_rng(next(bits)).laplace(0, 8 / epsilon, _ITEMS)
         for name, factor in _RIDGES.items():
             ridge = math.sqrt(_ITEMS * self.share * factor)
@@ -117,6 +115,14 @@ class _Poll:
         found["Laplace on wins, ridge 1"] = self._errors(fitted)
         found["Laplace on wins, ranked by wins"] = (math.nan, math.nan, self._overlap(wins))
         return found
+
+    def ours(self, epsilon: float, bits: Iterator[int]) -> dict[str, tuple[float, ...]]:
+        outcome, comparison = next(bits), next(bits)
+        return {
+            _OUTCOME: self._errors(self._ranked(epsilon, outcome, protect="outcome")),
+            _COMPARISON: self._errors(self._ranked(epsilon, comparison, protect="comparison")),
+            _RANDOM: self._errors(self._ranked(epsilon, comparison, protect="comparison", pairing="random")),
+        }
 
     def _ranked(self, epsilon: float, seed: int, **options: str) -> FloatArray:
         """The scores that `rankdp.rank` publishes, in the order of the items."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -37,8 +37,28 @@ EPSILONS = ("0.5", "1", "4")
 SIZES = (25, 100, 300)
 DESIGNS = ("even", "popular", "late", "matched", "idle", "wide")
 _PER_ITEM, _MOST = 200, 10
-_REAL = {"arena140k_votes": None, "llmfao_votes": 50, "cems": 15, "immigration": 6, "nascar2002": 903, "sushi": 45}
+_REAL = {
+    "arena140k_votes": None,
+    "llmfao_votes": 50,
+    "nascar2002": 903,
+    "cems": 15,
+    "immigration": 6,
+    "sushi": 45,
+    "carconf": 15,
+    "preflib_agh_courses": 36,
+    "preflib_debian": 21,
+    "preflib_irish2002": 66,
+}
 """By data set: the most comparisons of a voter, None where the votes have no voters."""
+_FILES = {
+    "arena140k_votes": "votes",
+    "nascar2002": "rankings",
+    "sushi": "sushi3a_rankings",
+    "carconf": "rankings",
+    "preflib_agh_courses": "agh_2003",
+    "preflib_debian": "debian_2005_leader",
+    "preflib_irish2002": "dublin_north_2002",
+}
 _NAMES = {"immigration": "item", "cems": "item", "llmfao_votes": "item", "arena140k_votes": "model"}
 
 Ints = NDArray[np.int64]
@@ -89,30 +109,48 @@ class Found:
     boards: int
     covered: float
     error: float
-    worst: float
     ranks: float
     width: float
     rms: float
     said: float
     right: float
 
-    def row(self) -> tuple[str, ...]:
-        """The cells of a line."""
-        cell = self.cell
-        unit = cell.unit if cell.most is None else f"{cell.unit}, {cell.most}"
-        left = (cell.design, str(cell.items), f"{cell.comparisons:,}", unit, cell.epsilon, cell.pairing)
-        if math.isnan(self.covered):
-            return (*left, str(self.boards), "none given", "", "", f"{self.rms:.3f}", "")
-        held = f"{self.covered:.1%} ± {self.error:.1%}"
-        best = f"{self.said:.0%} / {self.right:.0%}"
-        return (*left, str(self.boards), held, f"{self.ranks:.1%}", f"{self.width / 2:.3f}", f"{self.rms:.3f}", best)
-
 
 def table(boards: int = BOARDS) -> Table:
-    """All cells."""
-    header = ("design", "items", "comparisons", "protect", "epsilon", "pairing", "boards", "95% intervals hold")
-    lines = [measured(cell, votes, _boards(cell, boards)).row() for cell, votes in cells()]
+    """A line for every design, unit and statement about pairs; the last columns are means over the epsilons."""
+    header = (
+        "design",
+        "items",
+        "comparisons",
+        "protect",
+        "pairing",
+        "boards",
+        *(f"eps {epsilon}" for epsilon in EPSILONS),
+    )
+    found = (measured(cell, votes, _boards(cell, boards)) for cell, votes in cells())
+    groups = itertools.groupby(found, lambda one: replace(one.cell, epsilon=""))
+    lines = [line(list(group)) for _, group in groups]
     return Table((*header, "ranks hold", "half-width", "rms error", "best: said / right"), lines)
+
+
+def line(found: list[Found]) -> tuple[str, ...]:
+    """The cells of a line: one design at every epsilon.
+
+    Parameters
+    ----------
+    found
+        By epsilon.
+    """
+    cell, known = found[0].cell, [one for one in found if not math.isnan(one.covered)]
+    unit = cell.unit if cell.most is None else f"{cell.unit}, {cell.most}"
+    left = (cell.design, str(cell.items), f"{cell.comparisons:,}", unit, cell.pairing, str(found[0].boards))
+    held = ["none given" if math.isnan(one.covered) else f"{one.covered:.1%} ± {one.error:.1%}" for one in found]
+    rms = " / ".join(f"{one.rms:.3g}" for one in found)
+    if not known:
+        return (*left, *held, "", "", rms, "")
+    ranks, said, right = (np.mean([getattr(one, name) for one in known]) for name in ("ranks", "said", "right"))
+    widths = " / ".join("–" if math.isnan(one.covered) else f"{one.width / 2:.3g}" for one in found)
+    return (*left, *held, f"{ranks:.1%}", widths, rms, f"{said:.0%} / {right:.0%}")
 
 
 def _boards(cell: Cell, boards: int) -> int:
@@ -133,16 +171,16 @@ def cells() -> Iterator[tuple[Cell, Callable[[np.random.Generator], Votes]]]:
             continue  # it would take hours
         bound = _MOST if unit == "voter" else None
         comparisons = _PER_ITEM * items * (_MOST if bound else 1)
-        for epsilon in EPSILONS:
-            said = ("matched", "unknown") if design == "matched" and unit != "outcome" else ("unknown",)
-            for pairing in (*said, *(["random"] if design == "even" else [])):
+        said = ("matched", "unknown") if design == "matched" and unit != "outcome" else ("unknown",)
+        for pairing in (*said, *(["random"] if design == "even" else [])):
+            for epsilon in EPSILONS:
                 cell = Cell(design, items, comparisons, unit, bound, epsilon, pairing)
                 yield cell, lambda random, cell=cell: synthetic(random, cell.design, cell.items, cell.comparisons)
 
 
 def measured(cell: Cell, votes: Callable[[np.random.Generator], Votes], boards: int) -> Found:
     """The shares over so many boards; the same cell is drawn alike in every run."""
-    words = f"fresh {cell.design} {cell.items} {cell.unit} {cell.epsilon}"
+    words = f"coverage {cell.design} {cell.items} {cell.unit} {cell.epsilon}"
     random = np.random.default_rng(list(words.encode()))
     request = BoardRequest.of(cell.epsilon, cell.unit, max_per_voter=cell.most, pairing=cell.pairing)
     held, ranked, widths, errors, said, right = [], [], [], [], [], []
@@ -167,7 +205,6 @@ def measured(cell: Cell, votes: Callable[[np.random.Generator], Votes], boards: 
         boards,
         float(shares.mean()) if known else math.nan,
         float(shares.std() / math.sqrt(boards)),
-        float(np.mean(held, axis=0).min()),
         float(np.mean(ranked)),
         float(np.mean(widths)),
         math.sqrt(np.mean(errors)),
@@ -212,8 +249,7 @@ def _real(name: str, most: int | None) -> Votes:
     """The design of a data set, its voters weighed, and the strengths that fit its votes."""
     import pyarrow.csv as pc
 
-    file = {"arena140k_votes": "votes.csv", "nascar2002": "rankings.csv", "sushi": "sushi3a_rankings.csv"}
-    columns = pc.read_csv(data_home(name) / name / file.get(name, "comparisons.csv")).to_pydict()
+    columns = pc.read_csv(data_home(name) / name / f"{_FILES.get(name, 'comparisons')}.csv").to_pydict()
     if name in _NAMES:
         ends = ("model_a", "model_b") if name == "arena140k_votes" else ("item_1", "item_2")
         won = {"model_a": 2, "model_b": 0, 1.0: 2, 0.0: 0}

@@ -28,15 +28,40 @@ often as it was compared. So items that nobody knows much about do not move all 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from rankdp.inference.degrees import Design, expected_design, likely_degrees
 from rankdp.inference.draws import Draws
-from rankdp.inference.marginals import Look, skewed
+from rankdp.inference.marginals import skewed
 from rankdp.inference.normal import PRIOR, Linear, fitted, posterior
 from rankdp.types import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one release says of all items.
+
+    Parameters
+    ----------
+    values
+        y.
+    weights
+        u, a square table.
+    noise
+        The variance of the noise on each value, or the covariance of all.
+    """
+
+    values: Floats
+    weights: Floats
+    noise: float | Floats
+
+    def margins(self, wins: Floats) -> Floats:
+        """m, where the row's item beats the column's with the probability ``wins``."""
+        return np.asarray(wins * self.weights - (1 - wins) * self.weights.T)
+
 
 Looks = Callable[[Floats], Sequence[Look]]
 """Looks at the votes, given strengths around which they may be taken."""
@@ -54,10 +79,15 @@ def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draw
     prior
         The standard deviation of strengths; None integrates it, for pairs that were drawn at random.
     """
-    linear = _linear(looks, design)
-    theta, held, drawn = fitted(linear, len(design.met), prior)
-    degrees = design.met.sum(axis=1)
-    return Draws(centred(skewed(centred(drawn, degrees), theta, held, looks(theta), design, linear(theta)), degrees))
+    linear, degrees = _linear(looks, design), design.met.sum(axis=1)
+    theta, held, drawn = fitted(linear, len(degrees), prior)
+    seen, likely = looks(theta), np.ones((len(degrees), 1)) if design.degrees is None else design.degrees
+
+    def expected(strengths: Floats) -> Floats:
+        wins = expit(strengths[:, None] - theta)
+        return np.array([(design.met * look.margins(wins)).sum(axis=1) for look in seen])
+
+    return Draws(centred(skewed(centred(drawn, degrees), theta, held, likely, expected, linear(theta)), degrees))
 
 
 def centred(drawn: Floats, degrees: Floats) -> Floats:
@@ -84,7 +114,7 @@ def _linear(looks: Looks, design: Design) -> Linear:
 
     def at(theta: Floats) -> tuple[Floats, Floats, Floats]:
         items, wins, seen = len(theta), expit(theta[:, None] - theta), looks(theta)
-        each = [(look.weights + look.weights.T, wins * look.weights - (wins * look.weights).T) for look in seen]
+        each = [(look.weights + look.weights.T, look.margins(wins)) for look in seen]
         curve = design.met * wins * wins.T
         means = [(design.met * pushed).sum(axis=1) for _, pushed in each]
         off = np.concatenate([look.values - mean for look, mean in zip(seen, means, strict=True)])
@@ -142,8 +172,8 @@ def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
     """
     off = 1 - np.eye(len(table))
     both, doubled = (table + table.T) * off, 2 * noise
-    degrees, _ = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
-    expected = expected_design(degrees)
+    degrees = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
+    expected = expected_design(degrees.mean(axis=1))
     trust = expected**2 / (expected**2 + doubled + 1e-12)  # of a cell, beside what its row and column let expect
     met = np.maximum(expected + trust * (both - expected), 0) * off  # for slopes and luck only
 

@@ -1,57 +1,36 @@
 """Skewed marginals: an item that is known by few votes is often known from one side only.
 
 Who lost 40 of 40 comparisons is weak, but nobody knows how weak: the law of that strength falls off on one side and
-follows the prior on the other. So each strength t_i has the law that it has where all others stay at the mode,
+follows the prior on the other. So each strength t_i takes the shape of the law that its own sums y_i, one per look and
+with the covariance S_i, give it where all others stay at the mode,
 
-    p(t_i) proportional to exp(-(t_i/prior)^2/2) mean over degrees of exp(-(y - E y)'S^-1 (y - E y)/2),
+    p(t_i) proportional to exp(-(t_i/prior)^2/2) mean over d of exp(-(y_i - d E y_i)' S_i^-1 (y_i - d E y_i)/2),
 
-which is computed on a grid. In the units of its curvature at the mode, its quantiles take the place of the normal ones;
+where d are the likely values of a hidden degree: an item that may never have been compared keeps the prior as far as
+that is likely. In the units of its curvature at the mode, the quantiles of that law take the place of the normal ones;
 the normal draws say how strengths go together. (A Gaussian copula around skewed marginals: Rue, Martino and Chopin
-2009, Journal of the Royal Statistical Society B 71.) Where a degree is hidden, its likely values are averaged: an item
-that may never have been compared keeps the prior as far as that is likely. S stays that of the mode.
+2009, Journal of the Royal Statistical Society B 71.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
-from rankdp.inference.degrees import Design
 from rankdp.types import Floats
 
 _NODES, _FAR = 33, 1e-15  # of the grid; and the least probability beyond it
 _DEVIATIONS, _PRIORS = 8.0, 5.0  # how far the grid reaches: both leave out less than a draw in a million
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one release says of all items.
-
-    Parameters
-    ----------
-    values
-        y.
-    weights
-        u, a square table.
-    noise
-        The variance of the noise on each value, or the covariance of all.
-    """
-
-    values: Floats
-    weights: Floats
-    noise: float | Floats
-
-
 def skewed(
     drawn: Floats,
     theta: Floats,
     prior: float,
-    seen: Sequence[Look],
-    design: Design,
+    degrees: Floats,
+    expected: Callable[[Floats], Floats],
     linear: tuple[Floats, Floats, Floats],
 ) -> Floats:
     """Normal draws with the marginals that strengths have.
@@ -64,41 +43,29 @@ def skewed(
         The mode.
     prior
         The standard deviation of the prior.
-    seen
-        The looks.
-    design
-        Who met whom.
+    degrees
+        By item, equally likely values of its degree, relative to the expected one.
+    expected
+        E y_i, one row per look, where each item has the strength given while all others are at the mode.
     linear
-        At the mode: y - E y, the slope of E y and the covariance S of y.
+        At the mode: y - E y, the slope of E y and the covariance of y, look after look.
     """
-    off, slope, spread = linear
-    spread[np.diag_indices(len(off))] += 1e-9 * (1 + spread.diagonal().mean())  # some values add up to 0 exactly
-    inverse = cho_solve(cho_factor(spread, lower=True), np.eye(len(off)))
-    units = ((slope * (inverse @ slope)).sum(axis=0) + 1 / prior**2) ** -0.5
+    items, looks = len(theta), len(linear[0]) // len(theta)
+    off, slope = linear[0].reshape(looks, items).T, np.einsum("aii->ia", linear[1].reshape(looks, items, items))
+    spread = np.einsum("aibi->iab", linear[2].reshape(looks, items, looks, items))
+    inverse = np.linalg.inv(spread + 1e-9 * (1 + spread.max()) * np.eye(looks))
+    unit = (np.einsum("ia,iab,ib->i", slope, inverse, slope) + 1 / prior**2) ** -0.5
+    ends = np.arcsinh(np.maximum(_DEVIATIONS, _PRIORS * prior / unit))
+    steps = np.linspace(-ends, ends, _NODES)  # dense at the mode
+    at = theta + unit * np.sinh(steps)
+    sums = np.array([expected(strengths).T for strengths in at])
+    pull = np.einsum("sia,iab,ib->si", sums, inverse, off + expected(theta).T)
+    held = np.einsum("sia,iab,sib->si", sums, inverse, sums)
+    logs = degrees * pull[..., None] - degrees**2 * held[..., None] / 2
+    law = np.exp(logs - logs.max(axis=(0, 2))[:, None]).mean(axis=2) * np.exp(-((at / prior) ** 2) / 2) * np.cosh(steps)
+    normal = ndtri(np.clip((np.cumsum(law, axis=0) - law / 2) / law.sum(axis=0), _FAR, 1 - _FAR))
     middle, deviation, found = drawn.mean(axis=0), drawn.std(axis=0), np.empty_like(drawn)
-    for item, unit in enumerate(units.tolist()):
-        ends = np.arcsinh(max(_DEVIATIONS, _PRIORS * prior / unit))
-        steps = np.linspace(-ends, ends, _NODES)  # dense at the mode
-        at = theta[item] + unit * np.sinh(steps)
-        sums = _sums(item, np.append(at, theta[item]), theta, seen, design.met)
-        rest, sums = off + sums[-1], sums[:-1]
-        solved, times = sums @ inverse, design.degrees_of(item)[:, None]
-        logs = times * (solved @ rest) - times**2 * (solved * sums).sum(axis=1) / 2
-        law = np.exp(logs - logs.max()).mean(axis=0) * np.exp(-((at / prior) ** 2) / 2) * np.cosh(steps)
-        below = (np.cumsum(law) - law / 2) / law.sum()
-        normal = ndtri(np.clip(below, _FAR, 1 - _FAR))
-        scaled = (drawn[:, item] - middle[item]) / max(deviation[item], _FAR)
-        found[:, item] = middle[item] + deviation[item] * np.interp(scaled, normal, np.sinh(steps))
-    return found
-
-
-def _sums(item: int, at: Floats, theta: Floats, seen: Sequence[Look], met: Floats) -> Floats:
-    """What the comparisons of an item add to E y, look after look, for each of its strengths ``at``."""
-    wins = expit(at[:, None] - theta)
-    wins[:, item] = 0.5
-    sums = []
-    for look in seen:
-        pushed = met[item] * (wins * look.weights[item] - (1 - wins) * look.weights[:, item])
-        pushed[:, item] = -pushed.sum(axis=1)
-        sums.append(-pushed)
-    return np.concatenate(sums, axis=1)
+    scaled = (drawn - middle) / np.maximum(deviation, _FAR)
+    for item in range(items):
+        found[:, item] = np.interp(scaled[:, item], normal[:, item], np.sinh(steps[:, item]))
+    return np.asarray(middle + deviation * found)

@@ -1,9 +1,10 @@
 """Planning for a leaderboard from comparisons: what ``rank`` would say of a field of stated strengths.
 
-N comparisons are spread evenly over the pairs of n items whose log-strengths lie evenly in an interval. The expected
-counts, without luck and without noise, go through the same estimate that ``rank`` makes (``publish.board_estimators``).
-Its intervals are those of the board. Estimates vary around it by luck and noise: with V the covariance of the posterior
-and s its prior's deviation, by V - V^2/s^2. More than 60 items are represented by 60 that are compared as often each.
+N comparisons are spread evenly over the pairs of n items whose log-strengths lie evenly in an interval. A few times,
+votes are drawn and noise is added, always from the same random numbers, and the released numbers go through the
+estimate that ``rank`` makes (``publish.board_estimators``). Intervals are those of these boards, on average. Estimates
+vary around a multiple of the truth: the multiple and the variance are those of the same boards. More than 25 items are
+represented by 25 that are compared as often each, and their order by that of 60.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from scipy.special import expit
 
 from rankdp.checks import positive, whole
 from rankdp.inference.boards import by_wins
-from rankdp.inference.draws import COUNT, Draws, generator, opposite
-from rankdp.inference.normal import PRIOR
+from rankdp.inference.draws import COUNT, Draws, generator
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyDegrees, NoisyResiduals, NoisyTable, NoisyWins
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
@@ -28,6 +28,7 @@ from rankdp.privacy.exact import Real, rational
 from rankdp.publish.board_estimators import HiddenDesign
 from rankdp.types import Floats
 
+_BOARDS, _PLAYED = 8, 25  # what is simulated, and the items of each
 _MOST = 60
 
 
@@ -52,7 +53,7 @@ class ManyComparisons(Situation):
         self.delta = rational(delta, "delta")
         self.spread = positive("spread", spread)
         self.subject = f"a leaderboard of {items} items from {comparisons:,} comparison{'s' * (comparisons > 1)}"
-        self._drawn: dict[tuple[str, float], tuple[Draws | None, Floats]] = {}
+        self._drawn: dict[tuple[str, float, float], tuple[float, Floats]] = {}
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -62,43 +63,61 @@ class ManyComparisons(Situation):
             f"{self.spread:g}.",
         )
 
-    @cached_property
-    def _field(self) -> tuple[Floats, Floats]:
-        """The strengths, and the expected wins of the row's item over the column's."""
-        items = min(self.items, _MOST)
+    def _field(self, most: int) -> tuple[Floats, Floats]:
+        """The strengths, and the expected wins of the row's item over the column's, of at most so many items."""
+        items = min(self.items, most)
         truth = self.spread * (2 * np.arange(items)[::-1] + 1 - items) / items
         met = 2 * self.comparisons / self.items / (items - 1) * (1 - np.eye(items))
         return truth, met * expit(truth[:, None] - truth)
 
-    def _boards(self, option: str, epsilon: float) -> tuple[Draws | None, Floats]:
-        """Draws of the strengths that the expected board makes, and estimates as they vary, one per row."""
-        if (option, epsilon) not in self._drawn:
-            self._drawn[option, epsilon] = self._by_wins(epsilon) if option == "wins" else self._by_strengths(epsilon)
-        return self._drawn[option, epsilon]
+    @cached_property
+    def _votes(self) -> list[Floats]:
+        """Wins of the row's item over the column's, drawn a few times; pairs meet by chance."""
+        return list(generator().poisson(np.tile(self._field(_PLAYED)[1], (_BOARDS, 1, 1))).astype(float))
 
-    def _by_wins(self, epsilon: float) -> tuple[None, Floats]:
+    def _boards(self, option: str, epsilon: float, level: float) -> tuple[float, Floats]:
+        """The half-width of an interval, and estimates as they vary, one per row."""
+        asked = option, epsilon, level
+        if asked not in self._drawn:
+            self._drawn[asked] = self._by_wins(epsilon) if option == "wins" else self._by_strengths(epsilon, level)
+        return self._drawn[asked]
+
+    def _by_wins(self, epsilon: float) -> tuple[float, Floats]:
         """Wins with luck and noise; pairs meet by chance, so that wins are Poisson."""
-        _, table = self._field
-        luck = table.sum(axis=1)
-        deviation = np.sqrt(luck + NoisyWins(self.protection, Fraction(epsilon), self.delta).noise_variance)
-        return None, table.sum(axis=1) + deviation * generator().standard_normal((COUNT, len(table)))
+        wins = self._field(_MOST)[1].sum(axis=1)
+        deviation = np.sqrt(wins + NoisyWins(self.protection, Fraction(epsilon), self.delta).noise_variance)
+        return math.nan, wins + deviation * generator().standard_normal((COUNT, len(wins)))
 
-    def _by_strengths(self, epsilon: float) -> tuple[Draws, Floats]:
-        _, table = self._field
+    def _by_strengths(self, epsilon: float, level: float) -> tuple[float, Floats]:
+        """As the module says."""
+        boards = [self._board(table, seed, epsilon) for seed, table in enumerate(self._votes)]
+        ends = np.array([board.interval(level) for board in boards])
+        found, truth = np.array([board.estimate for board in boards]), self._field(_PLAYED)[0]
+        times = float((found @ truth).mean() / (truth @ truth))
+        error = math.sqrt(np.square(found - times * truth).mean())
+        field = self._field(_MOST)[0]
+        estimates = times * field + error * generator().standard_normal((COUNT, len(field)))
+        return float((ends[:, 1] - ends[:, 0]).mean() / 2), estimates
+
+    def _board(self, table: Floats, seed: int, epsilon: float) -> Draws:
+        """What ``rank`` would say of these votes."""
+        random, items = np.random.default_rng(seed), len(table)
+
+        def release(noisy: NoisyCounts) -> Floats:
+            counts, variance = self._counted(noisy, table)
+            deviation = math.sqrt(variance)
+            if noisy.rho is None:
+                return counts + random.laplace(0, deviation / math.sqrt(2), len(counts))
+            return counts + random.normal(0, deviation, len(counts))
+
         if self.protection.design_public:
-            noise = NoisyWins(self.protection, Fraction(epsilon), self.delta).noise_variance
-            draws = by_wins(table.sum(axis=1), table + table.T, noise)
-        else:
-            hidden = HiddenDesign(self.protection, Fraction(epsilon), self.delta)
-            kind, public = self._kind(epsilon), self._public
-            total = None if public is None else public * len(table) / self.items
-            found = hidden.estimate(kind, len(table), total, self._expected, pairs=self.items - 1).draws
-            assert found is not None
-            draws = found
-        values, vectors = np.linalg.eigh(np.cov(draws.values.T))
-        spread = np.sqrt(np.maximum(values - values**2 / PRIOR**2, 0))
-        around = generator().standard_normal((COUNT // 2, len(values))) * spread @ vectors.T
-        return draws, draws.estimate + opposite(around)
+            noisy = NoisyWins(self.protection, Fraction(epsilon), self.delta)
+            return by_wins(release(noisy) / 2, table + table.T, noisy.noise_variance)
+        hidden = HiddenDesign(self.protection, Fraction(epsilon), self.delta)
+        total = None if self._public is None else float(table.sum())
+        draws = hidden.estimate(self._kind(epsilon), items, total, release, pairs=self.items - 1).draws
+        assert draws is not None
+        return draws
 
     @property
     def _public(self) -> float | None:
@@ -110,24 +129,24 @@ class ManyComparisons(Situation):
         kind = HiddenDesign(self.protection, Fraction(epsilon), self.delta).kind(self.items, self._public)
         return "residuals" if kind == "objective" else kind
 
-    def _expected(self, noisy: NoisyCounts) -> Floats:
-        """What these counts are expected to be, without noise, as ``released`` has them."""
-        table = self._field[1]
-        if isinstance(noisy, NoisyTable):
-            return 2 * table[~np.eye(len(table), dtype=np.bool_)]
+    def _counted(self, noisy: NoisyCounts, table: Floats) -> tuple[Floats, float]:
+        """These counts as ``released`` has them, and the variance of their noise."""
+        variance = noisy.count_variance
+        if isinstance(noisy, NoisyTable):  # each item stands for more, so that it meets fewer than it would
+            return 2 * table[~np.eye(len(table), dtype=np.bool_)], variance * (self.items - 1) / (len(table) - 1)
         if isinstance(noisy, NoisyDegrees):
-            return np.asarray((table + table.T).sum(axis=1))
-        weighed = table * (noisy.weights if isinstance(noisy, NoisyResiduals) else 1.0)
-        return np.asarray((weighed - weighed.T).sum(axis=1))
+            return np.asarray((table + table.T).sum(axis=1)), variance
+        if isinstance(noisy, NoisyWins):
+            return 2 * table.sum(axis=1), variance
+        if isinstance(noisy, NoisyResiduals):
+            table, variance = table * noisy.weights, noisy.noise_variance
+        return np.asarray((table - table.T).sum(axis=1)), variance
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """Half-widths are those of strengths, which only Bradley-Terry gives."""
-        draws, estimates = self._boards(option, epsilon)
+        half_width, estimates = self._boards(option, epsilon, request.level)
         if measure is HALF_WIDTH:
-            if draws is None:
-                return math.nan
-            low, high = draws.interval(request.level)
-            return float((high - low).mean() / 2)
+            return half_width
         places = (-estimates).argsort(axis=1).argsort(axis=1)  # the true places are 0, 1, 2, …
         if measure is TOP:
             top = max(1, round(request.top * len(places[0]) / self.items))

@@ -24,18 +24,18 @@ most about 1.3.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from rankdp.data.counts import PairCounts, components
-from rankdp.inference.boards import by_table, by_wins, centred, mode, strengths
+from rankdp.inference.boards import Look, by_table, by_wins, centred, mode, strengths
 from rankdp.inference.degrees import hidden_design
 from rankdp.inference.draws import COUNT, Draws, opposite
-from rankdp.inference.marginals import Look
 from rankdp.inference.normal import PRIOR
 from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
@@ -51,7 +51,7 @@ from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.links import LOGISTIC, Link
-from rankdp.types import Floats, Longs
+from rankdp.types import Flags, Floats, Longs
 
 PAIRINGS = ("unknown", "random", "matched")
 DENSE_UP_TO = 1500
@@ -60,6 +60,7 @@ DEGREES, FIRST = Fraction(1, 10), Fraction(1, 4)
 """The shares of degrees and of differences, the first look."""
 _WORTH = 1.25  # the error of the table over that of residuals, for assuming nothing
 _HESSIAN = 0.1  # the share of epsilon that the ridge of objective perturbation costs
+_HARDLY = 3.0  # deviations of noise: fewer comparisons may be none
 _FEWEST, _MOST_LEADS = 100, 10**7
 _SEED = 1  # of the noise that is drawn again: public, so that a page can be made again
 
@@ -98,6 +99,8 @@ class Estimate:
     warnings: list[str] = field(default_factory=list)
     table: Floats | None = None
     """The released wins of the row's item over the column's, where that is what was released."""
+    hardly: Flags | None = None
+    """Where the design is secret: items whose released number of comparisons noise may have made of none."""
 
     @classmethod
     def of(cls, draws: Draws, parameters: dict[str, Any], warnings: list[str] | None = None) -> Estimate:
@@ -218,7 +221,13 @@ class HiddenDesign:
         kind = self.kind(items, public.comparisons)
         if kind == "objective":
             return self._from_objective(counts, public, bits)
-        return self.estimate(kind, items, public.comparisons, lambda noisy: noisy.released(noisy.counted(counts), bits))
+        found = self.estimate(
+            kind, items, public.comparisons, lambda noisy: noisy.released(noisy.counted(counts), bits)
+        )
+        assert found.hardly is not None
+        hardly = _some([item for item, doubt in zip(public.items, found.hardly, strict=True) if doubt])
+        told = [f"Perhaps never compared, noise hides it; do not trust their places: {hardly}."] if hardly else []
+        return replace(found, warnings=[*found.warnings, *told])
 
     def _from_objective(self, counts: PairCounts, public: Public, bits: Bits) -> Estimate:
         mechanism = self.objective(len(public.items), public.comparisons)
@@ -247,10 +256,13 @@ class HiddenDesign:
             noisy, table = self.table(), np.zeros((items, items))
             table[~np.eye(items, dtype=np.bool_)] = release(noisy) / 2
             draws = by_table(table, noisy.noise_variance * (pairs or items - 1) / (items - 1), self.prior)
-            return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table)
+            noise = math.sqrt(2 * (items - 1) * noisy.noise_variance)
+            hardly = (table + table.T).sum(axis=1) <= _HARDLY * noise
+            return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table, hardly)
         degrees, differences = self.degrees(), self.differences()
+        met = release(degrees)
         design = hidden_design(
-            release(degrees),
+            met,
             degrees.noise_variance,
             gaussian=degrees.rho is not None,
             total=None if comparisons is None else 2 * comparisons,
@@ -260,7 +272,8 @@ class HiddenDesign:
         second = Look(release(residuals), residuals.weights, residuals.noise_variance)
         draws = strengths(lambda _: [first, second], design, self.prior)
         said = _RANDOM if self.pairing == "random" else _ASSUMES
-        return Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [said])
+        made = Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [said])
+        return replace(made, hardly=met <= _HARDLY * math.sqrt(degrees.noise_variance))
 
 
 def design_warnings(public: Public) -> list[str]:
@@ -268,9 +281,9 @@ def design_warnings(public: Public) -> list[str]:
     if public.design is None:
         return []
     warnings = []
-    idle = [item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0]
+    idle = _some([item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0])
     if idle:
-        warnings.append(f"Never compared: {', '.join(idle[:10])}{' …' if len(idle) > 10 else ''}.")
+        warnings.append(f"Never compared: {idle}.")
     parts = len(np.unique(components(public.design)))
     if parts > 1:
         warnings.append(
@@ -280,10 +293,12 @@ def design_warnings(public: Public) -> list[str]:
     return warnings
 
 
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
+
+
 def _extremes(items: tuple[str, ...], half_wins: Longs, halves: Longs) -> list[str]:
     """Items whose released wins reach an end of what their comparisons allow."""
     extreme = ((half_wins >= halves) | (half_wins <= 0)) & (halves > 0)
-    named = [items[index] for index in np.flatnonzero(extreme)[:10]]
-    if not named:
-        return []
-    return [f"Won or lost almost every comparison, so the score is mostly the prior: {', '.join(named)}."]
+    named = _some([items[index] for index in np.flatnonzero(extreme)])
+    return [f"Won or lost almost every comparison, so the score is mostly the prior: {named}."] if named else []
