@@ -22,6 +22,7 @@ from benchmarks import (
     leaderboards,
     learning,
     live,
+    preferences,
     report,
     scottish,
     solver,
@@ -49,6 +50,7 @@ def main() -> None:
         "coverage": coverage.table,
         "surveys": surveys.table,
         "whole": whole.table,
+        "preferences": preferences.table,
         "rivals": rivals.table,
         "live": live.table,
     }
