@@ -146,7 +146,12 @@ def new_survey(
     chosen = named(mechanism, tiers)
     top = whole("rank_top", rank_top, 0, len(names) - 1) or None
     if top and protect != "ranking":
-        raise InputError(f"rank_top needs protect ranking, got {protect}: which items are listed is secret as well")
+        raise InputError(
+            Setting("rank_top"),
+            " needs ",
+            Setting("protect", "ranking"),
+            f", got {protect}: which items are listed is secret as well",
+        )
     check_choice(chosen, protect=protect, top=top)
     made = survey_mechanism(chosen, len(names), positive(epsilon), protect, top)
     survey = Survey(

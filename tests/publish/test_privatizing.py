@@ -444,5 +444,5 @@ def test_a_top_list_is_what_a_release_was_made_for():
     facts = release.provenance.parameters
     assert (facts["purpose"], facts["top"], facts["choices"][0]["tiers"]) == ("top", 3, [3, 7])
     assert "top" not in rankdp.privatize(table, 2).provenance.parameters
-    with pytest.raises(rankdp.InputError, match=r"top goes with purpose top, .*, got 3 with purpose aggregate"):
+    with pytest.raises(rankdp.InputError, match=r"top goes with purpose='top', .*, got 3 with purpose aggregate"):
         rankdp.privatize(table, 2, top=3)

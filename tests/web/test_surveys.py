@@ -389,7 +389,7 @@ def test_lists_of_the_best_go_all_the_way(run, tmp_path):
     [
         ({"rank_top": 6}, "rank_top must be .* from 0 to 5, got 6"),
         ({"rank_top": -1}, "rank_top must be .* from 0 to 5, got -1"),
-        ({"rank_top": 2, "protect": "position"}, "rank_top needs protect ranking, got position"),
+        ({"rank_top": 2, "protect": "position"}, "rank_top needs protect='ranking', got position"),
         ({"rank_top": 2, "mechanism": "reinsertion"}, "mechanism must be auto or top-ball"),
     ],
 )

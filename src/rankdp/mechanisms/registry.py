@@ -138,8 +138,12 @@ def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, 
     whole("top", top, 1)
     if purpose != "top" and protect != "ranking":
         raise InputError(
-            f"top goes with purpose top, or with protect ranking to release lists of the first items, got {top} with "
-            f"purpose {purpose} and protect {protect}"
+            Setting("top"),
+            " goes with ",
+            Setting("purpose", "top"),
+            ", or with ",
+            Setting("protect", "ranking"),
+            f" to release lists of the first items, got {top} with purpose {purpose} and protect {protect}",
         )
     if releases_lists(purpose, top, protect) and base not in ("auto", TopBall.name):
         raise InputError(f"mechanism must be auto or {TopBall.name} to release lists of {top} items, got {name!r}")
