@@ -17,6 +17,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.ledger import Ledger
+from rankdp.publish import live as live_module
 from rankdp.publish.live import LiveBoard, _updates
 
 ITEMS = ["a", "b", "c"]
@@ -157,6 +158,25 @@ def test_a_restored_state_is_refused(tmp_path):
     shutil.copy(tmp_path / "copy.db", path)
     with pytest.raises(InputError, match="is an older copy than the one that"):
         LiveBoard.open(path, ledger=ledger)
+
+
+def test_of_two_copies_that_publish_at_once_one_is_refused(tmp_path, monkeypatch):
+    ledger, paths = ledger_at(tmp_path / "budget.db"), [tmp_path / "one.db", tmp_path / "two.db"]
+    LiveBoard.create(paths[0], ITEMS, 1, protect="comparison", boards=5, ledger=ledger).close()
+    for ending in ("", ".key"):
+        shutil.copy(f"{paths[0]}{ending}", f"{paths[1]}{ending}")
+    one, two = (LiveBoard.open(path, ledger=ledger) for path in paths)
+    for live in (one, two):
+        live.add(week(tmp_path / "1.csv", WEEKS[0]), "one")
+
+    def other_first(*state):
+        monkeypatch.undo()
+        one.board()  # after the check of the other copy, before its note
+        live_module.note_state(*state)
+
+    monkeypatch.setattr(live_module, "note_state", other_first)
+    with pytest.raises(InputError, match="is an older copy than the one that"):
+        two.board()
 
 
 def test_another_ledger_or_none_is_refused(tmp_path):

@@ -236,6 +236,7 @@ class LiveBoard:
             raise InputError(f"{self._store.path}: no votes have been counted yet, so there is no board")
         if self._ledger is not None:
             note_state(self._ledger, state)  # before anything is shown that an older copy would draw again
+            self._store.read(self._terms)  # another copy may have been noted since they were read
         counts, items, step = _counts(terms), tuple(terms["items"]), len(updates)
         nodes = counts.nodes(step)
         total = np.sum([np.array(updates[node - 1]["node"], np.int64) for node in nodes], axis=0)
