@@ -442,10 +442,10 @@ def test_mutants_of_the_ball_of_lists_are_caught(fault, tmp_path):
 
 BALL_MUTANTS = {
     "twice the level": ("[radius] * (power - one)]", "[radius] * (power * 2n - one)]", True),
-    "a radius off by one": ("words) ? radius : Infinity", "words) ? radius + 1 : Infinity", False),
+    "a radius off by one": ("=== 1 ? radius : Infinity", "=== 1 ? radius + 1 : Infinity", False),
     "counts of another length": ("upTo(k) - upTo(k - size)", "upTo(k) - upTo(k - size - 1)", False),
     "an inversion that is not counted": ("left -= overtaken[size - 1]", "left -= 0", False),
-    "the last open digits guessed": ("until * scale >= (digits + 1n) * sum", "until * scale > digits * sum", False),
+    "an inversion too few": ("v > left ? 0n", "v >= left ? 0n", False),
 }
 
 
