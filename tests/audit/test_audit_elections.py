@@ -16,7 +16,7 @@ from rankdp.mechanisms.ballots.margins import NoisyMargins
 from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.mechanisms.ballots.rounds import NoisyVotes
 from rankdp.mechanisms.ballots.selection import PermuteAndFlip, TopSet
-from rankdp.publish import election_result
+from rankdp.publish import election_draws
 from rankdp.publish.elections import ElectionRequest
 from rankdp.rankers.runoff import Piles
 
@@ -114,8 +114,8 @@ def test_refusals():
 @pytest.fixture
 def quick(monkeypatch):
     """Results with rough intervals, which follow from what is released anyway."""
-    monkeypatch.setattr(election_result, "_DRAWS", 20)
-    monkeypatch.setattr(election_result, "_FEWEST", 20)
+    monkeypatch.setattr(election_draws, "_DRAWS", 20)
+    monkeypatch.setattr(election_draws, "_FEWEST", 20)
 
 
 def through_elect(rule, protection, request, draws, epsilon=1):

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +42,7 @@ from rankdp.mechanisms.votes.noisy_counts import (
 )
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish.voter_bound import NoisyVoters
+from rankdp.rankers.runoff import METHODS, Piles, run
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -235,6 +237,45 @@ def check_ballots(results, unit):
     margins = before.margins() - after.margins()
     cycles = m * margins[pairs] - (scores[pairs[0]] - scores[pairs[1]])
     near(cycles, 0 * cycles, protection.cyclic_l1(m), protection.cyclic_l2_squared(m))
+    for seed, method in enumerate((None, *METHODS)):
+        check_rounds(before, after, unit, method, seed)
+
+
+def check_rounds(before, after, unit, method, seed, piles=Piles):
+    """After the same stated tallies, a round of neighbours differs by one vote (voter) or two (ballot) at most."""
+    m, units, draws = len(before.items), METHODS.get(method, SHARES), np.random.default_rng(seed)
+    sides, rounds = [], []
+
+    def stated(*asked):
+        one, other = (side.count(*asked) for side in sides)
+        near(one, other, BallotProtection(unit).moved * units)
+        rounds.append(one)
+        return one + draws.integers(-2 * units, 2 * units, m + 1)
+
+    cast = before.count if unit == "ballot" else None
+    for seats in (1,) if method is None else range(1, m):
+        sides[:], rounds[:] = [piles(ballots, units) for ballots in (before, after)], []
+        run(m, stated, seats=seats, method=method, cast=cast)
+        assert len(rounds) < m
+
+
+class TrueTransfers(Piles):
+    """A mutant: what lies above the quota of the true number of ballots goes on, and one ballot moves that for all."""
+
+    def count(self, standing, transfers, held=None):
+        quota, own = int(self._weights.sum()) // 3 + 1, {}
+        for item in transfers:
+            votes = int(self._weights[self._pile[item]].sum())
+            own[item] = Fraction(max(votes - quota, 0), max(votes, 1))
+        return super().count(standing, own, held)
+
+
+def test_transfer_values_from_the_true_tallies_break_the_contract():
+    rows = [["a", "c", "b"]] * 9 + [["b", "c", "a"]] * 2
+    one, other = (Ballots.from_orders(more, items=list("abcd")) for more in (rows, [*rows, ["b", "d"]]))
+    check_rounds(one, other, "voter", "gregory", 0)
+    with pytest.raises(AssertionError):
+        check_rounds(one, other, "voter", "gregory", 0, TrueTransfers)
 
 
 def neighbouring_ballots(data, items, sound=False):

@@ -18,7 +18,7 @@ from rankdp.planning.election_plans import ManyBallots, voters_needed
 from rankdp.planning.situation import PAIRS, RIGHT_WINNER, Request
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.ballot_rules import RULES, borda_noise, margin_noise, vote_noise
-from rankdp.publish.election_result import ORDERS
+from rankdp.publish.election_draws import ORDERS
 
 EPSILON = 0.2
 

@@ -18,7 +18,7 @@ from rankdp.privacy.guarantee import BALLOT, VOTER
 from rankdp.privacy.ledger import Ledger
 from rankdp.publish import elections
 from rankdp.publish.ballot_rules import PAIR_RULES, RULES, borda_noise, margin_noise, vote_noise
-from rankdp.publish.election_result import ORDERS
+from rankdp.publish.election_draws import ORDERS
 from rankdp.publish.elections import ElectionRequest, elect
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Piles, run

@@ -39,6 +39,8 @@ _COUNTED = {
 }
 
 
+_EQUALS = "Candidates who are equal in this keep the order of the list."
+_EQUAL_VOTES = "Of equal votes, whoever had fewer in an earlier round goes out, else whoever is listed later."
 _METHODS = {
     "scottish": "Surpluses were transferred one at a time, the largest first, and to five decimal places, as in "
     "Scottish councils.",
@@ -74,6 +76,7 @@ def election_report(release: Release[Election], title: str = "Election result") 
         sure=[_SURE.format(level=result.level)] if result.scores and not release.provenance.exact else [],
         computed=[
             *([f"{_COUNTED[result.rule]}{noisy} {_METHODS.get(result.method, '')}".strip()] if result.scores else []),
+            *([_EQUAL_VOTES if result.rounds else _EQUALS] if release.provenance.exact else []),
             *([result.cleaning] * bool(result.cleaning)),
         ],
         figure=(lambda: result.plot(title)) if result.scores else None,
@@ -173,7 +176,9 @@ def _details(result: Election) -> list[Table]:
         ]
         for row, name in enumerate(result.items)
     ]
-    title = f"Margins of the row over the column, ± {_count(result.margin_half_width or 0)} each"
+    title = "Margins of the row over the column"
+    if result.margin_half_width:
+        title += f", ± {_count(result.margin_half_width)} each"
     return [Table(["", "candidate", *numbers], rows, texts=2, title=title)]
 
 

@@ -48,8 +48,10 @@ from rankdp.publish.ballot_rules import (
     number_share,
     vote_noise,
 )
-from rankdp.publish.election_result import Election, Number, by_pairs, by_rounds, by_scores
+from rankdp.publish.election_draws import Number, by_pairs, by_scores
+from rankdp.publish.election_result import Election
 from rankdp.publish.limits import checked_delta, checked_epsilon
+from rankdp.publish.runoff_draws import by_rounds
 from rankdp.rankers.runoff import METHODS, UNTIL, Piles, run
 
 ANNOUNCED = ("everything", "winners")
