@@ -304,6 +304,20 @@ def test_one_ballot_moves_the_counts_as_far_as_is_charged(name, data):
         check_ballots(results, unit)
 
 
+@draws
+@given(data=st.data())
+def test_one_ballot_of_a_table_of_ranks_moves_the_counts_as_far_as_is_charged(data):
+    items, cells = ["a", "b", "c", "d"], st.sampled_from(["", "1", "2", "3", "5", "skipped", "1st"])
+    ballot = st.lists(cells, min_size=4, max_size=4).map(tuple)
+    rows, new = data.draw(st.lists(ballot, min_size=2, max_size=5)), data.draw(ballot)
+    unit, at = data.draw(st.sampled_from(["ballot", "voter"])), data.draw(st.integers(0, len(rows) - 1))
+    rule = Cleaning(data.draw(st.sampled_from(["next", "two", "exhaust"])))
+    after = [*rows[:at], *[new] * (unit == "ballot"), *rows[at + 1 :]]
+    check_ballots(
+        [Ballots.of(arrow(items, held), items=items, layout="ranks", cleaning=rule) for held in (rows, after)], unit
+    )
+
+
 def preflib(rows, items):
     lines = [f"# NUMBER ALTERNATIVES: {len(items)}", f"# NUMBER VOTERS: {len(rows)}"]
     lines += [f"# ALTERNATIVE NAME {number}: {name}" for number, name in enumerate(items, 1)]

@@ -234,3 +234,41 @@ def test_ballots_that_rank_nobody_count_as_ballots_and_move_nothing():
     assert np.array_equal(some.margins(), more.margins())
     assert np.array_equal(some.first_k(2), more.first_k(2))
     assert np.array_equal(some.centred_borda(), more.centred_borda())
+
+
+@pytest.mark.parametrize("skipped", ["next", "two", "exhaust"])
+def test_a_rank_per_candidate_means_what_a_candidate_per_rank_means(skipped):
+    """Every ballot of three candidates with different ranks up to 5: skipped ranks, and ballots that rank nobody."""
+    rule, names = Cleaning(skipped=skipped), ["Ann", "Bob", "Cy"]
+    rows = [row for row in product(range(6), repeat=3) if len(set(row) - {0}) == sum(rank > 0 for rank in row)]
+    by_rank = [[names[row.index(rank)] if rank in row else "" for rank in range(1, 6)] for row in rows]
+    meant = wide(by_rank, items=names, cleaning=rule)
+    cells = pd.DataFrame([[str(rank or "") for rank in row] for row in rows], columns=names)
+    long = [(voter, name, rank or "") for voter, row in enumerate(rows) for name, rank in zip(names, row, strict=True)]
+    voters = pd.DataFrame(long, columns=["voter", "item", "rank"]).astype(str)
+    for frame, layout in ((cells, "ranks"), (voters, "auto")):
+        ballots = Ballots.of(frame, items=names, cleaning=rule, layout=layout)
+        assert ballots.count == len(rows)
+        assert said(ballots) == said(meant)
+
+
+@pytest.mark.parametrize(
+    ("cells", "skipped", "kept"),
+    [
+        ("1 1 2", "exhaust", [("Ann", "Bob"), ("Cy",)]),
+        ("1 1 3", "exhaust", [("Ann", "Bob"), ("Cy",)]),
+        ("1 1 4", "exhaust", [("Ann", "Bob")]),
+        ("1 1 4", "two", [("Ann", "Bob"), ("Cy",)]),
+        ("1 1 5", "two", [("Ann", "Bob")]),
+        ("3 3 1", "next", [("Cy",), ("Ann", "Bob")]),
+        ("blank skipped 2", "next", [("Cy",)]),
+    ],
+)
+def test_skipped_ranks_around_ties(cells, skipped, kept):
+    frame = pd.DataFrame([cells.split()], columns=["Ann", "Bob", "Cy"])
+    ballots = Ballots.of(frame, layout="ranks", cleaning=Cleaning(skipped=skipped))
+    groups: list[tuple[str, ...]] = []
+    for item, tied in zip(ballots.orders[0].tolist(), ballots.tied[0].tolist(), strict=True):
+        if item >= 0:
+            groups = [*groups[:-1], (*groups[-1], ballots.items[item])] if tied else [*groups, (ballots.items[item],)]
+    assert groups == kept

@@ -13,7 +13,7 @@ from rankdp.data.cleaning import DROPPED, OVERVOTED, SKIPPED, Cleaner
 from rankdp.data.rankings import Rankings
 from rankdp.data.vote_columns import MOST_WEIGHT
 from rankdp.errors import InputError, Setting
-from rankdp.types import Longs
+from rankdp.types import Flags, Ints, Longs
 
 Part = tuple[Rankings, Longs]
 """Orders, with ties if there are any, and how often each was cast."""
@@ -72,6 +72,34 @@ def distinct(rankings: Rankings, weights: Longs) -> Part:
     total = np.zeros(len(codes), np.int64)
     np.add.at(total, inverse.ravel(), weights)
     return Rankings._of(codes >> 1, rankings.items, None, None, None, (codes & 1 == 1) & (codes >= 0)), total
+
+
+def orders_of_ranks(ranks: Longs) -> tuple[Ints, Flags]:
+    """Orders of a table of ranks, and which places are tied with the one before; a rank of nobody is a place with -1.
+
+    After k candidates tied at rank r the next rank is r + 1 (dense ranks) or r + k (competition ranks).
+
+    Parameters
+    ----------
+    ranks
+        One row per ballot, one column per candidate: the rank, from 1 on, or 0 where it has none.
+    """
+    rows, m = ranks.shape
+    order = np.argsort(np.where(ranks > 0, ranks, np.iinfo(np.int64).max), axis=1, kind="stable")
+    held = np.take_along_axis(ranks, order, axis=1)
+    before = np.pad(held, ((0, 0), (1, 0)))[:, :-1]
+    tied = (held > 0) & (held == before)
+    opening = np.maximum.accumulate(np.where(tied, 0, np.arange(m)), axis=1)
+    size = np.maximum(np.arange(m) - np.pad(opening, ((0, 0), (1, 0)))[:, :-1], 1)
+    skipped = held - before - np.where(held - before >= size, size, 1)
+    skipped = np.where(tied | (held == 0), 0, np.minimum(skipped, 2))  # two in a row mean the same as more
+    places = np.arange(m) + np.cumsum(skipped, axis=1)
+    shape = rows, int(places.max(initial=0)) + 1
+    orders, ties = np.full(shape, -1, np.int32), np.zeros(shape, np.bool_)
+    row, place = np.nonzero(held > 0)
+    at = row, places[row, place]
+    orders[at], ties[at] = order[row, place], tied[row, place]
+    return orders, ties
 
 
 def whole_weights(weights: Sequence[Any]) -> Longs:

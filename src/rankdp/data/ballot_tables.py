@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from rankdp.data.ballot_parts import Part, cleaned, refuse_repeated, with_words
+from rankdp.data.ballot_parts import Part, cleaned, orders_of_ranks, refuse_repeated, with_words
 from rankdp.data.cells import SPACES, Coded, Known, Where, encode, in_a_sentence, numbers, understand
 from rankdp.data.cleaning import SKIPPED, Cleaner
 from rankdp.data.columns import Columns, check_names, first_known, recognise
-from rankdp.data.frames import rankings_of, ranks_of, refuse_nested
-from rankdp.data.orders import orders_from_long
+from rankdp.data.frames import cell_rank, ranks_of, refuse_nested
 from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Table, check_rows
@@ -109,6 +109,25 @@ def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: W
     return Rankings._of(orders, known.items, None, None), cast
 
 
+def _ranked_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:
+    """The ballots of a batch with a column per candidate that holds the rank, cleaned."""
+    ranks = np.zeros((batch.num_rows, len(known.items)), np.int64)
+    for name, item in zip(columns.ranks, columns.items, strict=True):
+        if item not in known:
+            raise InputError(f"{where(0)}: {item!r}, of a column, is not one of the {len(known.items)} items given")
+        cells = encode(batch.column(name))
+        first = cells.first_rows()
+        said = [
+            0
+            if isinstance(value, str) and cleaner.rule.kind(value) == "skipped"
+            else cell_rank(value, name, partial(where, int(first[code])))
+            for code, value in enumerate(cells.values)
+        ]
+        ranks[:, known.position(item)] = np.array([*said, 0], np.int64)[cells.codes]
+    orders, tied = orders_of_ranks(ranks)
+    return cleaned(Rankings._of(orders, known.items, None, None, None, tied, known.from_data), cast, cleaner)
+
+
 @dataclass(frozen=True, slots=True)
 class _Code:
     """A cell that names no candidate."""
@@ -192,7 +211,7 @@ def _rows_alike(
     columns = replace(columns, voter=None)
     if columns.layout == "wide":
         return _wide_part(found, columns, cast, known, where, cleaner), known
-    return cleaned(rankings_of(found, columns, known, where, "keep"), cast, cleaner), known
+    return _ranked_part(found, columns, cast, known, where, cleaner), known
 
 
 def _voters_alike(
@@ -226,16 +245,12 @@ def _voters_alike(
             at = place(held, said.get(ROW))
             raise InputError(f"{at}: voter {said[voter]!r} lists {said[item]!r} more than once")
     codes = np.column_stack([found[name].fill_null(-1).to_numpy() for name in cells])
-    if (silent := np.flatnonzero((codes < 0).all(axis=1))).size:
-        raise InputError(f"{where(int(silent[0]))}: the voter has no {'rating' if columns.ratings else 'rank'} at all")
     ballot, listed = np.nonzero(codes >= 0)
     ranks = values[codes[ballot, listed]]
     ranks = ranks_of(ranks, ballot, where) if columns.ratings else ranks
-    items = np.array([known.position(name) for name in texts.values()])[listed]
-    shape = len(codes), len(known.items)
-    orders, tied = orders_from_long(
-        ballot, items, ranks.astype(np.int64), known.items, "keep", lambda entry: where(int(ballot[entry])), shape
-    )
+    table = np.zeros((len(codes), len(known.items)), np.int64)
+    table[ballot, np.array([known.position(name) for name in texts.values()])[listed]] = ranks
+    orders, tied = orders_of_ranks(table)
     rankings = Rankings._of(orders, known.items, None, None, None, tied, known.from_data)
     return cleaned(rankings, found[_AMOUNT].cast("int64").to_numpy(), cleaner), known
 

@@ -165,7 +165,7 @@ def _ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) ->
     for place, name in enumerate(columns.ranks):
         cells = encode(batch.column(name))
         first = cells.first_rows()
-        meaning = [_cell_rank(value, name, partial(where, int(first[code]))) for code, value in enumerate(cells.values)]
+        meaning = [cell_rank(value, name, partial(where, int(first[code]))) for code, value in enumerate(cells.values)]
         ranks[:, place] = np.array([*meaning, 0], np.int64)[cells.codes]
     silent = np.flatnonzero(~ranks.any(axis=1))
     if silent.size:
@@ -179,7 +179,7 @@ def _ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) ->
     return rows.astype(np.int64), np.array(moved, np.int64)[places], ranks[rows, places]
 
 
-def _cell_rank(value: Any, column: str, at: Callable[[], str]) -> int:
+def cell_rank(value: Any, column: str, at: Callable[[], str]) -> int:
     """The rank in a cell, 0 where it is blank."""
     text = text_of(value)
     if text is None or text in MISSING:
