@@ -101,7 +101,8 @@ def test_a_scottish_ward_with_commas(tmp_path):
         (2, 0, 1): 4,
         (-1, -1, -1): 2,
     }
-    assert any("the ward is Forfar and District" in note for note in ballots.notes)
+    assert ballots.title == "Forfar and District"
+    assert any("an election of 2 seats" in note for note in ballots.notes)
     path.write_text(WARD.replace("4,3,1,2", "4,3,1,9"))
     with pytest.raises(InputError, match="line 4: a candidate must be a number from 1 to 3"):
         Ballots.read(path)

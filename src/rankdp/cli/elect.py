@@ -110,7 +110,7 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
     "OUT",
     PATH,
 )
-@option("--title", "Heading of the result.", default="Election result")
+@option("--title", "Heading of the result; by default with the ward or contest that the file states.")
 @charged
 @rehearse
 @output_options
@@ -120,7 +120,7 @@ def elect(
     without_noise: bool,
     synthetic: Path | None,
     outputs: tuple[Path, ...],
-    title: str,
+    title: str | None,
     ledger: Ledger | None,
     bits: Bits | None,
     as_json: bool,
@@ -179,6 +179,7 @@ def elect(
     table = Ballots.read(ballots, **reading)
     for note in table.notes:
         say(f"note: {note}")
+    title = title or f"Election result{': ' * bool(table.title)}{table.title}"
     counted, report = request.count(table), partial(election_report, title=title)
     if without_noise:
         deliver(report(counted.exact()), outputs, as_json)

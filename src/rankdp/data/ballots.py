@@ -64,6 +64,8 @@ class Ballots:
         What was skipped or cleaned on the way, for the eyes of whoever holds the ballots.
     cleaning
         The rule by which they were cleaned.
+    title
+        What the file says about which election it holds: its ward or contest.
     """
 
     items: tuple[str, ...]
@@ -73,6 +75,7 @@ class Ballots:
     items_from_data: bool = False
     notes: tuple[str, ...] = ()
     cleaning: Cleaning = USUAL
+    title: str = ""
 
     @classmethod
     def of(cls, source: Any, **options: Any) -> Self:
@@ -215,7 +218,7 @@ class Ballots:
         if listed is not None:
             rankings = listed_over(rankings, listed, cleaner, name)
         ballots = cls._counted([cleaned(rankings, found.counts, cleaner)], cleaner, name)
-        return replace(ballots, notes=(*found.notes, *ballots.notes))
+        return replace(ballots, notes=(*found.notes, *ballots.notes), title=found.title)
 
     @classmethod
     def _counted(cls, parts: Sequence[Part], cleaner: Cleaner, what: str, sort_items: bool = False) -> Self:

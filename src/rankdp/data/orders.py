@@ -31,6 +31,7 @@ Ties = Literal["refuse", "listed", "random"]
 ReadTies = Literal["refuse", "listed", "random", "keep"]
 """Tied items: refuse them, keep the order in which the source lists them, or draw it at random."""
 
+_LONGEST_TITLE = 200
 _TILE_ROWS = 1 << 13  # rows that are checked at once, so that what is sorted stays in the cache
 
 _CHOICES = (
@@ -60,6 +61,8 @@ class CountedOrders:
     """What was skipped or cleaned."""
     offsets: Ints | None = None
     """The public offset of each voter, order by order."""
+    title: str = ""
+    """What the file says about which election it holds."""
 
     @classmethod
     def of(
@@ -69,6 +72,7 @@ class CountedOrders:
         counted: Sequence[tuple[int, Iterable[Iterable[int]]]],
         items: Iterable[Any] | None,
         notes: Iterable[str],
+        title: str = "",
     ) -> CountedOrders:
         """From counts and groups of tied indices into ``names``; ``items`` is the caller's list, if there is one.
 
@@ -85,7 +89,9 @@ class CountedOrders:
             orders[row, : len(order)] = [known.position(names[item]) if item >= 0 else item for item, _ in order]
             tied[row, : len(order)] = [again for _, again in order]
         counts = np.array([count for count, _ in counted], np.int64)
-        return cls(known, counts, orders, tied, tuple(f"{path}: {note}" for note in notes))
+        return cls(
+            known, counts, orders, tied, tuple(f"{path}: {note}" for note in notes), title=title[:_LONGEST_TITLE]
+        )
 
 
 def orders_array(orders: Any, names: tuple[str, ...] | None) -> tuple[Ints, tuple[str, ...]]:

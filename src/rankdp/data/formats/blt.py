@@ -40,7 +40,9 @@ class BltFile:
         self.notes: list[str] = []
         self._lines = lines_of(path, content)
         self._tokens = self._numbers()
-        count, _ = self._number("the number of candidates", 1, _MOST_CANDIDATES), self._number("the number of seats")
+        count = self._number("the number of candidates", 1, _MOST_CANDIDATES)
+        seats = self._number("the number of seats")
+        self.notes.append(f"the file is of an election of {seats} seat{'s' * (seats != 1)}")
         withdrawn: set[int] = set()
         ballots: list[tuple[int, int, Groups]] = []
         token = self._next("a ballot")

@@ -66,7 +66,8 @@ def counted_marks(records: Records, contest: str | None) -> CountedOrders:
         found[ballot_of(marks, chosen.ranked, chosen.seats)] += count
     counted = [(count, ballot) for ballot, count in found.items()]
     how = "" if chosen.ranked else f"; no ranks, so that up to {chosen.seats} marks share the first place"
-    return CountedOrders.of(records.path, chosen.choices, counted, None, [f"the contest {chosen.name!r}{how}"])
+    notes = [f"the contest {chosen.name!r}{how}"]
+    return CountedOrders.of(records.path, chosen.choices, counted, None, notes, chosen.name)
 
 
 def chosen_contest(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:

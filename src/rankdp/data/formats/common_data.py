@@ -98,7 +98,8 @@ def counted_records(path: str, contest: str | None) -> CountedOrders:
             places = tuple(sorted((rank, chosen.places[selection][1]) for rank, selection in marks))
             counted[ballot_of(places, any(rank for rank, _ in marks), chosen.seats)] += count
     told = [f"the contest {chosen.name!r}", *notes.get(key, ())]
-    return CountedOrders.of(path, chosen.choices, [(count, one) for one, count in counted.items()], None, told)
+    ballots = [(count, one) for one, count in counted.items()]
+    return CountedOrders.of(path, chosen.choices, ballots, None, told, chosen.name)
 
 
 def _contests(record: Any) -> dict[str, frozenset[tuple[int, str]]]:

@@ -165,7 +165,7 @@ def counted_orders(
         listed = [(line, count, [group for group in groups if group != [-1]]) for line, count, groups in file.orders]
         file.orders = [order for order in listed if order[2]]
     counted = [(count, groups) for _, count, groups in file.orders]
-    found = CountedOrders.of(path, tuple(file.names.values()), counted, items, file.notes)
+    found = CountedOrders.of(path, tuple(file.names.values()), counted, items, file.notes, getattr(file, "title", ""))
     for (line, _, groups), order, tied in zip(file.orders, found.orders, found.tied, strict=True):
         if tied.any() and (refuse_ties or kind in ("soc", "soi")):
             place = int(tied.argmax())

@@ -68,4 +68,6 @@ def counted_ward(path: str) -> CountedOrders:
             raise InputError(f"{path}, line {line}: a candidate must be a number from 1 to {count}")
         counted.append((many, [[one - 1] for one in order]))
     ward = [cells[0] for line, cells in rows if line > named[-1][0]]
-    return CountedOrders.of(path, names, counted, None, [*notes, *(f"the ward is {name}" for name in ward[:1])])
+    seats = int(rows[0][1][1])
+    notes.append(f"the file is of an election of {seats} seat{'s' * (seats != 1)}")
+    return CountedOrders.of(path, names, counted, None, notes, "".join(ward[:1]))
