@@ -1,7 +1,8 @@
 # One image for surveys and the studio: non-root, nothing written outside /data.
 #   docker build -t rankdp .
 #   docker run --read-only --tmpfs /tmp -v surveys:/data -p 8000:8000 rankdp
-#   docker run --read-only --tmpfs /tmp -v "$PWD:/data" --network host --user "$(id -u)" rankdp studio --no-browser
+#   docker run --read-only --tmpfs /tmp -v "$PWD:/data" --network host --user "$(id -u)" rankdp \
+#     studio --no-browser --port 8000
 FROM python:3.11-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE locks/dev.txt ./
@@ -14,7 +15,7 @@ FROM python:3.11-slim
 RUN useradd --uid 10001 --no-create-home --home-dir /data rankdp && install -d -o rankdp -g rankdp /data
 COPY --from=build /usr/local/rankdp /usr/local/rankdp
 ENV PATH=/usr/local/rankdp/bin:$PATH HOME=/data MPLCONFIGDIR=/tmp NUMBA_CACHE_DIR=/tmp PYTHONUNBUFFERED=1
-USER rankdp
+USER 10001
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000

@@ -119,7 +119,7 @@ def test_numbers_of_a_column_have_the_same_digits():
 def test_one_interval_that_reaches_far_does_not_squeeze_the_others():
     rows = [ResultRow(name=str(at), estimate=at / 10, low=at / 10 - 0.2, high=at / 10 + 0.2) for at in range(9, 0, -1)]
     table = ResultTable(rows=[*rows, ResultRow(name="new", estimate=0, low=-50, high=50)], measure="score")
-    assert table.shown_span == pytest.approx((-0.6, 1.5))
+    assert table.shown_span == pytest.approx((-0.8, 1.7))
     assert table.html().count("class=cut") == 2
     assert "-50.0 to 50.0" in table.html()
     assert ResultTable(rows=rows, measure="score").shown_span == pytest.approx((-0.1, 1.1))

@@ -126,7 +126,7 @@ def charged(desk, page):
 WALKS = [
     ("ballots.csv", 1200, "light", lambda page: None, "One ballot"),
     ("votes.csv", 820, "dark", lambda page: None, "One comparison"),
-    ("rankings.csv", 390, "light", lambda page: page.get_by_label("A synthetic copy").check(), None),
+    ("rankings.csv", 390, "light", lambda page: page.get_by_label("A synthetic copy").check(), "One position"),
     ("scores.csv", 390, "dark", lambda page: page.get_by_label("to", exact=True).fill("6"), None),
 ]
 

@@ -20,7 +20,7 @@ _TICKS = 5  # at most about this many, so that their numbers fit above a bar
 _MARGIN = 3.0  # percent of a bar's width on either side, so that no dot is cut
 _NAMED = 4  # names in a sentence
 _WIDE = 7  # columns above which cells may be broken
-_REACH = 3  # usual intervals; what reaches farther is cut, so that one unknown item does not squeeze all others
+_REACH = 4  # usual half-widths; what reaches farther is cut, so that one unknown item does not squeeze all others
 
 
 @dataclass(frozen=True, slots=True)
