@@ -12,6 +12,9 @@ from hypothesis import settings
 settings.register_profile("rankdp", deadline=None)
 settings.load_profile("rankdp")
 
+if os.environ.get("RANKDP_DATA"):
+    os.environ["RANKDP_DATA"] = str(Path(os.environ["RANKDP_DATA"]).absolute())  # tests change the directory
+
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
