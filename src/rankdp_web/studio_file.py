@@ -24,6 +24,7 @@ from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores
 from rankdp.data.tables import find_files
 from rankdp.data.vote_columns import WEIGHT_NAMES
+from rankdp.data.votes import count
 from rankdp.errors import InputError, RankdpError
 
 NOT_PRIVATE = "NOT PRIVATE: counted from the rows without noise, for your eyes only. Do not publish it."
@@ -178,7 +179,7 @@ def _addresses(found: FileSummary, ids: Sequence[str]) -> None:
 
 def _comparisons(found: FileSummary, asked: dict[str, str] | None) -> None:
     votes = Comparisons.read(found.path, items_from_data=True, columns=asked, on_problem="drop")
-    said, counts = votes.diagnostics(), votes.count()
+    (counts,), said = count(votes.table, votes, [None])  # once: a large file takes seconds
     found.items, found.rows["comparisons"] = votes.items, int(counts.half_wins.sum()) // 2
     found.recognised.append(votes.recognised.partition(": ")[2].partition(" The list of ")[0])
     found.facts |= {"Items": f"{len(votes.items):,}", "Comparisons": f"{found.rows['comparisons']:,}"}
