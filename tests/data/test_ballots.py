@@ -7,10 +7,12 @@ from itertools import chain, permutations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankdp.data import queries
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
@@ -174,6 +176,21 @@ def test_rankings_and_lists_are_ballots_too(tmp_path):
 def test_bad_ballots_get_one_sentence(source, options, words):
     with pytest.raises(InputError, match=words):
         Ballots.of(source, **options)
+
+
+@pytest.mark.parametrize("few", [1 << 16, -1])
+@pytest.mark.parametrize(("voters", "items"), [(40, 3), (5, 70)])
+def test_many_candidates_of_a_long_table(voters, items, few, monkeypatch):
+    monkeypatch.setattr(queries, "FEW_ROWS", few)
+    random = np.random.default_rng(items)
+    ranks = np.array([np.unique(random.integers(0, 6, items), return_inverse=True)[1] + 1 for _ in range(voters)])
+    who, what = (axis.ravel() for axis in np.indices(ranks.shape))
+    mixed = random.permutation(ranks.size)
+    cells = {"voter": who, "item": what, "rank": ranks.ravel()}
+    found = Ballots.of(pa.table({name: values[mixed] for name, values in cells.items()}))
+    margins = np.sign(ranks[:, None, :] - ranks[:, :, None]).sum(axis=0)
+    assert found.items == tuple(map(str, range(items)))
+    assert np.array_equal(found.margins(), margins)
 
 
 def test_rows_that_are_numbered_may_stand_for_many_ballots():

@@ -56,8 +56,8 @@ def learn(
 ) -> None:
     """Train a model of preferences on privatized rankings.
 
-    USERS and ITEMS are CSV or Parquet tables of features: a column of ids and columns of numbers. RANKINGS is a file
-    written by `rankdp privatize`; its sidecar RANKINGS.release.json says which noise to correct for.
+    USERS and ITEMS are tables of features (CSV, JSON, Excel or Parquet): a column of ids and columns of numbers.
+    RANKINGS is a file written by `rankdp privatize`; its sidecar RANKINGS.release.json says which noise to correct for.
     """
     from rankdp.learn import learn_files
 
@@ -93,8 +93,8 @@ def predict(
 ) -> None:
     """Rank items for users by a model that `rankdp learn` wrote.
 
-    MODEL is its directory, USERS a CSV or Parquet table with an id and the features of each user. OUT gets one ranking
-    a user, best first: CSV, Parquet or PrefLib by its ending. Predicting costs no privacy.
+    MODEL is its directory, USERS a table with an id and the features of each user. OUT gets one ranking a user, best
+    first: CSV, Parquet or PrefLib by its ending. Predicting costs no privacy.
     """
     from rankdp.learn import predict_files
 

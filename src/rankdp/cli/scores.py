@@ -50,8 +50,8 @@ from rankdp.cli.terminal import many, say
 def scores(source: Path, target: Path, as_json: bool, **options: Any) -> None:
     """Add noise to scores, so that every score is protected.
 
-    Reads IN (CSV or Parquet) and writes OUT (CSV, Parquet or JSON); the ending of the name decides. OUT.release.json
-    states the guarantee.
+    Reads IN (CSV, JSON, Excel or Parquet) and writes OUT (CSV, Parquet or JSON); the ending of the name decides.
+    OUT.release.json states the guarantee.
 
     Example: rankdp scores grades.csv noisy.csv --epsilon 1 --bounds 0 100
     """

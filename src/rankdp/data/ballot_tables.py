@@ -1,13 +1,13 @@
 """Ballots in tables: the distinct ones and how often each was cast, counted by expressions where the table is.
 
 A table with a row per ballot is grouped by its columns of ranks. One with a row per voter and candidate is grouped by
-voter, with a column for each candidate, and then by these. What comes back is one row per distinct ballot, with the
-number of the first row that has it; names, repetitions and gaps are checked there.
+voter, with the ranks of all candidates in a few whole numbers, and then by these. What comes back is one row per
+distinct ballot, with the number of the first row that has it; names, repetitions and gaps are checked there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -230,10 +230,13 @@ def _voters_alike(
         pairs, where = _in_order(held, pairs)
         texts, known = _listed_names(pairs[item], known, where, cleaner)
         values, meant = _ranks_said(pairs[rank], columns.ratings, where)
+        packed = _Packed(len(texts), len(values))
         spread = rows.join(ballots.beside(meant), left_on=rank, right_on="rd_said", how="left")
-        cells = {f"rd_item{at}": nw.when(nw.col(item) == text).then(nw.col("rd_code")) for at, text in enumerate(texts)}
+        spread = spread.join(ballots.beside(packed.table(texts)), left_on=item, right_on="rd_name", how="left")
+        digit = nw.col("rd_code") * nw.col("rd_times")
+        cells = {f"rd_part{at}": nw.when(nw.col("rd_part") == at).then(digit) for at in range(packed.parts)}
         facts = {"rd_rows": nw.len(), "rd_items": nw.col(item).n_unique()}
-        ranked = [nw.col(name).max() for name in cells]
+        ranked = [nw.col(name).sum() for name in cells]
         voters = spread.with_columns(**cells).group_by(voter).agg(*ranked, *ballots.first, **facts)
         voters = voters.with_columns(rd_again=nw.col("rd_rows") > nw.col("rd_items"))
         alike = voters.group_by(*cells, "rd_again").agg(nw.len().alias(_AMOUNT), *ballots.first)
@@ -244,7 +247,7 @@ def _voters_alike(
             said = ballots.example(twice, [voter, item])
             at = place(held, said.get(ROW))
             raise InputError(f"{at}: voter {said[voter]!r} lists {said[item]!r} more than once")
-    codes = np.column_stack([found[name].fill_null(-1).to_numpy() for name in cells])
+    codes = packed.codes([found[name].cast("int64").fill_null(0).to_numpy() for name in cells])
     ballot, listed = np.nonzero(codes >= 0)
     ranks = values[codes[ballot, listed]]
     ranks = ranks_of(ranks, ballot, where) if columns.ratings else ranks
@@ -253,6 +256,30 @@ def _voters_alike(
     orders, tied = orders_of_ranks(table)
     rankings = Rankings._of(orders, known.items, None, None, None, tied, known.from_data)
     return cleaned(rankings, found[_AMOUNT].cast("int64").to_numpy(), cleaner), known
+
+
+class _Packed:
+    """Which rank a ballot gives to each item, as digits of a few whole numbers: 0 for none, else 1 + the rank's place.
+
+    An item is one digit, so that the sum over a voter's rows holds them all, if each item is in one row.
+    """
+
+    def __init__(self, items: int, ranks: int) -> None:
+        self.base = ranks + 1
+        self.digits = max(1, 60 // self.base.bit_length())
+        self.items, self.parts = items, -(-items // self.digits)
+
+    def table(self, texts: Iterable[str]) -> Any:
+        """The part and the digit of each item."""
+        import pyarrow as pa
+
+        parts, places = np.divmod(np.arange(self.items), self.digits)
+        return pa.table({"rd_name": list(texts), "rd_part": parts, "rd_times": self.base**places})
+
+    def codes(self, parts: Sequence[Longs]) -> Longs:
+        """The places of the ranks, a row for each ballot and a column for each item; -1 for none."""
+        digits = [parts[at // self.digits] // self.base ** (at % self.digits) % self.base for at in range(self.items)]
+        return np.column_stack(digits) - 1
 
 
 def _listed_names(column: Any, known: Known, where: Where, cleaner: Cleaner) -> tuple[dict[str, str | None], Known]:
@@ -281,14 +308,14 @@ def _ranks_said(column: Any, ratings: bool, where: Where) -> tuple[Floats, Any]:
         raise InputError(f"{where(int(rows[0]))}: {rule}, got {float(ranks[rows[0]]):g}")
     values = np.unique(ranks[~np.isnan(ranks)])
     codes = dict(zip(column.to_pylist(), np.searchsorted(values, ranks).tolist(), strict=True))
-    meant = {text: code for text, code in codes.items() if code < len(values)}
+    meant = {text: code + 1 for text, code in codes.items() if code < len(values)}
     if not meant:
         raise InputError(f"{where(0)}: no row has a {'rating' if ratings else 'rank'}")
     return values, pa.table({"rd_said": list(meant), "rd_code": list(meant.values())})
 
 
 def _in_order(held: Table, found: Any) -> tuple[Any, Where]:
-    """Groups of rows in the order of their first rows, where rows have numbers, and where these stand."""
+    """Groups of rows in the order of their first rows, where rows have numbers, and the places of these."""
     if ROW not in found.column_names:
         return found, lambda _: held.what
     found = found.sort_by(ROW)

@@ -1,9 +1,8 @@
 """Files of scores: a column of names and a column of numbers, read whole, checked once and written whole.
 
 The columns are recognised by the names people give them (item, name, id; score, value), or named by the caller; others
-are not read and are told as left out. Every name is there once and not blank; every score is a number. CSV (`.csv`,
-`.tsv`), JSON Lines (`.jsonl`), both also compressed, and Parquet (`.parquet`, `.pq`) are read; CSV, Parquet and JSON
-(`.json`, a list of records) are written.
+are not read and are told as left out. Every name is there once and not blank; every score is a number. Every file of a
+table is read; CSV, Parquet and JSON (`.json`, a list of records) are written.
 """
 
 from __future__ import annotations
