@@ -27,7 +27,7 @@ _EPSILONS = (0.5, 1.0, 2.5)
 _REPETITIONS = 20
 _OUTCOME, _COMPARISON, _RANDOM = "rankdp, outcomes", "rankdp, comparisons", "rankdp, comparisons, pairing random"
 _RIDGES = {f"the paper, c0 = {c0:g}": c0**2 * math.log(_ITEMS) for c0 in (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)}
-_TARGETS = {(1.0, 0.5, _OUTCOME): 0.6, (1.0, 0.5, _RANDOM): 0.75}
+_TARGETS = {(1.0, 0.5, _OUTCOME): 0.6, (1.0, 0.5, _COMPARISON): 0.75, (1.0, 0.5, _RANDOM): 0.75}
 _UNTUNED = 1.0
 
 FloatArray = NDArray[np.float64]
