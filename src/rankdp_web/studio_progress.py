@@ -15,6 +15,7 @@ class Progress:
     def __init__(self) -> None:
         self._doing: list[tuple[str, float]] = []
         self._told: tuple[str, float, float | None] | None = None
+        self._pass, self._began = 1, 0.0  # of a file that is read several times, and when that pass began
 
     @contextmanager
     def of(self, doing: str) -> Iterator[None]:
@@ -26,7 +27,7 @@ class Progress:
             What is done, for the page.
         """
         self._doing.append((doing, time.monotonic()))
-        self._told = None
+        self._told, self._pass, self._began = None, 1, time.monotonic()
         try:
             with heard_by(self._hear):
                 yield
@@ -34,6 +35,8 @@ class Progress:
             self._doing.pop()
 
     def _hear(self, doing: str, done: float, total: float | None) -> None:
+        if self._told and done < self._told[1] / 2:  # threads may tell a little out of order
+            self._pass, self._began = self._pass + 1, time.monotonic()
         self._told = (doing, done, total)
 
     def words(self) -> str:
@@ -46,6 +49,8 @@ class Progress:
         if told is None or not told[1] or seconds <= 0:
             return f"{doing}: {seconds:.0f} s."
         _, done, total = told
+        seconds = max(time.monotonic() - self._began, 1e-3)
+        doing += f", pass {self._pass}" * (self._pass > 1)
         if total is None:
             return f"{doing}: {done:,.0f} done, {done / seconds:,.0f} a second."
         left = max(0.0, (total - done) * seconds / done)

@@ -35,8 +35,10 @@ from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
+from rankdp.progress import tell
 from rankdp_web.studio_draft import Draft
 from rankdp_web.studio_plan import answer, certainty, rounded_up
+from rankdp_web.studio_progress import Progress
 from rankdp_web.studio_release import FOLDER, Releases
 
 KINDS = tuple(FILES)
@@ -329,6 +331,18 @@ def test_a_goal_that_cannot_be_reached_is_called_so_and_no_epsilon_is_recommende
     knee = next(e for e, value in zip(found.epsilons, values, strict=True) if value >= max(values) - 0.01)
     assert balanced == pytest.approx(knee, rel=0.01)
     assert balanced < found.epsilons[-1]
+
+
+def test_progress_names_the_pass(monkeypatch):
+    clock = iter([0.0, 0.0, 20.0, 21.0, 22.0, 23.0]).__next__
+    monkeypatch.setattr("rankdp_web.studio_progress.time.monotonic", clock)
+    progress = Progress()
+    with progress.of("Opening"):
+        tell("reading", 90, 100)
+        tell("reading", 89, 100)
+        tell("reading", 40, 100)
+        assert progress.words() == "Opening, pass 2: 40%, about 3 s more."
+    assert progress.words() == ""
 
 
 def test_what_protects_almost_nothing_is_not_recommended():
