@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import rankdp
 from rankdp.data.ballots import SHARES, Ballots
@@ -18,7 +19,7 @@ from rankdp.privacy.guarantee import BALLOT, VOTER
 from rankdp.privacy.ledger import Ledger
 from rankdp.publish import elections
 from rankdp.publish.ballot_rules import PAIR_RULES, RULES, borda_noise, margin_noise, vote_noise
-from rankdp.publish.election_draws import ORDERS
+from rankdp.publish.election_draws import ORDERS, _not_negative
 from rankdp.publish.elections import ElectionRequest, elect
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Piles, run
@@ -362,3 +363,26 @@ def test_dublin_north_as_an_instant_runoff(data_directory, protect, least, error
     assert right / 200 >= least
     assert np.mean(errors) <= error
     assert np.mean(held) == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("rule", ["plurality", "irv", "borda"])
+def test_no_count_is_shown_as_negative(rule):
+    """Thirty candidates whom hardly anyone votes for: most released tallies of theirs are about half negative."""
+    names = [f"c{number:02}" for number in range(32)]
+    ballots = rankdp.Ballots.from_orders([["c00", "c01"], ["c01", "c00"], ["c02"]], items=names, weights=[500, 300, 3])
+    result = rankdp.elect(ballots, "0.2", rule=rule, seed=5).value
+    assert all(
+        0 <= low <= score <= high for low, score, high in zip(result.low, result.scores, result.high, strict=True)
+    )
+    assert all(high > 0 for high in result.high)
+
+
+def test_a_count_near_zero_covers_the_truth_and_is_unbiased_far_from_it():
+    """Draws of a tally that was released as -1 with Gaussian noise of 1 follow the normal law cut off at 0."""
+    drawn = np.random.default_rng(3).normal(-1, 1, (200_000, 1))
+    kept = _not_negative(drawn)[:, 0]
+    cut = scipy.stats.truncnorm(1, np.inf, loc=-1, scale=1)
+    assert kept.min() >= 0
+    assert kept.mean() == pytest.approx(cut.mean(), abs=0.01)
+    assert np.quantile(kept, [0.025, 0.975]) == pytest.approx(cut.ppf([0.025, 0.975]), abs=0.02)
+    assert (_not_negative(np.full((5, 1), -3.0)) == 0).all()

@@ -4,7 +4,8 @@ A draw is the released numbers with noise that is drawn again, from a public see
 costs nothing, and whoever has the release can repeat it. The truth that it speaks of is the count of these very ballots
 without noise; whether other voters would vote alike is another matter.
 
-- *Intervals* are quantiles of the draws.
+- *Votes and points* are the released numbers and their intervals quantiles of the draws. Neither can be negative: where
+  some draws are, the law of the others is taken, and its mean is the estimate.
 - *Ranks.* By scores, the ranks in the draws. By pairs and in runoffs a candidate's rank in a draw is 1 plus the number
   of candidates ahead: the ones who beat it, or who had more votes in the last round that counted both.
 - *Winners.* The share of draws with the same winners. By pairs the rule is applied to each draw in which some winner
@@ -184,7 +185,9 @@ def with_number(result: Election, sizes: Floats, number: Number | None) -> Elect
 
 def finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> Election:
     """With intervals and ranks; candidates are in the order of the result."""
-    (low, high), (first, last) = draws.interval(result.level), ahead.rank_range(result.level)
+    truths = Draws(_not_negative(draws.values))
+    scores = np.where((draws.values < 0).any(axis=0), truths.estimate, scores)
+    (low, high), (first, last) = truths.interval(result.level), ahead.rank_range(result.level)
     first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
     if (draws.values == draws.values[0]).all():  # an exact count
         first = last = np.arange(1, len(scores) + 1)
@@ -197,6 +200,19 @@ def finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> El
         rank_low=tuple(first.tolist()),
         rank_high=tuple(last.tolist()),
     )
+
+
+def _not_negative(draws: Floats) -> Floats:
+    """Draws of counts that cannot be negative: those below 0 are replaced by others of the same count.
+
+    This is their law given that the count is not negative. Where no draw is, the count is taken as 0.
+    """
+    kept = draws.copy()
+    for column in kept.T:
+        below = column < 0
+        if below.any():
+            column[below] = 0 if below.all() else np.resize(column[~below], int(below.sum()))
+    return kept
 
 
 def draw_count(numbers: int) -> int:
