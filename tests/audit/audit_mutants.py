@@ -42,6 +42,7 @@ from rankdp.mechanisms.rankings.kendall import Kendall
 from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.tiers import Tiers, calibrated
 from rankdp.mechanisms.rankings.ulam import Ulam, _Shapes
+from rankdp.mechanisms.votes.labels import SwappedLabels
 from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
     NoisyDegrees,
@@ -277,6 +278,46 @@ def wins(cls: type[NoisyWins]) -> dict[str, Callable[[], bool]]:
     }
 
 
+class HalfSwapped(SwappedLabels):
+    """Half the noise: the law of twice the epsilon, with the old guarantee."""
+
+    def exact_law(self, bits):
+        return SwappedLabels(2 * self.epsilon).exact_law(bits)
+
+
+class LyingLabels(SwappedLabels):
+    """The right law; the labels are drawn with half the noise."""
+
+    def swapped(self, count, bits):
+        return SwappedLabels(2 * self.epsilon).swapped(count, bits)
+
+
+def labels(mechanism: SwappedLabels) -> dict[str, Callable[[], bool]]:
+    """The checks of swapped labels."""
+    return {
+        "exact: law": lambda: not audit_exact(mechanism, draws=0).holds,
+        "exact: sampler": lambda: not audit_exact(mechanism, bits=SeededBits(SEED)).sampler_agrees,
+        **raters(lambda epsilon, most: type(mechanism)(Fraction(epsilon) / most)),
+    }
+
+
+def raters(job: Callable[[float, int], SwappedLabels]) -> dict[str, Callable[[], bool]]:
+    """Both labels of a rater turned round, in tables that are read, bounded and released."""
+
+    def release(said, count):
+        sides = [("good", "bad") if one else ("bad", "good") for one in said] * count
+        voters = np.repeat(np.arange(count), len(said))
+        chosen, rejected = zip(*sides, strict=True)
+        table = pa.table({"chosen": chosen, "rejected": rejected, "voter": voters})
+        with mock.patch("rankdp.publish.preferences._job", job):
+            released = rankdp.privatize_preferences(table, 1, max_per_voter=2, bits=bits).value
+        return np.array([text == "good" for text in released["chosen"].to_pylist()], int).reshape(count, -1)
+
+    bits = SeededBits(SEED)
+    pair = ((True, True), (False, False))
+    return {"statistical": lambda: not audit_samples(release, [pair], draws=DRAWS, claimed_epsilon=1).holds}
+
+
 def voters(bounded: bool) -> dict[str, Callable[[], bool]]:
     """Noisy wins for voters with at most two comparisons; the one that is protected has eight."""
     mechanism, bits = NoisyWins(Protection.of("voter", 2), 1), SeededBits(SEED)
@@ -484,6 +525,10 @@ MUTANTS = [
     Mutant("a hidden design as it is released", hidden_designs(free=False), honest=True),
     Mutant("a hidden design whose degrees are not paid for", hidden_designs(free=True)),
     Mutant("sensitivity 1 instead of 2", wins(SmallSensitivity)),
+    Mutant("swapped labels as they are", labels(SwappedLabels(1)), honest=True),
+    Mutant("labels: half the noise", labels(HalfSwapped(1))),
+    Mutant("labels: half the noise in the draws alone", labels(LyingLabels(1))),
+    Mutant("labels: the whole epsilon for each of a rater", raters(lambda epsilon, _: SwappedLabels(epsilon))),
     Mutant("contribution bounding", voters(bounded=True), honest=True),
     Mutant("contribution bounding skipped", voters(bounded=False)),
     Mutant("bounded comparisons", bounded_comparisons()),

@@ -205,7 +205,8 @@ def test_a_count_without_noise_is_exact_and_says_that_it_is_not_private(rule, tm
 
 @pytest.mark.parametrize("rule", ["borda", "schulze", "irv", "stv", "plurality"])
 def test_the_noisy_number_of_ballots_has_an_honest_interval_and_is_checked(rule):
-    asked = words(rule=rule, protect="voter", epsilon="0.5", turnout=BALLOTS.count + 100_000).count(BALLOTS)
+    wrong = 0 if rule == "plurality" else BALLOTS.count + 100_000
+    asked = words(rule=rule, protect="voter", epsilon="0.5", turnout=wrong).count(BALLOTS)
     results = [asked.draw(SeededBits(seed)).value for seed in range(60)]
     held = [result.ballots_low <= BALLOTS.count <= result.ballots_high for result in results]
     assert np.mean(held) >= 0.86  # 95% of 60
@@ -213,6 +214,28 @@ def test_the_noisy_number_of_ballots_has_an_honest_interval_and_is_checked(rule)
     honest = words(rule=rule, protect="voter", epsilon="0.5", turnout=BALLOTS.count).count(BALLOTS)
     warned = [any("contradicts" in said for said in honest.draw(SeededBits(s)).value.warnings) for s in range(30)]
     assert sum(warned) <= 1
+
+
+def test_blank_ballots_are_missing_in_the_sum_of_the_votes(tmp_path):
+    """A turnout with the blank ballots is right, one below the votes is wrong; by other rules all ballots count."""
+    file = tmp_path / "ballots.csv"
+    file.write_text("count,rank_1,rank_2\n3000,a,b\n2000,b,\n4000,blank,\n")
+    cast = Ballots.read(file, items=["a", "b"])
+    for rule, turnout, contradicts in (
+        ("plurality", 9000, False),
+        ("plurality", 4000, True),
+        ("borda", 9000, False),
+        ("borda", 5000, True),
+        ("irv", 9000, False),
+    ):
+        found = elect(cast, 1, rule=rule, protect="voter", turnout=turnout, bits=SeededBits(3)).value
+        assert any("contradicts" in said for said in found.warnings) == contradicts, rule
+        voting = "ballots that vote for somebody: " in found.headline()
+        assert voting == (rule == "plurality")
+        assert found.ballots == pytest.approx(5000 if voting else 9000, abs=50)
+    said = elect(cast, 1, rule="plurality", protect="voter", turnout=4000, bits=SeededBits(3)).value.warnings
+    assert any(one.endswith(" that vote for somebody.") for one in said)
+    assert "for somebody" not in elect(cast, 1, rule="plurality", bits=SeededBits(3)).value.headline()
 
 
 def test_a_runoff_is_sure_of_its_winner_though_not_of_who_goes_out_first():

@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import rankdp
+from rankdp.attack import position_attack
+from rankdp.audit import audit_exact
 from rankdp.cli import cli
 from rankdp.errors import BudgetExceeded, InputError
 from rankdp.learn import LinearRewardModel
@@ -64,6 +66,27 @@ def test_half_the_noise_is_caught():
     low, _ = exp_bounds(Fraction(1), 300)
     assert worst_ratio(HalfTheNoise(1)) > Fraction(1 << 300, low) * 2
     assert HalfTheNoise(1).swapped(20_000, SeededBits(1)).mean() < 0.2 < SwappedLabels(1).flip_probability
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", "2", "40", "900"])
+def test_the_exact_audit_encloses_epsilon(epsilon):
+    found = audit_exact(SwappedLabels(epsilon), bits=SeededBits(4))
+    assert found.holds, found.explain()
+    assert found.epsilon_low <= Fraction(epsilon) <= found.epsilon_high < Fraction(epsilon) + Fraction(1, 10**100)
+
+
+def test_the_exact_audit_catches_half_the_noise():
+    found = audit_exact(HalfTheNoise("1/2"), bits=SeededBits(4))
+    assert not found.law_holds
+    assert found.epsilon_low == pytest.approx(1)
+    assert audit_exact(SwappedLabels("1/2"), claimed_epsilon="0.49", draws=0).holds is False
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", "2"])
+def test_an_attacker_is_as_sure_of_a_label_as_it_is_often_kept(epsilon):
+    """A label is a ranking of two answers."""
+    sure = position_attack(rankdp.mechanism("auto", 2, epsilon), 1).posterior[0]
+    assert sure == pytest.approx(1 - SwappedLabels(epsilon).flip_probability)
 
 
 def test_a_swap_exchanges_the_answers_and_nothing_else():

@@ -11,6 +11,7 @@ Your own mechanism can offer the same by a method ``exact_law(bits)``: a pair (l
 relative order s in lexicographic order, ``output[j] = input[s[j]]``, up to a common factor. For noise on integers with
 sensitivity K it is the largest ``x(j + t) - x(j)`` over ``|t| <= K``, where exp(-x) is the law; where a delta is
 claimed, the delta realised at the claimed epsilon, sum over j of max(0, P(j) - e^eps P(j + t)), is enclosed instead.
+For swapped labels it is the log-ratio of the two weights, kept and swapped.
 
 Why it is valid: every rounding goes outwards, so the true epsilon of that law lies in the interval; a lower end above
 the claim *proves* a violation. That the sampler draws that law at all is tested separately, by chi-squared on fresh
@@ -37,6 +38,7 @@ from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.rankings.contract import MOST_BITS, EnclosedLaw, RankingMechanism, relative_orders
 from rankdp.mechanisms.registry import Protect
 from rankdp.mechanisms.scores.grid import ScoreMechanism
+from rankdp.mechanisms.votes.labels import SwappedLabels
 from rankdp.mechanisms.votes.noisy_counts import NoisyCounts
 from rankdp.privacy.bits import Bits, SecureBits
 from rankdp.privacy.exact import Real, positive
@@ -64,8 +66,8 @@ def audit_exact(
     ----------
     mechanism
         A ranking mechanism of at most 6 items (ours, or any object with ``sample`` and either ``exact_law`` or
-        ``log_prob``), a score mechanism on a grid of few steps, ``NoisyCounts``, or a mechanism for ballots of at most
-        4 items.
+        ``log_prob``), a score mechanism on a grid of few steps, ``NoisyCounts``, ``SwappedLabels``, or a mechanism for
+        ballots of at most 4 items.
     items
         How many items are ranked, where the mechanism has no such attribute.
     claimed_epsilon
@@ -86,6 +88,8 @@ def audit_exact(
     source = bits or SecureBits()
     if isinstance(mechanism, (ScoreMechanism, NoisyCounts)):
         return audit_noise(mechanism, claimed, draws, source, 3 if items is None else items)
+    if isinstance(mechanism, SwappedLabels):
+        return _audit_labels(mechanism, claimed, draws, source)
     if isinstance(mechanism, BallotMechanism):
         return audit_electorates(mechanism, claimed, draws, source)
     count = whole("items", getattr(mechanism, "items", None) if items is None else items, 2, MOST_ITEMS)
@@ -170,6 +174,26 @@ def _audit_rankings(
     p_value = _sampler_p_value(mechanism, items, expected, draws, bits) if draws else None
     return ExactAudit(
         f"{mechanism!r}", claimed, low, high, words, basis, cases, tolerance=slack, sampler_p_value=p_value
+    )
+
+
+def _audit_labels(mechanism: SwappedLabels, claimed: Fraction, draws: int, bits: Bits) -> ExactAudit:
+    """A released label is the true one kept or the other one swapped: the two weights against each other."""
+    weights = mechanism.exact_law(min(MOST_BITS, _BITS + 2 * math.ceil(mechanism.epsilon)))
+    law = [(Fraction(low), Fraction(high)) for low, high in zip(weights.low, weights.high, strict=True)]
+    low, high, (output, _) = worst_ratio(law, np.array([[1], [0]]))
+    p_value = None
+    if draws:
+        p_value = chi_squared(np.bincount(mechanism.swapped(draws, bits), minlength=2), _normalised(law))
+    return ExactAudit(
+        f"{type(mechanism).__name__}(epsilon={mechanism.epsilon})",
+        claimed,
+        low,
+        high,
+        f"a label that was {('kept', 'swapped')[output]}",
+        "the exact law of its sampler",
+        len(law),
+        sampler_p_value=p_value,
     )
 
 

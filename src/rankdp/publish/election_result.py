@@ -63,7 +63,8 @@ class Election(Displayable):
         How likely the winners are those of the exact count, and whether that is a lower bound; None where nothing
         beside the winners was released.
     ballots, ballots_low, ballots_high
-        How many ballots there are; with an interval where that is noisy, None where it is not known.
+        How many ballots there are; with an interval where that is noisy, None where it is not known. A noisy number
+        by "plurality" is the sum of the votes: of the ballots that vote for somebody.
     score_name, scores, low, high
         What is counted, and the interval of each score; empty where none was released.
     ranks, rank_low, rank_high
@@ -116,6 +117,7 @@ class Election(Displayable):
         names, of = listed(self.winners, "and"), ""
         if self.ballots is not None and self.ballots_low is not None and self.ballots_high is not None:
             of = f" from about {self.ballots:,.0f} ± {(self.ballots_high - self.ballots_low) / 2:,.0f} ballots"
+            of += " that vote for somebody" if self.rule == "plurality" else ""
         elif self.ballots is not None:
             of = f" from {self.ballots:,} ballot{'s' * (self.ballots != 1)}"
         nobody = "no candidate beats every other in the released margins"

@@ -111,7 +111,8 @@ def elect(
         "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or as a
         set (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
     turnout
-        A published number of ballots, with ``protect="voter"``: the result says if it contradicts the noisy one.
+        A published number of ballots, with ``protect="voter"``: the result says if it contradicts the noisy one. By
+        "plurality", where blank ballots are not counted, only a published number that is too small does.
     level
         The confidence of the intervals, between 0 and 1.
     ledger
@@ -281,11 +282,12 @@ class CountedBallots:
             warnings.append("The list of candidates was taken from the ballots: who is listed at all is not protected.")
         low, high = result.ballots_low, result.ballots_high
         if asked.turnout is not None and low is not None and high is not None and not asked.protection.count_public:
-            far = abs(asked.turnout - (low + high) / 2)
-            if far > high - low:  # four standard errors at 95%
+            voting = asked.rule == "plurality"  # blank ballots are missing in the sum of the votes
+            more = (low + high) / 2 - asked.turnout
+            if (more if voting else abs(more)) > high - low:  # four standard errors at 95%
                 warnings.append(
                     f"The published number of {asked.turnout:,} ballots contradicts these ballots, of which there are "
-                    f"about {result.ballots:,.0f} ± {(high - low) / 2:,.0f}."
+                    f"about {result.ballots:,.0f} ± {(high - low) / 2:,.0f}{' that vote for somebody' * voting}."
                 )
         return replace(result, warnings=tuple(warnings))
 

@@ -35,7 +35,7 @@ from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.labels import SwappedLabels
 from rankdp.privacy.bits import Bits, SecureBits, seeded
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.guarantee import OUTCOME, Guarantee
+from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Release, released
 from rankdp.types import Flags, Longs
@@ -183,7 +183,7 @@ def _job(epsilon: Real | None, max_per_voter: int | None) -> SwappedLabels:
 
 
 def _guarantee(job: SwappedLabels, max_per_voter: int | None) -> Guarantee:
-    return Guarantee(OUTCOME, job.epsilon).for_rows_of_a_voter(max_per_voter or 1)
+    return job.guarantee.for_rows_of_a_voter(max_per_voter or 1)
 
 
 def _released(job: SwappedLabels, read: _Preferences, value: Any, most: int | None, bits: Bits) -> Release[Any]:

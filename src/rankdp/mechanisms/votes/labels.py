@@ -24,6 +24,7 @@ import numpy as np
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import Real, exp_bounds, positive
+from rankdp.privacy.guarantee import OUTCOME, Guarantee
 from rankdp.types import Flags
 
 
@@ -40,6 +41,11 @@ class SwappedLabels:
 
     def __init__(self, epsilon: Real) -> None:
         self.epsilon: Fraction = positive(epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of one label."""
+        return Guarantee(OUTCOME, self.epsilon)
 
     @property
     def flip_probability(self) -> float:
