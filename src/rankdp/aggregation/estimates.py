@@ -7,7 +7,7 @@ the voters were drawn from: it contains their own differences as well as the noi
 
 Where the noise cannot be debiased completely, intervals are longer by the largest bias, so that they hold whatever the
 voters prefer. Boards by Borda are counted in draws of the true mean ranks: the debiased ones with their empirical
-covariance, items exchangeable, their spread integrated (`rankdp.inference.exchangeable`).
+covariance, with a prior that makes items exchangeable and integrates their spread (`rankdp.inference.exchangeable`).
 
 Weights by precision suppose that the epsilon that a voter chose says nothing about their preferences;
 ``combine="voters"`` supposes nothing and pays in variance. How many items a voter lists does say something: weights are

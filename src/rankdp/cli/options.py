@@ -56,7 +56,7 @@ class _Speaking(click.Context):
 
 
 def speaking(command: click.Command) -> click.Command:
-    """The command, with the settings in its refusals, and in those of its subcommands, spelled as its options."""
+    """The command, with settings spelled as its options in its refusals and its subcommands' refusals."""
     command.context_class = _Speaking
     for inner in getattr(command, "commands", {}).values():
         speaking(inner)
@@ -194,7 +194,7 @@ def options(*several: Decorator) -> Decorator:
 
 
 def seeded(help: str) -> Decorator:
-    """The option --rehearse, which gives ``bits``: those of a seed, or None."""
+    """The option --rehearse, which gives ``bits``: seeded ones, or None."""
 
     def bits(_: click.Context, __: click.Parameter, seed: int | None) -> Bits | None:
         from rankdp.privacy.bits import SeededBits
@@ -205,7 +205,7 @@ def seeded(help: str) -> Decorator:
 
 
 def in_a_line(source: Any) -> str:
-    """A file, or several, as they stand on the command line."""
+    """A file, or several, as written on the command line."""
     return " ".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
@@ -224,7 +224,7 @@ items_option = option(
 
 
 def mapped(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
-    """``rank_1=Q7`` as a mapping; commas may stand between several, where each has its sign."""
+    """``rank_1=Q7`` as a mapping; several may be separated by commas if each has its ``=``."""
     found: dict[str, str] = {}
     for value in values:
         parts = value.split(",")
@@ -288,7 +288,7 @@ def charged(command: Callable[..., Any]) -> Callable[..., Any]:
 def _open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledger | None:
     if path is None:
         if dataset is not None or convert:
-            raise click.UsageError(f"{'--convert' if convert else '--dataset'} goes with --ledger.")
+            raise click.UsageError(f"{'--convert' if convert else '--dataset'} needs --ledger.")
         return None
     from rankdp.privacy.ledger import Ledger
 
@@ -299,7 +299,7 @@ def _open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledge
 
 
 def after_failure(problem: BaseException) -> list[str]:
-    """What of a budget is spent after this failure, where one was in play: its own notes, or what the ledgers say."""
+    """What this failure spent of a budget, if there was one: from its own notes, or from the ledgers."""
     cause = problem.__cause__ if isinstance(problem, click.Abort) and problem.__cause__ else problem
     return getattr(cause, "__notes__", None) or [ledger.told() for ledger in _opened]
 

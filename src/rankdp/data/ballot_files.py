@@ -1,4 +1,4 @@
-"""Files that hold ballots in a format of their own: election files and cast vote records.
+"""Files in formats made for ballots: election files and cast vote records.
 
 | format | recognised by |
 |---|---|

@@ -51,7 +51,7 @@ def listed_over(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, w
 
 
 def with_words(listed: Sequence[str], names: Iterable[str], cleaner: Cleaner) -> Known:
-    """The public list, and the names beside it that are words for nobody or write-ins: cleaning removes them."""
+    """The public list, and other names that are words for nobody or write-ins: cleaning removes them."""
     more = [name for name in dict.fromkeys(names) if name not in listed and cleaner.meaning(name) != name]
     return Known.start([*listed, *more])
 

@@ -1,8 +1,8 @@
 """Ballots in tables: the distinct ones and how often each was cast, counted by expressions where the table is.
 
-A table with a row per ballot is grouped by its columns of ranks. One with a row per voter and candidate is grouped by
-voter, with the ranks of all candidates in a few whole numbers, and then by these. What comes back is one row per
-distinct ballot, with the number of the first row that has it; names, repetitions and gaps are checked there.
+A table with a row per ballot is grouped by its columns of ranks. A table with a row per voter and candidate is
+grouped by voter, with the ranks of all candidates in a few whole numbers, and then by these. What comes back is one row
+per distinct ballot, with the number of the first row that has it; names, repetitions and gaps are checked there.
 """
 
 from __future__ import annotations

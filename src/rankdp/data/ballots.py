@@ -1,8 +1,8 @@
 """Ballots: a frozen table of the distinct ranked ballots of an election, each with how often it was cast.
 
 A ballot lists some or all candidates, best first, and may tie some where the format has ties: the braces of a PrefLib
-file, equal ranks in a long table. Who is not listed stands behind everyone listed, all unlisted ones tied. Every ballot
-is cleaned by a stated rule (``rankdp.data.cleaning``); one that ranks nobody is still a ballot, and adds nothing.
+file, equal ranks in a long table. Unlisted candidates come after all listed ones, tied. Every ballot is
+cleaned by a stated rule (``rankdp.data.cleaning``); one that ranks nobody is still a ballot, and adds nothing.
 
 The counts are integers:
 
@@ -12,9 +12,9 @@ The counts are integers:
 | ``centred_borda()`` | to a candidate those below it minus those above it: m - 1, m - 3, …, 1 - m when complete |
 | ``margins()`` | to a pair +1, -1, or 0 where the two are tied |
 
-A truncated or tied ballot so adds the average of what its strict completions would add to Borda scores and margins.
+So a truncated or tied ballot adds the average of what its strict completions would add to Borda scores and margins.
 
-``ballot_tables`` reads them from tables, ``ballot_files`` from files in a format of their own.
+``ballot_tables`` reads them from tables, ``ballot_files`` from files in formats made for ballots.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
 SHARES = 720_720
-"""The units of one vote. Every number up to 16 divides it, so that so many tied candidates share a vote exactly."""
+"""The units of one vote. Every number up to 16 divides it, so that up to 16 tied candidates share a vote exactly."""
 MOST_BALLOTS = 10**12
 """So that counts in units fit 64-bit integers."""
 
@@ -113,8 +113,8 @@ class Ballots:
         Parameters
         ----------
         rankings
-            Complete or partial rankings, at most one of each voter. Whether their list of items was given or found
-            goes with them.
+            Complete or partial rankings, at most one of each voter. The ballots remember whether the list of
+            items was given or found.
         cleaning
             The rule by which they are cleaned; the usual one if not given.
         """
@@ -139,7 +139,7 @@ class Ballots:
         orders
             A list of names for each ballot; lists may have different lengths.
         items
-            The names of all candidates; without them, those that are listed.
+            The names of all candidates; if not given, the names that are listed.
         weights
             How often each ballot was cast, whole numbers; once if not given.
         cleaning
@@ -171,14 +171,14 @@ class Ballots:
     ) -> Self:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
-        Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or in a format of their own
+        Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or in a format made for them
         (`rankdp.data.ballot_files`): Dominion's, Clear Ballot's, or NIST's common data format.
 
         Parameters
         ----------
         source
             A file, for tables also a pattern like ``ballots-*.csv`` or a list of files, or a table as for `of`; the
-            columns are those of rankings.
+            columns are as for rankings.
         items
             The public list of candidates, or a file with one name per line; then any other name is refused.
         voter_column, weight_column
@@ -187,7 +187,7 @@ class Ballots:
         columns
             Names to give to columns before they are recognised, such as ``{"rank_1": "Q7"}``.
         layout
-            "ranks" if every column but those of voter and weight is a candidate and holds their rank.
+            "ranks" if every column except voter and weight is a candidate and holds their rank.
         contest
             The contest of cast vote records, where they hold several with ranks.
         cleaning
@@ -290,7 +290,7 @@ class Ballots:
         return listed
 
     def places(self) -> tuple[Ints, Ints]:
-        """Of every ballot (rows) and candidate (columns) how many stand before it, and before it or beside it."""
+        """For every ballot (rows) and candidate (columns) how many are ahead of it, and how many are ahead or tied."""
         k, m = self.orders.shape
         row, place = np.nonzero(self.orders >= 0)
         opening = np.maximum.accumulate(np.where(self.tied, 0, np.arange(m, dtype=np.int32)), axis=1)[row, place]

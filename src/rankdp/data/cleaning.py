@@ -1,10 +1,10 @@
 """Cleaning ballots by a stated rule: skipped ranks, overvotes, repeated candidates, write-ins, excluded candidates.
 
-Machines write words where a voter marked nobody, several candidates at once, or a name of their own. These words are
+Machines write words where a voter marked nobody, marked several candidates or wrote in a name. These words are
 recognised by their usual spellings (capitals, spaces and punctuation do not matter) and by words that the caller adds;
 none of them is a candidate. Then each ballot is read from its first rank to its last:
 
-| at a rank stands | done |
+| found at a rank | done |
 |---|---|
 | nobody (blank, ``skipped``, ``undervote``, …) | ``skipped``: "next" passes over it, "exhaust" ends the ballot |
 | nobody twice in a row | ``skipped``: "two" ends the ballot |
@@ -13,9 +13,9 @@ none of them is a candidate. Then each ballot is read from its first rank to its
 | a write-in (``UWI``, ``write-in``, …) | ``write_ins``: "together" one candidate, "keep" as it is spelled, "drop" |
 | an excluded candidate | passed over |
 
-The defaults are what most jurisdictions in the United States do. What becomes of a ballot follows from that ballot and
-the rule alone, never from another ballot: one row still moves every count by one ballot at most. A ballot of which
-nothing is left stays a ballot that ranks nobody, because the number of ballots is public under ``protect="ballot"``.
+The defaults are what most jurisdictions in the United States do. How a ballot is cleaned follows from that ballot and
+the rule alone, never from another ballot: one row still moves every count by one ballot at most. A ballot with
+nothing left stays a ballot that ranks nobody, because the number of ballots is public under ``protect="ballot"``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
 SKIPPED, OVERVOTED, DROPPED = -1, -2, -3
-"""Codes beside the indices of candidates, for what stands at a rank."""
+"""Codes, besides the indices of candidates, for what is at a rank."""
 WRITE_INS = "Write-ins"
 """The candidate that all write-ins are counted for together."""
 
@@ -168,7 +168,7 @@ class Cleaning:
 
 
 USUAL = Cleaning()
-"""The rule where nothing else is said."""
+"""The rule if no other is given."""
 
 
 @dataclass(slots=True)

@@ -258,9 +258,9 @@ class Directory:
     def keep(self, frame: Any) -> Any:
         """The rows of a DataFrame, computed once and for all: what is returned reads the files written here.
 
-        Of a task that runs twice (a retry, speculation) Spark commits one attempt and removes the files of the other.
-        Neither ``persist`` nor a local checkpoint would do: lost rows of the one are computed again, and of the other
-        two attempts may both stay.
+        If a task runs twice (a retry, speculation), Spark commits one attempt and removes the files of the other.
+        Neither ``persist`` nor a local checkpoint would do: the first computes lost rows again, and the second may
+        keep the rows of both attempts.
         """
         with _told(self.target):
             frame.write.mode("append").parquet(self.target)

@@ -1,11 +1,11 @@
-"""What a learner is told about each pair: the order as it stands, or an unbiased estimate of the order behind it.
+"""What a learner is told about each pair: the synthetic order, or an unbiased estimate of the order behind it.
 
 A user's synthetic ranking has items at positions b. For the pair at b1, b2 the label is
 
-    y = 1{b1 < b2}         as it stands (biased: docs/theory.md), or
+    y = 1{b1 < b2}         the synthetic order (biased: docs/theory.md), or
     y = h(b1, b2)          with E h = 1{the first is truly preferred} over the mechanism (docs/theory.md).
 
-The logistic loss needs less. With f_b the score of what stands at b, the sum over a user's pairs is
+The logistic loss needs less. With f_b the score of the item at b, the sum over a user's pairs is
 
     sum over pairs of log(1 + e^-d) + (1 - y) d = sum over pairs of log(e^f_b1 + e^f_b2) - sum over b of w(b) f_b,
 
@@ -13,8 +13,8 @@ where w(b) = sum over b' of h(b, b') estimates without bias how many listed item
 less its rank. So unbiased *ranks* are enough, which are known for far longer rankings than unbiased pairs (1,000 items
 for the Kendall mechanism instead of 50), and one number per item takes the place of one per pair. (Derived here.)
 
-That is so where it pays. With few users behind every parameter of a model the labels undo the noise only as far as they
-are worth (`rankdp.theory.debiasing`, for users who agree, which is the worst case for a bias).
+Labels are unbiased where that pays. With few users per parameter of a model they are debiased only as much as so few
+users justify (`rankdp.theory.debiasing`, for users who agree, which is the worst case for a bias).
 
 Users who share a length, a mechanism and an epsilon share h. Where epsilons differ, ``combine="precision"`` weighs
 users by one over 1 + (variance of the noise) / (variance of a true label), and scales so that the users of each length
@@ -100,9 +100,9 @@ def labels_of(
     """The labels of rankings that went through ``mechanism`` at ``epsilon`` (one for all, or one per row).
 
     Without a mechanism, or with ``debias=False``, the order counts as it stands. A release knows its mechanism and
-    epsilon; its ``provenance.parameters`` may stand for it as the ``mechanism`` of a bare table. ``users`` is how many
-    stand behind each parameter that will be learnt; None for unbiased labels at any price. ``pairs=False`` does without
-    h where it is out of reach.
+    epsilon; for a bare table its ``provenance.parameters`` may be given as the ``mechanism``. ``users`` is how many
+    there are per parameter that will be learnt; None for unbiased labels at any price. ``pairs=False`` does without h
+    where it is out of reach.
     """
     one_of("combine", combine, get_args(Combine))
     table, origin = known_origin(rankings, mechanism, epsilon)
@@ -150,7 +150,7 @@ def _undone_groups(
     users: float | None,
     pairs: bool,
 ) -> list[_Group]:
-    """What the positions of each group say; groups that differ in their public offset alone are undone together."""
+    """What the positions of each group say; groups that differ only in their public offset are debiased together."""
     alike: dict[tuple[int, Fraction], list[int]] = {}
     for number, (length, own, *_) in enumerate(kinds):
         alike.setdefault((length, own), []).append(number)

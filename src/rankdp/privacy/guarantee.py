@@ -185,7 +185,7 @@ class Guarantee:
             sentences.append("A person who votes under several names is protected less.")
         if self.protects == BALLOT:
             sentences.append(
-                "What stands on a ballot is protected; how many ballots there are, and so that a person voted at all, "
+                "What is on a ballot is protected; how many ballots there are, and so that a person voted at all, "
                 "is NOT."
             )
         if self.protects == BALLOT:
@@ -207,7 +207,7 @@ class Guarantee:
             )
         if self.rows_per_voter > 1:
             sentences.append(
-                f"A voter may stand in up to {self.rows_per_voter} rows, each drawn on its own: epsilon is for all of "
+                f"A voter may have up to {self.rows_per_voter} rows, each drawn on its own: epsilon is for all of "
                 "them together."
             )
         sentences += self.limits
@@ -289,7 +289,7 @@ def unit_of(protect: str, max_per_voter: int | None = None) -> str:
         A word of ``UNITS``, or already what a guarantee says that it protects.
     max_per_voter
         With "voter", the most comparisons that one voter has, where that is known; what protects single comparisons
-        then protects a voter, at so many times the cost.
+        then protects a voter, at that many times the cost.
     """
     if max_per_voter is not None:
         if protect != "voter":

@@ -1,14 +1,15 @@
 """Instant runoff and the single transferable vote, from tallies that may be noisy.
 
-A round counts every ballot for the highest candidate on it who still stands; tied ones share it, and a ballot that
-lists none of them is exhausted. Then
+A round counts every ballot for the highest continuing candidate on it (neither elected nor out); tied ones share it,
+and a ballot that lists no continuing candidate is exhausted. Then
 
 - *instant runoff*: the candidate with the fewest votes goes out, until two are left and counted ("two"), or until one
   has more than half of the votes that are not exhausted ("majority");
-- *single transferable vote*, s seats: the quota is Droop's, floor(votes in the first round/(s + 1)) + 1. Who reaches it
-  is elected. A surplus goes on by weighted inclusive Gregory: *all* ballots of the elected candidate go on, each at the
-  worth it had times (votes - quota)/votes. If no surplus is left to transfer, the candidate with the fewest votes goes
-  out. It ends when the seats are filled, or as many stand as seats are left: they are elected.
+- *single transferable vote*, s seats: the quota is Droop's, floor(votes in the first round/(s + 1)) + 1. Whoever
+  reaches it is elected. A surplus goes on by weighted inclusive Gregory: *all* ballots of the elected candidate go on,
+  each at the worth it had times (votes - quota)/votes. If no surplus is left to transfer, the candidate with the
+  fewest votes goes out. It ends when the seats are filled, or as many candidates continue as seats are left: they are
+  elected.
 
 Two named rules transfer surpluses:
 
@@ -21,15 +22,15 @@ Two named rules transfer surpluses:
 votes the one comes last who had fewer in the last round in which they differed, else the one listed later (the Order
 draws lots).
 
-A round counts only if more candidates stand than seats are left. Every round but the first follows an elimination or
-transfers. Eliminations that another round follows are at most m - s - 1, because after m - s of them as many stand as
-there are seats; rounds with transfers that another follows at most s - 1, because after the s-th election nothing is
+A round counts only if more candidates continue than seats are left. Every round but the first follows an elimination or
+transfers. Eliminations that another round follows are at most m - s - 1, because after m - s of them as many continue
+as there are seats; rounds with transfers that another follows at most s - 1, because after the s-th election nothing is
 counted and each such round transfers at least one surplus. So there are at most m - 1 rounds.
 
 ``run`` sees tallies only, from a ``Counter``; a private one adds noise. What a ballot is worth in a round, and whom it
 counts for, follows from the ballot itself and the tallies *stated* so far (who was elected, put out, and at which
 transfer value), not from the other ballots: that is what makes the rounds of a private count cost what they cost
-(``mechanisms.ballots.rounds``). Meek's rule has no such rounds: it looks for its transfer values by counting again and
+(``mechanisms.ballots.rounds``). Meek's rule has no such rounds: it finds its transfer values by counting again and
 again, and so is not offered.
 """
 
@@ -45,8 +46,8 @@ from rankdp.data.ballots import SHARES, Ballots
 from rankdp.types import Flags, Longs
 
 Counter = Callable[[Flags, Mapping[int, Fraction], Flags], Longs]
-"""From who stands, the transfer values of the surpluses that go on now, and who is elected and keeps the ballots until
-later, to tallies in units of a vote; the last entry is the worth of the exhausted ballots."""
+"""From who continues, the transfer values of the surpluses that go on now, and who is elected and keeps the ballots
+until later, to tallies in units of a vote; the last entry is the worth of the exhausted ballots."""
 
 METHODS = {"gregory": SHARES, "scottish": 100_000}
 """The rules of the single transferable vote, and the units of one vote that each counts in."""
@@ -55,12 +56,12 @@ UNTIL = ("two", "majority")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One count. Candidates are indices; ``tallies`` are in units and 0 for those who do not stand."""
+    """One count. Candidates are indices; ``tallies`` are in units and 0 for anyone not continuing."""
 
     tallies: Longs
     standing: Flags
     exhausted: int
-    """The worth of the ballots that list nobody who stands, in units."""
+    """The worth of the ballots that list no continuing candidate, in units."""
     elected: tuple[int, ...]
     eliminated: int | None
     transfers: Mapping[int, Fraction]
@@ -89,7 +90,7 @@ class Piles:
     """The ballots in a count: what each is worth, in units, and whom it counts for.
 
     A ballot is worth a whole number of units, ``unit`` at first, and never more. It counts for its highest tied group
-    of those who stand, in equal parts rounded down to units; transfers round down too. So its parts, with what is
+    of continuing candidates, in equal parts rounded down to units; transfers round down too. So its parts, with what is
     exhausted of it, add up to at most ``unit`` in every round.
 
     Parameters
@@ -111,7 +112,7 @@ class Piles:
         self._pile: Flags = self._ahead < 0
 
     def count(self, standing: Flags, transfers: Mapping[int, Fraction], held: Flags | None = None) -> Longs:
-        """Hand on surpluses, and count for those who stand: a ``Counter`` without noise."""
+        """Transfer surpluses, and count for continuing candidates: a ``Counter`` without noise."""
         for item, value in transfers.items():
             moved = self._pile[item]
             parts, which = np.unique(self._part[moved], return_inverse=True)
@@ -146,7 +147,7 @@ def run(
     candidates
         How many candidates there are, more than seats.
     count
-        Tallies a round.
+        Tallies one round.
     seats
         How many are to be elected.
     method
@@ -154,8 +155,8 @@ def run(
     until
         When an instant runoff ends: a word of ``UNTIL``.
     cast
-        How many ballots there are, if that is public: the quota is of those that the first round does not find
-        exhausted. Without it, of the sum of the first tallies.
+        How many ballots there are, if that is public: the quota is then of the ballots not exhausted in the
+        first round. Without it, of the sum of the first tallies.
     """
     unit = METHODS[method] if method else SHARES
     standing, held = np.ones(candidates, np.bool_), np.zeros(candidates, np.bool_)

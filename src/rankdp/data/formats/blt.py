@@ -1,14 +1,14 @@
 """BLT, the ballot files of Hill, Wichmann and Woodall that counting programs for single transferable votes share.
 
     4 2             candidates and seats
-    -2              candidate 2 has withdrawn (there may be none of these lines, and several numbers on one)
+    -2              candidate 2 has withdrawn (such lines are optional, and may hold several numbers)
     3 1 3 4 0       3 ballots that rank candidates 1, 3 and 4
     2 4 1=2 0       a tie; - stands for a place that was left out
     0               the ballots end
     "Ann" "Bob" "Cid" "Dan"
     "Title"
 
-Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names stand in quotes, or one
+Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names are in quotes, or one
 per line as councils publish them: without quotes, with quotes inside quotes, with commas behind. Candidates of one name
 are kept apart by their numbers. Withdrawn candidates are taken off every ballot; a place that was left out has the
 index -1. `BltFile.notes` says what was done.
@@ -33,7 +33,7 @@ _MOST_CANDIDATES = 10_000
 
 
 class BltFile:
-    """A BLT file, checked: its `title`, `names` of those who stand, and `orders` as (line, count, groups)."""
+    """A BLT file, checked: its `title`, `names` of the candidates left in, and `orders` as (line, count, groups)."""
 
     def __init__(self, path: str, content: bytes) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class BltFile:
     def _next(self, what: str) -> tuple[int, str]:
         token = next(self._tokens, None)
         if token is None:
-            raise InputError(f"{self.path}: the file ends where {what} should stand")
+            raise InputError(f"{self.path}: the file ends where {what} should be")
         return token
 
     def _number(self, what: str, least: int = 0, most: int = 10**18) -> int:
@@ -89,7 +89,7 @@ class BltFile:
 
     def _ballot(self, line: int, token: str, count: int) -> tuple[int, int, Groups]:
         if token.startswith("("):
-            raise self.problem(line, "ballots with names of their own, in brackets, are not read")
+            raise self.problem(line, "ballots that begin with a name in brackets are not read")
         if not re.fullmatch(r"[0-9]{1,18}", token):
             raise self.problem(line, f"a ballot must begin with how often it was cast, got {token[:60]!r}")
         groups: Groups = []
@@ -109,7 +109,7 @@ class BltFile:
                 yield number, token
 
     def _names(self, count: int) -> list[str]:
-        """The candidates' names, which stand below the ballots; `title` is what follows them."""
+        """The candidates' names, which follow the ballots; `title` is what follows them."""
         below = [(number, _NUMBERED.sub("", line).strip()) for number, line in self._lines]
         lines = [(number, line) for number, line in below if line and not line.startswith("#")]
         if any(_SEVERAL.fullmatch(line) for _, line in lines):
@@ -117,7 +117,7 @@ class BltFile:
         else:
             found = [(number, _unquoted(line)) for number, line in lines]
         if len(found) < count:
-            raise InputError(f"{self.path}: the file ends where the name of candidate {len(found) + 1} should stand")
+            raise InputError(f"{self.path}: the file ends where the name of candidate {len(found) + 1} should be")
         for place, (line, name) in enumerate(found[:count], 1):
             if not name:
                 raise self.problem(line, f"the name of candidate {place} is blank")

@@ -1,7 +1,7 @@
 """The contract of every mechanism that releases a synthetic ranking, and what they all share.
 
 A mechanism maps a ranking x of m items to a random ranking y. All of ours are *right-invariant*: the law
-depends only on the relative permutation s, y[j] = x[s[j]] (s[j] is the original position of what now stands
+depends only on the relative permutation s, y[j] = x[s[j]] (s[j] is the original position of the item now
 at j), so it never looks at what the items are. A neighbour of x moves one item; that turns s into c s, where
 c moves one element, and eps-ranking DP (Xu, Definition 3) says
 
@@ -69,7 +69,7 @@ class RankingMechanism(ABC):
     compared_up_to: ClassVar[int | None] = None
     #: the longest ranking whose ``position_matrix`` is exact and in reach, None for any
     position_law_up_to: ClassVar[int | None] = None
-    #: the longest ranking whose ``pair_law`` is in reach; without a method of its own, that of all m! outputs
+    #: the longest ranking whose ``pair_law`` is in reach; without its own method, all m! outputs are enumerated
     pair_law_up_to: ClassVar[int] = 7
     #: by the name of a measure of a plan, the longest ranking for which it is quick enough to be asked
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
@@ -106,7 +106,7 @@ class RankingMechanism(ABC):
 
     @classmethod
     def for_purpose(cls, items: int, epsilon: Real, purpose: str) -> RankingMechanism:
-        """The mechanism with the numbers that serve a purpose best, for those that choose them by it."""
+        """The mechanism with the numbers that serve a purpose best, if it chooses them by purpose."""
         return cls(items, epsilon)
 
     def __repr__(self) -> str:
@@ -222,8 +222,8 @@ class RankingMechanism(ABC):
     def log_prob(self, outputs: ArrayLike, orders: ArrayLike, offsets: ArrayLike | None = None) -> Floats:
         """log P(output | order), row by row; either argument may be a single ranking.
 
-        ``offsets`` are those that the outputs came with, and the probability is then that given the offset; without
-        them it is the probability of the order alone.
+        ``offsets`` are the public offsets of the outputs: the probability is then conditional on them. Without them it
+        is the probability of the order alone.
         """
         relative = relative_orders(
             as_orders(np.atleast_2d(np.asarray(outputs)), self.items, "outputs"),
@@ -288,7 +288,7 @@ class RankingMechanism(ABC):
 
     @cached_property
     def cells(self) -> Longs:
-        """By offset and position: their cell. Positions that nothing tells apart, those of a tier say, share one."""
+        """By offset and position: their cell. Positions that nothing tells apart, as within a tier, share one."""
         return np.arange(self.items)[None]
 
     @property

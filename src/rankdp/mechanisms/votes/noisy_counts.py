@@ -1,7 +1,7 @@
 """Whole numbers counted from comparisons, with exact integer noise: wins, pairs, residuals, and degrees.
 
 Wins (Cai, Algorithm 2) rank items by themselves and are sufficient for the Bradley-Terry model once the design is
-public. Where the design is hidden, one of these is released (``inference.boards`` has what they say of strengths):
+public. Where the design is hidden, one of these is released (``inference.boards`` turns it into strengths):
 
 - the *table*: the half-wins of every ordered pair, also 0;
 - *differences* D, wins minus losses of every item, and then *residuals* at strengths t0 that are public by then: with
@@ -32,7 +32,7 @@ takes it from another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji
 at most 4G and l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k;
 k votes between items of equal t0 that are reversed do. Where some rows are not counted, or a voter has fewer than c,
 fewer leave or come and all of this holds. It holds for weights that add up to at most k too: the triangle inequality
-and the largest entries above are those of weighted sums. Weighed counts, and so sensitivities, are in steps.
+and the largest entries above hold for weighted sums. Weighted counts, and so sensitivities, are in steps.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
 the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
@@ -61,7 +61,7 @@ from rankdp.privacy.noise import discrete_gaussian, discrete_laplace
 from rankdp.privacy.zcdp import deviation_for
 from rankdp.types import Floats, Longs
 
-_FINEST = 9  # bits of the grid of residuals: with at most 2^53 half-wins in all, no sum reaches 2^63
+_FINEST = 9  # bits of the grid of residuals: with at most 2^53 half-wins in total, no sum reaches 2^63
 _LARGEST = 50  # bits of the scale of their noise, which must stay below 56
 
 
@@ -77,7 +77,7 @@ class NoisyCounts(CentralNoise[Protection]):
     """
 
     each: ClassVar[tuple[int, int]]
-    """The l1 and the squared l2 sensitivity where one comparison leaves and one comes, k = 1."""
+    """The l1 and the squared l2 sensitivity when one comparison leaves and one comes, k = 1."""
 
     def counted(self, counts: PairCounts) -> Longs:
         """The secret vector; refused where the counts and the noise are in different steps."""
