@@ -26,6 +26,9 @@ ROW = "rd_row"
 FEW_ROWS = 1 << 16
 """Up to this number of rows, Arrow finishes before DuckDB has planned the expression."""
 FILE = 1 << 40
+MEMORY = 3
+"""GiB that DuckDB may hold, or its own limit (80% of the machine's memory) where that is less; the rest goes to disk.
+10^8 votes of 2 million voters took 8.3 GB without it and 3.7 GB with it, in the same time."""
 _EDGE = "[" + "".join(f"\\x{{{ord(space):x}}}" for space in SPACES) + "]"
 
 
@@ -248,6 +251,9 @@ def _duckdb(_process: int) -> Any:
     spilled = tempfile.mkdtemp(prefix="rankdp-")
     atexit.register(rmtree, spilled, ignore_errors=True)
     connection = duckdb.connect(config={"temp_directory": spilled, "autoload_known_extensions": False})
+    limit, unit = connection.execute("SELECT current_setting('memory_limit')").fetchone()[0].split()
+    if unit == "TiB" or (unit == "GiB" and float(limit) > MEMORY):
+        connection.execute(f"SET memory_limit = '{MEMORY}GiB'")
     # DuckDB does not know how long a stream is, and would hold it in memory to join the few items to it
     connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     atexit.register(connection.close)
