@@ -251,7 +251,7 @@ def _duckdb(_process: int) -> Any:
     spilled = tempfile.mkdtemp(prefix="rankdp-")
     atexit.register(rmtree, spilled, ignore_errors=True)
     connection = duckdb.connect(config={"temp_directory": spilled, "autoload_known_extensions": False})
-    limit, unit = connection.execute("SELECT current_setting('memory_limit')").fetchone()[0].split()
+    limit, unit = connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0].split()
     if unit == "TiB" or (unit == "GiB" and float(limit) > MEMORY):
         connection.execute(f"SET memory_limit = '{MEMORY}GiB'")
     # DuckDB does not know how long a stream is, and would hold it in memory to join the few items to it
