@@ -29,7 +29,7 @@ UNITS = {
     "voter": "one voter",
 }
 POSITION = "one item's position in one ranking"
-NOISY_WORDS = ("Won or lost almost every comparison",)  # follow from what was released
+NOISY_WORDS = ("Won or lost almost every comparison", "Perhaps never compared")  # follow from what was released
 
 VOTES = ["ann,ale,beer,left", "ann,ale,cola,left", "ann,beer,cola,right", "bob,cola,tea,left", "bob,ale,tea,tie"]
 #: what is replaced in the neighbouring world, and the units for which that makes neighbours
