@@ -6,10 +6,16 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A first call may compile a kernel, and times prove nothing on a busy machine.
-settings.register_profile("rankdp", deadline=None)
+# The same examples in every run: a test that passes stays passed. A first call may compile a kernel, and times prove
+# nothing on a busy machine.
+settings.register_profile(
+    "rankdp",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("rankdp")
 
 if os.environ.get("RANKDP_DATA"):

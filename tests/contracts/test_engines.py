@@ -37,10 +37,14 @@ ENGINES = [*HERE, pytest.param("spark", marks=SPARK)]
 
 def on_engines(cases, few):
     """Every case on every engine; on Spark, which takes seconds for each, all but a few are long."""
-    for number, case in enumerate(cases):
-        for name in (*HERE, "spark"):
-            marks = [] if name != "spark" else SPARK if number < few else [*SPARK, pytest.mark.long]
-            yield pytest.param(name, *case, marks=marks)
+    return [
+        pytest.param(name, *case, marks=marks)
+        for number, case in enumerate(cases)
+        for name, marks in (
+            *((name, []) for name in HERE),
+            ("spark", SPARK if number < few else [*SPARK, pytest.mark.long]),
+        )
+    ]
 
 
 @pytest.fixture(params=ENGINES)
@@ -309,7 +313,7 @@ votes_of_people = st.lists(
 def test_counting_equals_a_plain_loop(name, examples):
     put = duckdb.connect().from_arrow if name == "relation" else lambda table: table
 
-    @settings(deadline=None, max_examples=examples)
+    @settings(max_examples=examples)
     @given(rows=votes_of_people, most=st.integers(1, 6), style=st.sampled_from(["left", "name", "arena", "outcome"]))
     def on_any(rows, most, style):
         check(Comparisons.of(put(written(style, rows, weighted=True)), items=ITEMS), rows, ITEMS, most)

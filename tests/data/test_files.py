@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdp.data import Rankings, files
@@ -58,7 +58,7 @@ def same(one: Rankings, other: Rankings, voters: bool = True, epsilons: bool = T
 
 @pytest.mark.parametrize(("name", "layout"), [("t.csv", "wide"), ("t.csv", "long"), ("t.parquet", "wide")])
 @given(rankings=tables())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 def test_round_trip(tmp_path, name, layout, rankings):
     path = tmp_path / name
     rankings.write(path, layout=layout)
@@ -68,7 +68,7 @@ def test_round_trip(tmp_path, name, layout, rankings):
 
 
 @given(rankings=tables())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 def test_round_trip_through_preflib_keeps_the_counted_orders(tmp_path, rankings):
     path = tmp_path / "t.soi"
     rankings.write(path)
@@ -78,7 +78,7 @@ def test_round_trip_through_preflib_keeps_the_counted_orders(tmp_path, rankings)
 
 
 @given(rankings=tables())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_round_trip_through_arrow(rankings):
     column = None if rankings.epsilons is None else "epsilon"
     again = Rankings.from_frame(rankings, epsilon_column=column)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from preflibtools.instances import OrdinalInstance
 
@@ -42,7 +42,7 @@ def weak_orders(draw, tied: bool, complete: bool):
 
 @pytest.mark.parametrize("kind", ["soc", "soi", "toc", "toi"])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_files_written_by_preflibtools(tmp_path, kind, data):
     m, orders = data.draw(weak_orders(kind[0] == "t", kind[2] == "c"))
     theirs = OrdinalInstance()
@@ -67,7 +67,7 @@ def test_files_written_by_preflibtools(tmp_path, kind, data):
 
 @pytest.mark.parametrize("kind", ["soc", "soi"])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_files_read_by_preflibtools(tmp_path, kind, seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 6))

@@ -139,7 +139,7 @@ def test_the_exact_audit_catches_mutants(mutant, asked, epsilon):
     st.fractions(Fraction(1, 8), 1, max_denominator=20),
     st.integers(1, 6),
 )
-@settings(max_examples=30, derandomize=True)
+@settings(max_examples=30)
 def test_the_log_ratio_never_exceeds_epsilon(noise, epsilon, share, steps):
     asked = {"staircase": {"gamma": share}, "generalized-normal": {"p": share}}.get(noise, {})
     assert worst_log_ratio(built(noise, steps, epsilon=epsilon, **asked), 6)[1] <= epsilon + TINY
@@ -387,7 +387,7 @@ def test_the_incomplete_gamma_function_is_far_better_than_its_slack(shape):
     st.floats(1e-3, 12),
     st.integers(1, 40),
 )
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=60)
 def test_delta_is_never_below_the_best_event(p, scale, epsilon, steps):
     """Against the sum of positive parts, in floats: a float's error is far below the slack."""
     law = score_tails.PowerTails(p, 1.0, scale)

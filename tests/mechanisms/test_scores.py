@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from score_cases import DRAWS, EXAMPLES, DoubleRate, built
@@ -207,7 +207,6 @@ def test_scores_land_on_the_nearest_step_and_never_beyond_the_bounds():
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
-@settings(derandomize=True)
 def test_every_finite_score_becomes_one_of_the_steps(low, width, scores):
     grid = Grid(Fraction(low), Fraction(low + width), 1 << 20)
     integers = grid.integers(np.array(scores))

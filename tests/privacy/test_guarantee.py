@@ -41,7 +41,6 @@ def test_many_releases_cost_what_they_add_up_to(releases):
 
 
 @given(st.lists(EPSILONS, min_size=2, max_size=6))
-@settings(deadline=None, derandomize=True)
 def test_epsilons_and_deltas_add_up(epsilons):
     parts = [Guarantee(ITEM_POSITION, e, delta=Fraction(1, 100)) for e in epsilons]
     total = parts[0].compose(*parts[1:])
@@ -51,7 +50,6 @@ def test_epsilons_and_deltas_add_up(epsilons):
 
 
 @given(st.lists(st.one_of(EPSILONS, st.floats(1e-9, 1e6)), min_size=2, max_size=8))
-@settings(deadline=None, derandomize=True)
 def test_a_sum_with_rounded_parts_is_never_below_the_true_sum(wholes):
     parts = [Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=whole) for whole in wholes]
     total = parts[0].compose(*parts[1:]).whole_ranking_epsilon
@@ -123,7 +121,7 @@ def stated(text, before, after=""):
 
 
 @given(EPSILONS, EPSILONS)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 def test_stated_numbers_are_never_below_the_true_ones_nor_far_above(epsilon, whole):
     text = Guarantee(ITEM_POSITION, epsilon, whole_ranking_epsilon=whole).explain()
     assert not re.search(r"nan|inf|None|\b0\.0+\b", text)
@@ -179,7 +177,6 @@ def test_explanations_say_what_they_must():
     st.booleans(),
     st.sampled_from([ITEM_POSITION, WHOLE_RANKING, "one comparison"]),
 )
-@settings(deadline=None, derandomize=True)
 def test_to_dict_and_back_through_json(epsilon, delta, whole, local, releases, personal, public, protects):
     guarantee = Guarantee(protects, epsilon, delta, local, whole, releases, personal, public)
     data = json.loads(json.dumps(guarantee.to_dict()))

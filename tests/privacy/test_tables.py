@@ -50,7 +50,7 @@ def test_integer_cuts(weights):
 
 
 @given(st.lists(st.integers(0, 10**25), min_size=1, max_size=30).filter(any))
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 def test_integer_cuts_of_any_weights(weights):
     total = sum(weights)
     assert_cuts(CutTable(integer_weights(weights)), lambda k: Fraction(sum(weights[: k + 1]), total))
@@ -91,7 +91,7 @@ def test_cuts_with_unlisted_cells_on_both_sides():
     st.integers(0, 100),
     st.data(),
 )
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300)
 def test_cumulative_bounds_enclose_every_law_inside_the_weights(cells, below, above, data):
     """Whatever weights lie within their enclosures, F lies within the bounds."""
     lows, highs = [low for low, _ in cells], [low + wide for low, wide in cells]

@@ -136,7 +136,7 @@ def test_bad_scores_are_refused_in_one_sentence(scores, sentence):
         st.none(), st.text(), st.integers(), st.lists(st.one_of(st.text(), st.floats(), st.none(), st.booleans()))
     )
 )
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=200)
 def test_whatever_is_given_is_taken_or_refused(scores):
     try:
         release = privatize_scores(scores, 1, bounds=(-1, 1), outside="clip")
@@ -152,7 +152,7 @@ def test_whatever_is_given_is_taken_or_refused(scores):
     st.one_of(st.floats(), st.sampled_from([0, "0.1", "x"])),
     st.one_of(st.none(), st.floats(0.05, 70), st.sampled_from(["inf", 0, -1, "x"])),
 )
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=300)
 def test_whatever_is_asked_for_is_promised_or_refused(epsilon, bounds, noise, delta, p):
     try:
         release = privatize_scores([0.5], epsilon, bounds=bounds, noise=noise, delta=delta, p=p, outside="clip")

@@ -150,7 +150,7 @@ def test_a_link_of_ones_own_rescales_the_strengths():
     assert math.isinf(fit(counts, link=steep).gradient_bound)  # nothing is known about its rounding
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.permutations(range(8)), st.sampled_from([*LINKS]), st.sampled_from([0.0, 0.5]))
 def test_names_and_their_order_do_not_matter(places, name, ridge):
     counts, place = table(8, 200, seed=6), np.array(places)
@@ -162,7 +162,7 @@ def test_names_and_their_order_do_not_matter(places, name, ridge):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     wins=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5), st.integers(0, 10**6)), max_size=25),
     ridge=st.sampled_from([1e-6, 1e-2, 1.0, 100.0]),

@@ -74,7 +74,7 @@ def test_every_permutation(rounds, seed):
             assert found.exact or not rounds
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 6).flatmap(lambda m: st.lists(st.integers(-3, 3), min_size=m * m, max_size=m * m)))
 def test_any_small_whole_weights(entries):
     m = round(len(entries) ** 0.5)
@@ -86,7 +86,7 @@ def test_any_small_whole_weights(entries):
         assert isinstance(found.cost, int)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 6).flatmap(
         lambda m: st.lists(st.floats(-2, 2, allow_subnormal=False), min_size=m * m, max_size=m * m)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import random
 import re
-
-from starlette.testclient import TestClient
+import warnings
 
 from rankdp.privacy.ledger import Ledger
 from rankdp_web.studio_app import studio_app
 from rankdp_web.studio_pages import Studio
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Using `httpx`")  # still right for the oldest Starlette that we support
+    from starlette.testclient import TestClient
 
 ITEMS = ("Tea", "Coffee", "Water", "Juice")
 KEY, PORT = "k" * 43, 8123

@@ -144,11 +144,11 @@ LAWS = [
 ]
 
 
-def fits(name, items, epsilon, draws, module=STATIC / "sampler.js"):
+def fits(name, items, epsilon, draws, seed=None):
     """The p-value of a chi-squared test of the page's own draws against the exact law."""
     made = mechanism(name, items, epsilon)
     law = np.array([float(low + high) for low, high in made.exact_law(made.bits_for(128))])
-    counts = draw(page.browser_tables(made), epsilon, draws, tally=True, module=module)
+    counts = draw(page.browser_tables(made), epsilon, draws, tally=True, seed=seed)
     seen = [counts.get(",".join(map(str, order)), 0) for order in made._permutations.tolist()]
     return chisquare(seen, draws * law / law.sum()).pvalue
 
@@ -156,7 +156,7 @@ def fits(name, items, epsilon, draws, module=STATIC / "sampler.js"):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "items", "epsilon"), LAWS)
 def test_draws_follow_the_exact_law(name, items, epsilon):
-    assert fits(name, items, epsilon, 10_000) > 1e-6
+    assert fits(name, items, epsilon, 10_000, seed=1) > 1e-6
 
 
 @LONG
@@ -218,7 +218,8 @@ class Sent:
         return [(weight, weight) for weight in self.law] if isinstance(self.law, list) else self.law.exact_law(bits)
 
     def sample(self, orders, bits=None):
-        relative = np.array(draw(self.tables, self.claimed, len(orders), module=self.module), dtype=np.int32)[:, :-1]
+        drawn = draw(self.tables, self.claimed, len(orders), seed=2, module=self.module)
+        relative = np.array(drawn, dtype=np.int32)[:, :-1]
         return np.take_along_axis(np.asarray(orders), relative, axis=1)
 
 

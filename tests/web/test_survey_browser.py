@@ -31,7 +31,7 @@ def visit(chromium):
     @contextmanager
     def opened(address, expected=(), **options):
         context = chromium.new_context(**{**DESKTOP, **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -139,7 +139,7 @@ def test_a_respondent_uses_the_keyboard_alone(visit, server, survey, database):
         assert database.answers(survey.id) == [bytes(sent)]
 
 
-@pytest.mark.parametrize(("grip", "press"), [(".handle", 0), (".name", 450)], ids=["handle", "long press"])
+@pytest.mark.parametrize(("grip", "press"), [(".handle", 0), (".name", 1000)], ids=["handle", "long press"])
 def test_a_respondent_drags_with_a_finger(visit, server, survey, grip, press):
     with visit(f"{server}/s/{survey.id}", **PHONE) as page:
         first = order(page)

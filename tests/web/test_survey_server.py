@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from conftest import DRINKS, served
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdp.errors import InputError
@@ -134,7 +134,7 @@ def test_anything_may_be_sent(client, database, survey, ticket):
         {"token": st.just(ticket()), "ranking": st.lists(st.integers(-1, 5) | anything, max_size=6)}
     )
 
-    @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=80)
     @given(anything | wrong | nearly)
     def refused(content):
         try:
