@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+import zipfile
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -369,9 +370,22 @@ def common_data(rows, items):
     )
 
 
+def hart(rows, items):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for number, row in enumerate(rows):
+            marks = "".join(
+                f"<Option><Name>{name}</Name><Value>{'0' * rank}1{'0' * (3 - rank)}</Value></Option>"
+                for rank, name in enumerate(row)
+            )
+            contest = f"<Contest><Name>Mayor</Name><Id>m</Id><Options>{marks}</Options></Contest>"
+            archive.writestr(f"{number}.xml", f"<Cvr><Contests>{contest}</Contests></Cvr>")
+    return held.getvalue()
+
+
 @pytest.mark.parametrize(
     ("ending", "write"),
-    [("soi", preflib), ("blt", blt), ("csv", dominion), ("csv", clear_ballot), ("json", common_data)],
+    [("soi", preflib), ("blt", blt), ("csv", dominion), ("csv", clear_ballot), ("json", common_data), ("zip", hart)],
 )
 @draws
 @given(data=st.data())
@@ -381,7 +395,8 @@ def test_one_ballot_of_an_election_file_moves_the_counts_as_far_as_is_charged(tm
     results = []
     for rows in lists:
         path = tmp_path_factory.mktemp("election") / f"ballots.{ending}"
-        path.write_text(write([[cell.strip() for cell in row[:-1] if cell.strip()] for row in rows], items))
+        held = write([[cell.strip() for cell in row[:-1] if cell.strip()] for row in rows], items)
+        path.write_bytes(held if isinstance(held, bytes) else held.encode())
         results.append(Ballots.read(path, items=items))
     check_ballots(results, unit)
 

@@ -5,6 +5,7 @@
 | PrefLib, BLT | the ending |
 | NIST's common data format, JSON or XML | ``CastVoteRecordReport`` |
 | Dominion's JSON, a directory or .zip file | its manifests |
+| Hart's XML, a directory or .zip file | ``Cvr``, the root of its first file |
 | Dominion's and Clear Ballot's CSV | their headers |
 | Scottish wards as CSV | two numbers on the first line, and ``Candidate 1`` |
 
@@ -13,12 +14,14 @@ Every other file is a table (``rankdp.data.ballot_tables``), also the spreadshee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from rankdp.data.files import COUNTED
-from rankdp.data.formats.cast_records import counted_marks
+from rankdp.data.formats.cast_records import Records, counted_marks
 from rankdp.data.formats.common_data import counted_records, is_common_data
 from rankdp.data.formats.dominion import Dominion, is_dominion
+from rankdp.data.formats.hart import Hart, is_hart
 from rankdp.data.formats.marked_csv import MarkedCsv, is_marked_csv
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.scottish import counted_ward, is_scottish
@@ -27,7 +30,9 @@ from rankdp.data.orders import CountedOrders
 from rankdp.data.tables import a_file
 from rankdp.errors import InputError, Setting
 
-BallotFormat = Literal["election", "common", "dominion", "marks", "ward"]
+BallotFormat = Literal["election", "common", "dominion", "hart", "marks", "ward"]
+
+_RECORDS: dict[str, Callable[[str], Records]] = {"dominion": Dominion, "hart": Hart, "marks": MarkedCsv}
 
 
 def ballot_format(path: str) -> BallotFormat | None:
@@ -44,6 +49,8 @@ def ballot_format(path: str) -> BallotFormat | None:
         return "common"
     if is_dominion(path):
         return "dominion"
+    if is_hart(path):
+        return "hart"
     if is_marked_csv(path):
         return "marks"
     return "ward" if is_scottish(path) else None
@@ -65,8 +72,8 @@ def counted_ballots(path: str, held: BallotFormat, contest: str | None) -> Count
         raise only_records(path)
     if held == "common":
         return counted_records(path, contest)
-    if held in ("dominion", "marks"):
-        return counted_marks(Dominion(path) if held == "dominion" else MarkedCsv(path), contest)
+    if held in _RECORDS:
+        return counted_marks(_RECORDS[held](path), contest)
     if held == "ward":
         return counted_ward(path)
     with a_file(path, "ballots"):

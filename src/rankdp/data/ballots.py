@@ -172,7 +172,7 @@ class Ballots:
         """Ballots in a PrefLib (.soc, .soi, .toc, .toi) or BLT file, in CSV, JSON, Parquet or DuckDB files, or a table.
 
         Cast vote records are tables too ("1st Choice Mayor", "Mayor Choice 1 of 5"), or in a format made for them
-        (`rankdp.data.ballot_files`): Dominion's, Clear Ballot's, or NIST's common data format.
+        (`rankdp.data.ballot_files`): Dominion's, Hart's, Clear Ballot's, or NIST's common data format.
 
         Parameters
         ----------
@@ -214,7 +214,8 @@ class Ballots:
             if value is not None:
                 raise InputError(f"{name}: ", Setting(option), " is for tables, not for a file of this kind")
         found = counted_ballots(name, held, contest)
-        rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
+        known = found.known
+        rankings = Rankings._of(found.orders, known.items, None, None, None, found.tied, known.from_data)
         if listed is not None:
             rankings = listed_over(rankings, listed, cleaner, name)
         ballots = cls._counted([cleaned(rankings, found.counts, cleaner)], cleaner, name)

@@ -44,6 +44,8 @@ class Records(Protocol):
 
     path: str
     contests: list[Contest]
+    items_from_data: bool
+    """Whether the choices are the marked ones, because nothing lists them."""
 
     def marks(self, contest: Contest) -> Counter[Marks]:
         """The distinct sets of marks for a contest, and how many ballots have each."""
@@ -67,7 +69,9 @@ def counted_marks(records: Records, contest: str | None) -> CountedOrders:
     counted = [(count, ballot) for ballot, count in found.items()]
     how = "" if chosen.ranked else f"; no ranks, so that up to {chosen.seats} marks share the first place"
     notes = [f"the contest {chosen.name!r}{how}"]
-    return CountedOrders.of(records.path, chosen.choices, counted, None, notes, chosen.name)
+    orders = CountedOrders.of(records.path, chosen.choices, counted, None, notes, chosen.name)
+    orders.known.from_data = records.items_from_data
+    return orders
 
 
 def chosen_contest(contests: Sequence[Contest], asked: str | None, path: str) -> Contest:

@@ -36,6 +36,8 @@ def is_dominion(path: str) -> bool:
 class Dominion:
     """A directory or .zip file of JSON records."""
 
+    items_from_data = False
+
     def __init__(self, path: str) -> None:
         self.path = path
         self._folder = _manifests(path)

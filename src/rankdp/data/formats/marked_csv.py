@@ -57,6 +57,8 @@ def is_marked_csv(path: str) -> bool:
 class MarkedCsv:
     """A CSV file of records."""
 
+    items_from_data = False
+
     def __init__(self, path: str) -> None:
         self.path = path
         with opened(path) as file:
