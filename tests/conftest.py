@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from rankdp.privacy import bits
 
 # The same examples in every run: a test that passes stays passed. A first call may compile a kernel, and times prove
 # nothing on a busy machine.
@@ -20,6 +25,22 @@ settings.load_profile("rankdp")
 
 if os.environ.get("RANKDP_DATA"):
     os.environ["RANKDP_DATA"] = str(Path(os.environ["RANKDP_DATA"]).absolute())  # tests change the directory
+
+
+@pytest.fixture(autouse=True)
+def repeated_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the keys of ``SecureBits`` follow from the test's name, so that no test fails by chance.
+
+    A forked process asks the operating system, as everywhere else: it must not repeat the noise of its parent.
+    """
+    process, numbers = os.getpid(), itertools.count()
+
+    def urandom(count: int) -> bytes:
+        if os.getpid() != process:
+            return os.urandom(count)
+        return hashlib.shake_256(f"{request.node.name} {next(numbers)}".encode()).digest(count)
+
+    monkeypatch.setattr(bits, "os", SimpleNamespace(getpid=os.getpid, urandom=urandom))
 
 
 @pytest.fixture(scope="session")

@@ -135,7 +135,6 @@ OURS = [sys.executable, "-m", "rankdp", "privatize", "{in}", "{out}", "--epsilon
 def test_our_own_command_line_is_not_better_than_it_claims():
     found = audit_command(OURS, items=2, draws=6000, claimed_epsilon="0.5")
     assert not found.holds
-    assert found.epsilon_low < 1
 
 
 @pytest.mark.long

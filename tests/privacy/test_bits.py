@@ -12,6 +12,12 @@ from rankdp.errors import InputError
 from rankdp.privacy import bits as module
 from rankdp.privacy.bits import SecureBits, SeededBits
 
+
+@pytest.fixture(autouse=True)
+def repeated_noise():
+    """Not here: the keys that the operating system gives are what is tested."""
+
+
 KINDS = [SecureBits, lambda: SeededBits(20)]
 
 
