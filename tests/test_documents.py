@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_command import warm_command
 
 pytestmark = pytest.mark.slow
 
@@ -84,9 +85,9 @@ def blocks(path: Path) -> Iterator[Block]:
 class Reader:
     """Follows one document: runs its blocks in order, each once, in one directory and one namespace."""
 
-    def __init__(self, path: Path, directory: Path) -> None:
+    def __init__(self, path: Path, directory: Path, programs: str) -> None:
         self.todo = [block for block in blocks(path) if block.not_run is None]
-        self.directory = directory
+        self.directory, self.programs = directory, programs
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.failures: dict[Block, BaseException] = {}
 
@@ -103,17 +104,17 @@ class Reader:
 
     def run(self, block: Block) -> None:
         if block.language in SHELL:
-            shell(["bash", "-euo", "pipefail", "-c", block.source], self.directory)
+            shell(["bash", "-euo", "pipefail", "-c", block.source], self.directory, self.programs)
             return
         padded = "\n" * block.line + block.source  # so that a traceback names the document's own line
         with contextlib.chdir(self.directory):
             exec(compile(padded, str(block.path), "exec", dont_inherit=True), self.namespace)
 
 
-def shell(command: list[str], directory: Path) -> None:
+def shell(command: list[str], directory: Path, *programs: str) -> None:
     """Run one command as a reader would, with the ``rankdp`` and ``python`` of this interpreter."""
-    here = str(Path(sys.executable).parent)
-    environment = os.environ | {"PATH": here + os.pathsep + os.environ["PATH"], "MPLBACKEND": "Agg"}
+    path = os.pathsep.join([*programs, str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "MPLBACKEND": "Agg"}
     done = subprocess.run(
         command,
         cwd=directory,
@@ -140,9 +141,9 @@ def block_tests() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Path, Reader]]:
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warm_command(tmp_path_factory.mktemp("programs")) as programs:
         patch.setenv("MPLBACKEND", "Agg")
-        yield {path: Reader(path, tmp_path_factory.mktemp(path.stem)) for path in DOCUMENTS}
+        yield {path: Reader(path, tmp_path_factory.mktemp(path.stem), programs) for path in DOCUMENTS}
 
 
 @pytest.mark.parametrize("block", list(block_tests()))
