@@ -334,6 +334,8 @@ def test_blt(tmp_path):
         ("2 1\nx 1 0\n0\n", "line 2: a ballot must begin with how often it was cast, got 'x'"),
         ("99999999999 1\n", "line 1: the number of candidates must be a whole number from 1 to 10,000"),
         ('2 1\n0\n"a" "b"\n', "no ballot ranks a candidate"),
+        ("2 1\n1 1 0\n0\n1 2=1 0\na\nb\n", "line 4: there is a ballot after the 0 that ends the ballots"),
+        ('2 1\n1 1 0\n0\n"a" "b\n"a" "b"\n', "line 4: where names share a line, all must be in quotes, got"),
     ],
 )
 def test_bad_blt(tmp_path, text, sentence):

@@ -81,7 +81,8 @@ def _columns(case: Case, names: list[str]) -> list[list[Any]]:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise Miscount(f"accepted, but PyArrow says: {error!s:.200}") from None
     if case.ending == "jsonl":
-        rows = [json.loads(line) for line in case.data.decode("utf-8-sig").split("\n") if line.strip()]
+        decode = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str).decode
+        rows = [decode(line) for line in case.data.decode("utf-8-sig").split("\n") if line.strip()]
         return [[row.get(name) for row in rows] for name in names]
     data = gzip.decompress(case.data) if case.ending == "csv.gz" else case.data
     text = data.decode("utf-8-sig", "surrogateescape")  # columns that are not used may hold anything
@@ -144,7 +145,7 @@ def _compare_votes(case: Case, read: tuple[Comparisons, dict[str, int]]) -> None
     cells = dict(zip(used, _columns(case, used), strict=True))
     theirs = dict.fromkeys(votes.items, 0)
     for row, (left, right) in enumerate(zip(cells[columns.left], cells[columns.right], strict=True)):
-        weight = 1 if columns.weight is None else int(float(_text(cells[columns.weight][row])))
+        weight = 1 if columns.weight is None else int(float(cells[columns.weight][row]))
         first, second = _name(left), _name(right)
         outcome = "" if columns.outcome is None else _text(_as_number(cells[columns.outcome][row], columns.style))
         if columns.marks:
@@ -190,16 +191,18 @@ def _compare_ballots(case: Case, ballots: Ballots) -> None:
 def _compare_blt(case: Case, rankings: Rankings) -> None:
     text = re.sub(r"#[^\n]*", "", re.sub(r'"[^"]*"', "", case.data.decode("utf-8-sig")))
     quoted = re.findall(r'"([^"\n]*)"', re.sub(r"^#[^\n]*", "", case.data.decode("utf-8-sig"), flags=re.MULTILINE))
-    tokens = text.split()
+    tokens = text.replace(",", " ").split()
     count, at, gone = int(tokens[0]), 2, set()
     while tokens[at].startswith("-"):
         gone.add(int(tokens[at][1:]))
         at += 1
+    plain = [name.strip() for name in quoted[:count]]
+    names = [name if plain.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(plain, 1)]
     theirs = Counter[tuple[str, ...]]()
     while tokens[at] != "0":
         end = tokens.index("0", at + 1)
         listed = [int(one) for token in tokens[at + 1 : end] if token != "-" for one in token.split("=")]
-        order = tuple(quoted[one - 1].strip() for one in listed if one not in gone)
+        order = tuple(names[one - 1] for one in listed if one not in gone)
         theirs[order] += int(tokens[at]) if order else 0
         at = end + 1
     _same(len(quoted) >= count, True, "names")

@@ -9,9 +9,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-import yaml
 
 from rankdp.cli import cli
+
+yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).parents[2]
 INSTRUCTIONS = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text()).splitlines()

@@ -29,6 +29,8 @@ _TOKEN = re.compile(r"[^\s,]+")
 _QUOTED = re.compile(r'"([^"]*)"')
 _NUMBERED = re.compile(r"\s*#\s*ALTERNATIVE NAME \d+:")  # PrefLib's way to name a candidate
 _SEVERAL = re.compile(r'"[^"]*"(?:\s+"[^"]*")+')
+_ALL_QUOTED = re.compile(r'(?:"[^"]*"[\s,]*)+')
+_BALLOT = re.compile(r"[0-9][0-9\s,=-]*[\s,]0[\s,]*")
 _MOST_CANDIDATES = 10_000
 
 
@@ -112,7 +114,13 @@ class BltFile:
         """The candidates' names, which follow the ballots; `title` is what follows them."""
         below = [(number, _NUMBERED.sub("", line).strip()) for number, line in self._lines]
         lines = [(number, line) for number, line in below if line and not line.startswith("#")]
-        if any(_SEVERAL.fullmatch(line) for _, line in lines):
+        several = any(_SEVERAL.fullmatch(line) for _, line in lines)
+        for at, text in lines:
+            if _BALLOT.fullmatch(text):
+                raise self.problem(at, "there is a ballot after the 0 that ends the ballots")
+            if several and not _ALL_QUOTED.fullmatch(text):
+                raise self.problem(at, f"where names share a line, all must be in quotes, got {text[:60]!r}")
+        if several:
             found = [(number, name.strip()) for number, line in lines for name in _QUOTED.findall(line)]
         else:
             found = [(number, _unquoted(line)) for number, line in lines]
