@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -71,6 +72,15 @@ class Mutant:
     name: str
     checks: dict[str, Callable[[], bool]]
     honest: bool = False
+
+    def catches(self, check: str) -> bool:
+        """Whether a check catches it; each is made once."""
+        return _caught(self.name, self.checks[check])
+
+
+@cache
+def _caught(name: str, check: Callable[[], bool]) -> bool:
+    return check()
 
 
 def half_noise(mechanism: RankingMechanism) -> RankingMechanism:

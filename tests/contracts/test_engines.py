@@ -32,7 +32,7 @@ pytestmark = [
 ITEMS = ("tea", "coffee", "water", "9")
 SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 HERE = ("arrow", "duckdb", "relation", "polars")
-ENGINES = [*HERE, pytest.param("spark", marks=SPARK)]
+ENGINES = [*HERE, pytest.param("spark", marks=[*SPARK, pytest.mark.long])]
 
 
 def on_engines(cases, few):
@@ -139,7 +139,7 @@ def drawn(seed, rows=120, ties=True, weighted=True, voters=7):
     return out
 
 
-@pytest.mark.parametrize(("engine", "style"), on_engines(zip(STYLES), few=2), indirect=["engine"])
+@pytest.mark.parametrize(("engine", "style"), on_engines(zip(STYLES), few=1), indirect=["engine"])
 def test_counts_and_bounds_in_every_style(engine, style):
     weighted = style in ("left", "outcome", "outcome text")
     rows = drawn(STYLES.index(style), ties=style != "winner, loser", weighted=weighted)
@@ -190,7 +190,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("engine", "change", "options", "sentence"), on_engines(REFUSED, few=4), indirect=["engine"])
+@pytest.mark.parametrize(("engine", "change", "options", "sentence"), on_engines(REFUSED, few=1), indirect=["engine"])
 def test_refused(engine, change, options, sentence):
     options = dict(options)
     most = options.pop("bound", None)
@@ -309,7 +309,7 @@ votes_of_people = st.lists(
 )
 
 
-@pytest.mark.parametrize(("name", "examples"), [("arrow", 40), ("relation", 10)])
+@pytest.mark.parametrize(("name", "examples"), [("arrow", 20), ("relation", 5)])
 def test_counting_equals_a_plain_loop(name, examples):
     put = duckdb.connect().from_arrow if name == "relation" else lambda table: table
 
@@ -324,7 +324,7 @@ def test_counting_equals_a_plain_loop(name, examples):
 REAL = ["cems", "immigration", "llmfao_votes"]
 
 
-@pytest.mark.parametrize(("engine", "name"), on_engines(zip(REAL), few=1), indirect=["engine"])
+@pytest.mark.parametrize(("engine", "name"), on_engines(zip(REAL), few=0), indirect=["engine"])
 def test_real_tables(data_directory, engine, name):
     path = data_directory / name / "comparisons.csv"
     if not path.exists():
@@ -350,7 +350,7 @@ LONG = pa.table(
 )
 
 
-@pytest.mark.parametrize(("engine", "table"), list(on_engines([(WIDE,), (LONG,)], few=2)), indirect=["engine"])
+@pytest.mark.parametrize(("engine", "table"), on_engines([(WIDE,), (LONG,)], few=1), indirect=["engine"])
 def test_ballots_are_the_same_on_every_engine(engine, table):
     here, there = Ballots.of(table), Ballots.of(engine(table))
     assert there.items == here.items

@@ -197,7 +197,7 @@ ballots = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(rows=ballots, most=st.integers(1, 5), data=st.data())
 def test_what_a_voter_weighs_depends_on_nobody_else(rows, most, data):
     alone = {voter: counted([row for row in rows if row[0] == voter], most) for voter in {row[0] for row in rows}}
