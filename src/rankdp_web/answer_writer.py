@@ -1,4 +1,4 @@
-"""One thread writes the answers of all visitors: those that wait while a transaction runs share the next one.
+"""One thread writes the answers of all visitors: answers that wait while a transaction runs share the next one.
 
 So the disk is asked once for many answers, and each visitor gets a receipt when their own answer is on it.
 """

@@ -102,7 +102,7 @@ def _shape(part: KeptTables, weight: Fraction) -> dict[str, Any]:
 def survey_mechanism(
     name: str, items: int, epsilon: Real, protect: Protect = "position", top: int | None = None
 ) -> RankingMechanism:
-    """The mechanism of this name, or for "auto" the one among those of browsers whose mean ranks are the most precise.
+    """The mechanism of this name, or for "auto" the one for browsers whose mean ranks are the most precise.
 
     Where whole rankings are protected that is the Kendall ball for as many items as it reaches. Where one position is,
     up to 10 items, majorities between two items must be known as well, for orders such as Kemeny's.
@@ -135,7 +135,7 @@ def survey_mechanism(
 
 
 def _rank_variance(made: RankingMechanism) -> float:
-    """What the noise adds to the variance of one respondent's unbiased ranks; infinite where it cannot be undone."""
+    """What the noise adds to the variance of one respondent's unbiased ranks; infinite where it cannot be debiased."""
     try:
         return float(f"{rank_estimator(made).mean_variance:.9g}")  # the simpler one of equals
     except Unsupported:

@@ -1,8 +1,8 @@
-"""A piece of draft in the studio: everything that was said about one release, and the call that makes it.
+"""A draft in the studio: all settings of one release, and the call that makes it.
 
-One draft is one release: its name is what makes pressing twice, going back and reloading spend nothing more. All of it
-is public or for the curator's own machine; nothing in it is computed from the rows. ``call`` is the one place that says
-which function is called with what; the release and its script are both made from it.
+One draft is one release: because of its name, pressing twice, going back and reloading spend nothing more. All of it
+is public or for the curator's own machine; nothing in it is computed from the rows. ``call`` is the one place that
+decides which function is called with what; the release and its script are both made from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rankdp_web.studio_kinds import KINDS, Kind, protects
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What was said so far; empty where nothing was."""
+    """The settings chosen so far; empty where nothing was chosen."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(6))
     path: str = ""
@@ -52,7 +52,7 @@ class Draft:
     protect: str = ""
     max_per_voter: int = 10
     number: int | None = None
-    """How many rows, as far as that is public."""
+    """How many rows, if that is public, or a public estimate."""
     goal: str = ""
     target: float | None = None
     top: int = 10
@@ -135,7 +135,7 @@ class Draft:
 
     @property
     def call(self) -> tuple[str, dict[str, Any]]:
-        """The function of ``rankdp`` that makes the release, and its settings beside the file, epsilon and ledger."""
+        """The function of ``rankdp`` that makes the release, and its settings except the file, epsilon and ledger."""
         columns = {"columns": dict(self.columns)} if self.columns else {}
         if self.kind == "comparisons":
             bound = {"max_per_voter": self.max_per_voter} if self.protect == "voter" else {}

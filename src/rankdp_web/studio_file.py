@@ -1,7 +1,7 @@
 """A file as its curator sees it: what it is, how its columns were recognised, and what is odd about it.
 
 Everything here is computed from the secret rows without any noise. It is for the curator's eyes only: the page marks
-it, nothing of it goes into a release, and no other page shows it. What a reader refuses is told in its own words.
+it, nothing of it goes into a release, and no other page shows it. A refusal is shown in the reader's own words.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _ballots(found: FileSummary, asked: dict[str, str] | None) -> None:
     found.facts |= {"Different ballots": f"{len(table.orders):,}", "Only one of their kind": f"{alone:,}"}
     found.odd += table.notes
     if short:
-        found.odd.append(f"{short:,} of {table.count:,} ballots do not rank everyone; who is left out stands last.")
+        found.odd.append(f"{short:,} of {table.count:,} ballots do not rank everyone; candidates left out come last.")
     if tied:
         found.odd.append(f"{tied:,} ballots have ties.")
     found.recognised.append("Each row lists choices, the first one first.")
@@ -186,7 +186,7 @@ def _comparisons(found: FileSummary, asked: dict[str, str] | None) -> None:
     if dropped := {reason: count for reason, count in said.dropped.items() if reason != "both bad"}:
         found.asks |= {"drop", *(["outcomes"] if "missing outcome" in dropped else [])}
         reasons = ", ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
-        found.damaged = f"{sum(dropped.values()):,} damaged rows of {said.rows:,}"
+        found.damaged = f"the damaged rows ({sum(dropped.values()):,} of {said.rows:,})"
         found.odd.append(f"{sum(dropped.values()):,} of {said.rows:,} rows are damaged: {reasons}.")
     if votes.columns.voter is not None:
         found.asks.add("voters")

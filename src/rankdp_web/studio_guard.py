@@ -2,7 +2,7 @@
 
 - *Host* must be this machine's own name or number with the studio's port. A page of another site whose name was made to
   point here (DNS rebinding) sends its own name.
-- *The key*, 256 random bits, stands once in the address that is opened and then in a cookie that no script reads and no
+- *The key*, 256 random bits, is once in the address that is opened and then in a cookie that no script reads and no
   other site's request carries (HttpOnly, SameSite=Strict). Another program of this machine on another port counts as
   the same site for cookies, hence
 - *Origin*: whatever changes something must come from the studio's own pages.

@@ -1,7 +1,7 @@
 """What the studio says about the four kinds of data: words, small pictures and goals, as data and nothing else.
 
 A unit of protection is shown as a small table with some cells marked: what may be changed between neighbours. What it
-does *not* protect is said by the guarantee itself (``Guarantee.limits``), and by a sentence here where that has none.
+does *not* protect is stated by the guarantee itself (``Guarantee.limits``), or by a sentence here.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Goal:
 
 WINNER = Goal("winner", "The winner is right, with a probability of", "overlap", 0.95)
 RIGHT_WINNER = Goal("winner", "The winner is right, with a probability of", "right_winner", 0.95)
-PAIRS = Goal("pairs", "Of all pairs, in order", "pairs", 0.9)
-TOP = Goal("top", "Of the top list, belonging there", "overlap", 0.9)
+PAIRS = Goal("pairs", "Share of pairs in order:", "pairs", 0.9)
+TOP = Goal("top", "Share of the top list that belongs there:", "overlap", 0.9)
 HALF_WIDTH = Goal("half-width", "95% of scores are off by at most", "half_width", 0.2, "points")
 TALLY = Goal("tally", "95% of tallies are off by at most", "tally", 25, "votes")
-WIN_RATE = Goal("win-rate", "95% of win rates, of all together, are off by at most", "win_rate", 0.03)
+WIN_RATE = Goal("win-rate", "95% of the poll's win rates are off by at most", "win_rate", 0.03)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,8 @@ KINDS = {
         Kind(
             "rankings",
             "Rankings",
-            "a synthetic copy of every ranking, and what they say together",
-            "What the rankings say together",
+            "a synthetic copy of every ranking, and their averages",
+            "Averages of the rankings",
             "rankings",
             "ranking",
             "mechanism",
@@ -176,8 +176,8 @@ KINDS = {
                     "copies.",
                     _row(1, 2),
                     limits=(
-                        "All positions of a ranking together are protected less: how much less, the promise says "
-                        "before you release.",
+                        "All positions of a ranking together are protected less; the promise on the last page says "
+                        "how much less.",
                     ),
                 ),
                 Unit(

@@ -51,7 +51,7 @@ Form = Mapping[str, str]
 
 
 class Studio:
-    """What the pages need: drafts that are under way, files that were looked at, and releases.
+    """What the pages need: unfinished drafts, files that were read, and releases.
 
     Parameters
     ----------
@@ -185,30 +185,26 @@ class Pages:
         if not draft.path:
             return _to(draft, "protect")
         found = self.studio.found(draft)
+        settings = _file_settings(draft, form) if form else {}
+        if settings.get("kind") in found.kinds:  # a refused form keeps what was typed
+            draft = replace(draft, **settings)
         return self.page(request, "studio_file.html", draft, problem, found=found, not_private=NOT_PRIVATE)
 
     def said(self, request: Request, draft: Draft, form: Form) -> Response:
         """What should come out, the public names, and what to do with odd rows."""
-        kind = form.get("kind", draft.kind)
+        changes = _file_settings(draft, form)
+        kind = changes["kind"]
         if kind not in self.studio.found(draft).kinds:
             raise InputError(f"this file cannot be read as {kind}")
-        if kind != "scores" and "confirmed" not in form:
-            raise InputError("confirm the list of names first: everybody will see it")
-        names = tuple(line.strip() for line in form.get("items", "").splitlines() if line.strip())
-        changes: dict[str, Any] = {
-            "kind": kind,
-            "items": draft.items if kind == "scores" else check_items(names),
-            "items_confirmed": True,
-            "on_problem": "drop" if "drop" in form else "refuse",
-            "ties": form.get("ties", "refuse"),
-            "outside": "clip" if "clip" in form else "refuse",
-            "bounds": (form.get("low", "0").strip(), form.get("high", "1").strip()),
-        }
+        if kind != "scores":
+            if not changes["items_confirmed"]:
+                raise InputError("confirm the list of names first: everybody will see it")
+            check_items(changes["items"])
+        changes["items_confirmed"] = True
         if "drop" in self.studio.found(draft).asks and "drop" not in form:
             raise InputError("the file has damaged rows: skip them, or repair the file and open it again")
         if kind != "scores":
-            _check_gone(kind, sorted(set(self.studio.found(draft).items) - set(names)), "drop" in form)
-        changes |= {name: name in form for name in ("listed_items_public", "repeated_voters", "keep_voters")}
+            _check_gone(kind, sorted(set(self.studio.found(draft).items) - set(changes["items"])), "drop" in form)
         changes["length"] = self.studio.found(draft).length if changes["listed_items_public"] else 0
         if kind != draft.kind:
             changes |= {"protect": "", "goal": "", "target": None, "option": "", "epsilon": "", "number": None}
@@ -403,6 +399,22 @@ class Pages:
         return FileResponse(made.place / name, filename=name, headers=headers)
 
 
+def _file_settings(draft: Draft, form: Form) -> dict[str, Any]:
+    """The settings of a draft that the form about its file holds, not checked yet."""
+    kind = form.get("kind", draft.kind)
+    names = tuple(line.strip() for line in form.get("items", "").splitlines() if line.strip())
+    return {
+        "kind": kind,
+        "items": draft.items if kind == "scores" else names,
+        "items_confirmed": "confirmed" in form,
+        "on_problem": "drop" if "drop" in form else "refuse",
+        "ties": form.get("ties", "refuse"),
+        "outside": "clip" if "clip" in form else "refuse",
+        "bounds": (form.get("low", "0").strip(), form.get("high", "1").strip()),
+        **{name: name in form for name in ("listed_items_public", "repeated_voters", "keep_voters")},
+    }
+
+
 def _check_gone(kind: str, gone: Sequence[str], skipped: bool) -> None:
     """Refuse a list of names without some that the rows use, where those rows cannot be skipped or are not."""
     if gone and kind != "comparisons":
@@ -430,7 +442,7 @@ def _columns(words: str) -> dict[str, str]:
 
 
 def sentence(refusal: RankdpError | OSError) -> str:
-    """A refusal in the words of the pages, or the system's own, with what of a budget is spent."""
+    """A refusal in the words of the pages, or the system's own, and what it cost of a budget."""
     if isinstance(refusal, RankdpError):
         refusal.options = refusal.options or _SPOKEN
     said = f"the system refused: {refusal.strerror or refusal}" if isinstance(refusal, OSError) else str(refusal)

@@ -26,7 +26,7 @@ LEAST, MOST = 0.02, 20.0
 """The ends of the slider; beyond the second nothing is protected."""
 _GRID, _POINTS = 12, 91
 _SHORT = 30
-"""Items up to which a curve is computed at so many points; more of them take seconds."""
+"""Up to this many items a curve is computed at all points; with more that takes seconds."""
 _LEFT, _TOP, _WIDTH, _HEIGHT = 58, 12, 528, 230
 _DIGITS = 3
 _WEAK = 0.99  # a snooper who can become surer than this makes a poor recommendation
@@ -179,7 +179,7 @@ def _answer(situation: str, asked: tuple[tuple[str, Any], ...], public: tuple[tu
 
 
 def _cards(made: Plan, needed: float, epsilons: Floats, values: Floats) -> tuple[tuple[Card, ...], str]:
-    """Strict, balanced and loose, and a sentence where the goal cannot be had or buys nothing.
+    """Strict, balanced and loose, and a sentence where the goal cannot be reached or buys nothing.
 
     Balanced is the epsilon that the goal needs, but never more than the knee: the smallest epsilon that is within a
     point of the best accuracy (for other measures, within 1% of the shortest interval). An epsilon above the knee buys
@@ -196,13 +196,13 @@ def _cards(made: Plan, needed: float, epsilons: Floats, values: Floats) -> tuple
         said = f"No epsilon reaches this goal: {made.measure.show(float(best))} is the best that these numbers allow."
     elif needed > knee * (1 + _POINT):
         said = (
-            f"The goal needs epsilon {short(needed)}, but beyond epsilon {short(knee)} the result hardly gets better: "
-            "that buys nothing."
+            f"The goal needs epsilon {short(needed)}, but above epsilon {short(knee)} the result improves by at most "
+            f"{'one percentage point' if share else '1%'}."
         )
     middle = min(needed, knee)
     sure = 1 / (1 + math.exp(-middle))
     if sure > _WEAK:
-        said += " No way here is both that good and private: lower the goal, or collect more data."
+        said += " None of these is both good enough and private: lower the goal, or collect more data."
     cards = []
     for name, certain in (("Strict", (0.5 + sure) / 2), ("Balanced", sure), ("Loose", (1 + sure) / 2)):
         epsilon = rounded_up(min(max(math.log(certain / (1 - certain)), LEAST), MOST))

@@ -1,6 +1,6 @@
 """A rehearsal: what a reader would see, from invented rows of the same shape and a seeded draw.
 
-Only public numbers go in: the names, how many rows there are said to be, the bounds. Strengths lie evenly between -1
+Only public numbers go in: the names, the stated number of rows, the bounds. Strengths lie evenly between -1
 and 1, in an order that the seed decides and no row of the file; rankings follow Plackett and Luce, comparisons Bradley
 and Terry, scores are uniform. The noise is drawn from the seed, so the result is marked as a rehearsal everywhere.
 """

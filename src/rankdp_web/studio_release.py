@@ -1,6 +1,6 @@
 """Releases of the studio: each is made once, whatever is pressed, reloaded, opened twice or killed.
 
-A draft has a directory of its own, named after it. The order is
+Each draft has a directory, named after it. The order is
 
     1. ``draft.json`` is created there, and must be new: who finds it there does not draw
     2. the verb reads, refuses, charges the ledger, draws and writes the results, by the rules of ``privacy.ledger``
@@ -77,7 +77,7 @@ class ReleaseRecord:
 
     @property
     def page(self) -> str:
-        """What stands in the published page between its tags, to be shown inside another."""
+        """The content of the published page, to be shown inside another."""
         text = (self.place / "result.html").read_text("utf-8")
         return text.partition("<main class=report>")[2].partition("<p class=downloads>")[0].partition("</main>")[0]
 
@@ -106,7 +106,7 @@ class Releases:
         return [Ledger.open(self.ledger_file, name) for name in names]
 
     def bars(self, draft: Draft) -> list[Bar]:
-        """Every budget of the ledger, which is read and not changed, beside what a draft would be charged."""
+        """Every budget of the ledger, which is only read, and what a draft would be charged."""
         asked = float(positive(draft.epsilon)) if draft.epsilon else 0.0
         found = []
         for ledger in self.ledgers():

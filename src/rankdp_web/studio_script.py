@@ -1,6 +1,6 @@
 """The same release as a Python script, from ``Draft.call``.
 
-Running the script draws new noise, so it is a release of its own: it charges the ledger once, says so, and does nothing
+Running the script draws new noise, so it is another release: it charges the ledger once, says so, and does nothing
 when its result exists already. Names and paths from outside are quoted by ``repr``.
 """
 

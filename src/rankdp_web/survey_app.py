@@ -1,6 +1,6 @@
 """The server of surveys: a page to answer on, a place to send answers to, and the results.
 
-    GET  /s/ID             the page; an invitation's token stands behind the # of its link and is not sent with it
+    GET  /s/ID             the page; an invitation's token follows the # of its link and is not sent with it
     POST /s/ID/invitation  {"token": …}; whether an answer with it would count: fresh, before, unknown or closed
     POST /s/ID/answers     {"token": …, "ranking": […]}; 201 stored, 200 stored before, 4xx with a sentence
     GET  /                 the surveys that their organisers list

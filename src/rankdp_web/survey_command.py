@@ -107,7 +107,7 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
     "DIRECTORY",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
 )
-@option("--private-results", "Show results only to those who have the link that is printed.", is_flag=True)
+@option("--private-results", "Show results only to people with the link that is printed.", is_flag=True)
 @option(
     "--weak-promise-accepted",
     "Allow an epsilon above 10; respondents then read that it offers almost no protection.",
@@ -345,7 +345,7 @@ def invite(database: str, survey_id: str | None, number: int, output: Path | Non
 @survey.command()
 @one_survey
 def close(database: str, survey_id: str | None) -> None:
-    """Take no more answers, and put those that came into random order."""
+    """Take no more answers, and put all answers into random order."""
     with _chosen(database, survey_id) as (opened, made):
         from rankdp_web.survey_database import BATCH
 

@@ -1,4 +1,4 @@
-"""The database of surveys, on SQLite or PostgreSQL: every answer that got its receipt is there, none of them twice.
+"""The database of surveys, on SQLite or PostgreSQL: every answer with a receipt is stored, and none twice.
 
     surveys      what was asked, and the tables of the noise that browsers draw from
     invitations  the hashes of the tokens that were given out

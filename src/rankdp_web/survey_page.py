@@ -68,7 +68,7 @@ def verify(address: str) -> list[str]:
     Parameters
     ----------
     address
-        The link to the page of a survey; what stands behind a # is not sent.
+        The link to the page of a survey; the part after a # is not sent.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """The results of a survey: the aggregate of the answers that may be shown, made on request.
 
-Which answers may be shown, and why not all of them, is said in ``rankdp_web.survey_database.leaving``.
+``rankdp_web.survey_database.leaving`` decides which answers may be shown, and says why not all of them.
 """
 
 from __future__ import annotations

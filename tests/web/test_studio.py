@@ -372,6 +372,20 @@ def test_names_that_rows_use_are_taken_out_only_with_their_rows(desk, client):
     assert f"The ballots name {ITEMS[0]}: put back" in post(client, f"/w/{draft}/file", 422, drop="on", **form).text
 
 
+def test_a_refused_form_about_a_file_keeps_what_was_typed(desk, client):
+    draft = name_of(post(client, "/open", path=str(desk / "votes.csv")))
+    form = {"kind": "comparisons", "items": "Coffee\nWater\nNectar", "confirmed": "on"}
+    refused = post(client, f"/w/{draft}/file", 422, **form).text
+    assert "Coffee\nWater\nNectar</textarea>" in refused
+    assert 'name="confirmed" required checked' in refused
+    assert "Nectar" not in client.get(f"/w/{draft}/file").text
+    draft = name_of(post(client, "/open", path=str(desk / "scores.csv")))
+    refused = post(client, f"/w/{draft}/file", 422, kind="scores", low="6", high="1", clip="on").text
+    assert 'name="low" value="6"' in refused
+    assert 'name="clip" checked' in refused
+    assert "cannot be read as poems" in post(client, f"/w/{draft}/file", 422, kind="poems").text
+
+
 def test_which_outcomes_are_missing_stays_secret(desk, client):
     rows = [["ann", "Tea", "Coffee", "left"], ["bob", "Tea", "Juice", ""], ["eve", "Water", "Juice", "right"]]
     write(desk / "odd.csv", ["voter", "left", "right", "winner"], rows)
@@ -395,7 +409,7 @@ def test_damaged_rows_are_decided_first(desk, client):
     rows = [["ann", "Tea", "Coffee", "left"], ["bob", "Tea", "Tea", "left"], ["eve", "Water", "Juice", "right"]]
     write(desk / "odd.csv", ["voter", "left", "right", "winner"], rows)
     draft = name_of(post(client, "/open", path=str(desk / "odd.csv")))
-    assert "Skip 1 damaged rows of 3" in client.get(f"/w/{draft}/file").text
+    assert "Skip the damaged rows (1 of 3)" in client.get(f"/w/{draft}/file").text
     form = {"kind": "comparisons", "items": "\n".join(ITEMS), "confirmed": "on"}
     assert "damaged rows: skip them" in post(client, f"/w/{draft}/file", 422, **form).text
     assert str(post(client, f"/w/{draft}/file", drop="on", **form).url).endswith("/protect")

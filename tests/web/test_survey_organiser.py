@@ -333,7 +333,7 @@ def test_a_survey_closes_after_its_last_day(database, monkeypatch):
 def test_the_start_page_lists_what_organisers_list(database):
     create_survey(database, "Hidden", DRINKS, 2)
     with visitor(database) as client:
-        assert "Surveys are answered by their link" in client.get("/").text
+        assert "Every survey has its own link" in client.get("/").text
         listed = create_survey(database, "Shown", DRINKS, 2, listed=True, organiser="The club")
         text = client.get("/").text
         assert f'href="s/{listed.id}"' in text

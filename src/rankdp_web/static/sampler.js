@@ -90,7 +90,7 @@ function exactWeights(law) {
   );
 }
 
-/** Those of the weights mean^k / k! for k = 0 … size. */
+/** The ratios of the weights mean^k / k! for k = 0 … size. */
 function poissonRatios({ size, poisson }) {
   const [top, bottom] = poisson.map(BigInt);
   return Array.from({ length: size }, (_, k) => [top, bottom * BigInt(k + 1)]);
@@ -334,7 +334,7 @@ function drawTop(tables, epsilon, ranking, words) {
   return listed.map((item) => (item === null ? fresh.shift() : item));
 }
 
-/** The list with so many of its entries, drawn uniformly, in front. */
+/** The list with "count" of its entries, drawn uniformly, in front. */
 function front(list, count, words) {
   for (let place = 0; place < Math.min(count, list.length - 1); place += 1) {
     const other = place + below(list.length - place, words);
@@ -367,7 +367,7 @@ function below(bound, words) {
 //     (1 + z)^items / (1 + sum over tiers of ((1 + z)^size - 1))                           for any two rankings
 //
 // (proof: rankdp/mechanisms/rankings/tiers.py; reinsertion has a tier for each item). So check() reads z from the tables
-// and proves that all of their numbers, the cuts too, are those of z. Tables of any other form are refused.
+// and proves that all of their numbers, the cuts too, follow from z. Tables of any other form are refused.
 
 export class BrokenPromise extends Error {}
 
@@ -404,7 +404,7 @@ function largestRatio(tables, protect) {
   return tables.shapes.map((shape) => ratioOfShape(tables.items, shape, protect)).reduce(larger);
 }
 
-/** Inside against outside: (any / all rankings + inside / those of the ball) / (any / all rankings). */
+/** Inside against outside: (any / all rankings + inside / rankings in the ball) / (any / all rankings). */
 function ratioOfBall({ items, radius }, epsilon) {
   need(count(items) && items >= 2 && items <= 60 && count(radius) && radius < (items * (items - 1)) / 2, "ball");
   const [any, inside] = ballWeights({ items, radius }, epsilon);
@@ -445,7 +445,7 @@ function ratioOfOutputs({ items, outputs }, protect) {
   return worst;
 }
 
-/** Where what stood at "place" stands after the item at "from" was moved to "to". */
+/** The new place of the item at "place" after the item at "from" was moved to "to". */
 function afterMove(place, from, to) {
   if (place === from) return to;
   if (from < place && place <= to) return place - 1;
@@ -512,7 +512,7 @@ function ratioOfTiers([a, b], sizes, protect) {
   return [more, more / (a + b) * b + a * power];
 }
 
-/** The exact weights of a law, all above 0, after proving that its cuts are those of the weights. */
+/** The exact weights of a law, all above 0, after proving that its cuts follow from them. */
 function checkedWeights(law) {
   for (const text of [...(law.weights ?? []), ...(law.ratios ?? []).flat(), ...(law.poisson ?? [])]) natural(text);
   const weights = exactWeights(law);

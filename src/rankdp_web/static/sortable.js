@@ -1,7 +1,7 @@
 // A list that people put in order: by mouse, by touch, by keyboard, and with a screen reader.
 //
 // The list is a listbox whose options have places. Arrow keys go through it; the space bar takes an option, arrow keys
-// then move it, the space bar puts it down and Escape puts it back. A tap takes an option for the buttons beside the
+// then move it, the space bar puts it down and Escape puts it back. A tap takes an option for the buttons next to the
 // list. A mouse drags a whole row at once; a finger drags the handle at once, and the row after a long press, so that
 // it can scroll. What is not ranked yet waits in the pool, a list of buttons: a tap puts an item at the end of the
 // ranking. "say" gets every change as words for the screen reader.

@@ -98,7 +98,7 @@ function shownEpsilon() {
   return find("epsilon").textContent.trim();
 }
 
-/** What that epsilon is said to protect: "ranking", the whole answer, or "position", one item's place. */
+/** What that epsilon protects: "ranking", the whole answer, or "position", one item's place. */
 function shownProtection() {
   return find("epsilon").dataset.protect;
 }
