@@ -103,7 +103,7 @@ def reproduce(
 
 
 def _announce(seconds: float) -> None:
-    if seconds >= 1:  # 0 for figures of one's own, of which nothing is known
+    if seconds >= 1:  # 0 for a user's figures, whose time is unknown
         say(f"this takes about {_duration(seconds)}; finished parts are kept")
 
 

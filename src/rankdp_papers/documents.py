@@ -48,7 +48,7 @@ _LISTS = (
 """Title, kind and verdict of the lists in the summary."""
 
 Block = tuple[str, Any]
-"""What stands on a page: ("title", text), ("heading", text), ("text", ...), ("warning", ...), ("folded", ...),
+"""The content of a page: ("title", text), ("heading", text), ("text", ...), ("warning", ...), ("folded", ...),
 ("table", (heads, rows)), ("picture", (result, "figure" or "ours"))."""
 
 
@@ -191,7 +191,7 @@ def _markdown(kind: str, content: Any) -> str:
 
 
 def _alternative(result: Reproduced, name: str) -> str:
-    """What a picture shows, for those who do not see it."""
+    """What a picture shows, for readers who cannot see it."""
     return "The same with our own lines" if name == "ours" else result.specification.title
 
 
@@ -248,7 +248,7 @@ def _kind(claim: Claim) -> str:
 
 
 def _pivot(plan: TablePlan, result: Reproduced) -> tuple[list[str], list[list[str]]]:
-    """The values of one column against those of another."""
+    """The values of one column against another."""
     chosen = select(result.rows, plan.only)
     found = {(row[plan.rows], row[plan.columns]): _cell(row["value"]) for row in chosen}
     across = list(dict.fromkeys(column for _, column in found))

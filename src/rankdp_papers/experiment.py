@@ -94,7 +94,7 @@ class Repeated:
 
 
 def data_home(*needed: str) -> Path:
-    """The directory of public data sets that RANKDP_DATA names, once it is seen to hold those that are ``needed``."""
+    """The directory of public data sets that RANKDP_DATA names, after a check that it holds all that are ``needed``."""
     named = os.environ.get("RANKDP_DATA")
     if not named:
         raise InputError(f"RANKDP_DATA must name the directory that holds {', '.join(needed)}; it is not set")

@@ -234,7 +234,7 @@ def _panel(axes: Axes, plan: FigurePlan, rows: Sequence[Row], styles: Mapping[st
 
 
 def _moved(plan: FigurePlan, rows: Sequence[Row], x: Sequence[float], steps: float) -> Sequence[float]:
-    """The places of a line that is moved so many steps aside, a fifteenth of the least distance each."""
+    """The places of a line that is moved aside by some steps, each a fifteenth of the least distance."""
     places = sorted({row[plan.x] for row in rows})
     if not plan.dodge or len(places) < 2:
         return x

@@ -114,10 +114,10 @@ class Earlier(Reproduced):
 def filled(text: str, rows: Sequence[Row]) -> str:
     """The text with each ``{method = "kendall", items = 5, show = ".2f"}`` replaced by the number that it selects.
 
-    Beside columns (see ``verdicts.select``) it takes ``show``, a format; ``take``, the smallest, largest or mean where
+    Besides columns (see ``verdicts.select``) it takes ``show``, a format; ``take``, the smallest, largest or mean where
     several rows are meant; ``of``, a column to show instead of the value; ``minus`` and ``over``, a name with which
     each row is compared, for the difference or ratio of the two values. A point that this size of the run does not have
-    is said to be not run.
+    becomes "(not run)".
     """
     return NUMBER.sub(lambda match: _number(match.group(), rows), " ".join(text.split()))
 
@@ -143,7 +143,7 @@ def _number(wanted: str, rows: Sequence[Row]) -> str:
 
 def _side_by_side(chosen: Sequence[Row], rows: Sequence[Row], other: str) -> Iterator[tuple[Row, Row]]:
     """Each of the chosen rows, and the row that differs from it in one column only, which has ``other``."""
-    for row, beside in itertools.product(chosen, rows):
-        different = [beside[name] for name in row if name not in NUMBERS and row[name] != beside[name]]
+    for row, partner in itertools.product(chosen, rows):
+        different = [partner[name] for name in row if name not in NUMBERS and row[name] != partner[name]]
         if different == [other]:
-            yield row, beside
+            yield row, partner

@@ -31,7 +31,7 @@ from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import HOME, Size, Specification
 
 Progress = Callable[[int, int], None]
-"""progress(cells done, cells in all)."""
+"""progress(cells done, cells in total)."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -152,7 +152,7 @@ def _function(paper: str, name: str) -> Callable[[Cell], list[Row]]:
 
 @contextmanager
 def _workers(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A ``map`` on so many processes, each with one thread: the cells are what runs side by side."""
+    """A ``map`` on that many processes, each with one thread; cells run in parallel."""
     if jobs <= 1:
         yield map
         return

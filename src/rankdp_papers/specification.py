@@ -1,14 +1,14 @@
 """One TOML file, one figure: what is run, how it is drawn, and what the paper claims.
 
-    title, source       what it shows and where it stands in the paper
+    title, source       what it shows and where it is in the paper
     experiment          module.function inside rankdp_papers.<paper>, from a cell to rows
     seed, data          where randomness starts; the data sets it needs
     setting, seen       what was done, and what we see, with its numbers taken from the table (see ``results.filled``)
     [settings]          constants of every cell
-    [quick], [full]     repetitions, grid (a cell for each combination) and perhaps settings of their own
+    [quick], [full]     repetitions, grid (a cell for each combination) and perhaps more settings
     [figure]            the paper's picture: x, lines, panels, rows, log, labels (see ``pictures``)
     [ours]              a second picture, with lines that the paper does not have
-    [table]             rows, columns, only: values to show beside the picture
+    [table]             rows, columns, only: values to show with the picture
     [[claims]]          text, by, kind, where, check and what the check takes (see ``Claim`` and ``verdicts``)
 
 Files of the package are found by name (xu/figure2); a file of your own also says ``paper = "xu"``.

@@ -94,5 +94,5 @@ def information(counts: PairCounts, curvature: Floats) -> Floats:
 
 
 def best_first(scores: NDArray[Any], lots: Longs) -> Longs:
-    """The items from the highest score to the lowest; equal ones in the order of their ``lots``."""
+    """The items from the highest score to the lowest; equal scores in the order of their ``lots``."""
     return np.lexsort((lots, -np.round(scores, _SAME)))

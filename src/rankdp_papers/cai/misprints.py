@@ -59,7 +59,7 @@ def overlap(cell: Cell) -> list[Row]:
 
 
 def as_printed(items: int, generator: np.random.Generator) -> Floats:
-    """Centred scores with those of the n - k + 1 items that tie in front."""
+    """Centred scores with the n - k + 1 tied items in front."""
     low = items // 4 - 1
     return algorithms.centred(np.log(np.concatenate([np.ones(items - low), generator.uniform(0.2, 0.7, low)])))
 

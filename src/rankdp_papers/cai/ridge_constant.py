@@ -1,7 +1,7 @@
 """The constant c0 in the paper's ridge c0 sqrt(d log n), which it leaves open: which is the best.
 
 To be fair to the paper, Algorithm 1 gets the c0 of least expected squared error at each n, number of comparisons and
-epsilon, among ``CONSTANTS``. It is found on votes of its own, drawn from the paper's generator: a publisher who knows
+epsilon, among ``CONSTANTS``. It is found on other votes, drawn from the paper's generator: a publisher who knows
 that generator could do the same, as nothing secret is looked at.
 """
 
@@ -38,7 +38,7 @@ def best_constant(items: int, comparisons: int, epsilon: float | None) -> float:
 
 
 def pilot_votes(truth: Floats, comparisons: int, generator: np.random.Generator) -> PairCounts:
-    """So many comparisons by the Bradley-Terry model, as evenly over the pairs as can be."""
+    """That many comparisons by the Bradley-Terry model, spread over the pairs as evenly as possible."""
     left, right = np.triu_indices(len(truth), 1)
     often = np.full(len(left), comparisons // len(left))
     often[generator.permutation(len(left))[: comparisons % len(left)]] += 1

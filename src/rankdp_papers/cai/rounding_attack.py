@@ -1,6 +1,6 @@
-"""What is lost if Algorithm 1 is run as it stands on a computer: the noise is no real number, and the release shows it.
+"""What is lost if Algorithm 1 is run as printed on a computer: the noise is no real number, and the release shows it.
 
-An attacker who knows all comparisons but one can undo the fit, w = -grad(t), for either outcome of the last, and
+An attacker who knows all comparisons but one can invert the fit, w = -grad(t), for either outcome of the last, and
 look which w could be noise. Noise in single precision (what array libraries draw by default) has 24 binary digits; the
 wrong w does not. So an attacker who compares how far the two are from such numbers is always right, whatever epsilon.
 

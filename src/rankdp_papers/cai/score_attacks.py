@@ -25,7 +25,7 @@ from rankdp_papers.experiment import Cell, Repeated, Row, exact_row
 
 
 def entrywise(cell: Cell) -> list[Row]:
-    """The mean attack, the bounds (2.12) and (2.9) on it, and the errors beside what the attack bounds them by."""
+    """The mean attack, the bounds (2.12) and (2.9) on it, and the errors with their bounds from the attack."""
     items, p, epsilon = cell["items"], float(cell["p"]), float(cell["epsilon"])
     size = (items, drawn_votes.expected_comparisons(cell))
     mechanisms = {

@@ -42,7 +42,7 @@ _FROM_LIKELIHOOD = " from likelihood"
 
 @dataclass(frozen=True)
 class Answers:
-    """One answer a row: two items, and 2 if the first was preferred, 1 for a tie, 0 if the second was."""
+    """One answer per row: two items, and 2 if the first was preferred, 1 for a tie, 0 if the second was."""
 
     items: tuple[str, ...]
     first: Longs

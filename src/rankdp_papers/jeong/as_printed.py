@@ -94,7 +94,7 @@ def decode(y: ArrayLike, A: ArrayLike | None = None, b: ArrayLike | None = None)
 
     Guaranteed: by Theorem 3.3 no decoder recovers the order of exchangeable scores more often than sorting y, where
     the noise has a density that falls with its l_p norm, p >= 1. Not guaranteed: the same for p < 1 or for noise with
-    memory, where an A may do better; and any privacy of its own, since it looks at y only. The paper lists the lowest
+    memory, where an A may do better. It adds no privacy, since it looks at y only. The paper lists the lowest
     first.
 
     Parameters

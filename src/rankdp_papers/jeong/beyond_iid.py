@@ -1,4 +1,4 @@
-"""Scores that are exchangeable but not independent, decoders beside sorting, and orders above the third (Jeong).
+"""Scores that are exchangeable but not independent, decoders other than sorting, and orders above the third (Jeong).
 
 *Exchangeable scores* (Section 2). Three laws, with C_X = sum of f_Wi(0) from their spacings: Student's t, a normal
 vector with one random scale, n(n-1)/(2 sqrt(pi)) times E[1/scale]; normal scores with a common part of half the

@@ -3,7 +3,7 @@
 For i.i.d. scores and independent noise the posterior coordinates are independent given y, with densities proportional
 to f(x) g((y_i - x)/sigma), and the decoder with the smallest error probability takes the most likely order. By Theorem
 3.3 that is sorting where the noise is log-concave (p >= 1). Below p = 1 (Section 4.4) it need not be: the spike of the
-density makes it likely that *some* score was hardly moved, and which one is worth knowing.
+density makes it likely that *some* score barely moved, and which one is worth knowing.
 
 And sorting by simulation, for any noise and any law, with standard errors, in blocks that never hold all draws at once.
 Scores are exchangeable, so they may be sorted first: the order is right when the noisy scores still rise.

@@ -1,7 +1,7 @@
 """Statements of Jeong, Dytso and Cardone that no figure shows: exact numbers, few simulated.
 
 Appendix B, third case: for t above both scores the difference of the two derivatives is p (t - y_i)^(p-1) - p (t -
-y_j)^(p-1). It is printed with a minus sign in front of the first term. Both are at most 0, so the proof stands.
+y_j)^(p-1). It is printed with a minus sign in front of the first term. Both are at most 0, so the proof holds.
 
 Remark 4.14 says "the smaller p, the better" and means low noise. A fair test is (35) at epsilon 50, where noise is low.
 """
@@ -53,7 +53,7 @@ def _derivatives() -> list[Row]:
 
 
 def _examples() -> list[Row]:
-    """c1 and c2 of Examples 3.8 and 3.9 over those of Theorem 3.6, less 1; the largest of four lengths."""
+    """c1 and c2 of Examples 3.8 and 3.9 over c1 and c2 of Theorem 3.6, minus 1; the largest of four lengths."""
     off = {
         ("Example 3.8", "c1"): 0.0,
         ("Example 3.8", "c2"): 0.0,
@@ -98,7 +98,7 @@ def _coincidences(cell: Cell) -> list[Row]:
 
 
 def _privacy() -> list[Row]:
-    """Rényi epsilons by integration over those of Propositions 4.8 and 4.11, less 1; l = 1."""
+    """Rényi epsilons by integration over Propositions 4.8 and 4.11, minus 1; l = 1."""
     from scipy.integrate import quad
 
     rows, off = [], 0.0

@@ -143,7 +143,7 @@ def laplace_bounds(epsilon: float, constant: float, span: float = 1.0, alpha: fl
     """By (29) and the bounds (30): 3 l C_X/4 over eps + log((2 alpha-1)/alpha)/(alpha-1), and over eps.
 
     The upper one is true (D_alpha never exceeds D_inf), though not for the reason in Appendix I: there (28)'s excess
-    over ``l/(sigma b)`` is said to rise with alpha to its limit 0, but it is positive, 0.095 at alpha = 2 and l = 0.
+    over ``l/(sigma b)`` is claimed to rise with alpha to its limit 0, but it is positive, 0.095 at alpha = 2 and l = 0.
     """
     more = 0.0 if alpha == math.inf else (1.0 if alpha == 1 else math.log((2 * alpha - 1) / alpha) / (alpha - 1))
     return 3 * span * constant / 4 / (epsilon + more), 3 * span * constant / 4 / epsilon

@@ -1,7 +1,7 @@
 """The inference attack (Xu, Sections 4 and 6.2; Figures 5 and 6): how often N releases do *not* give the secret away.
 
 The attacker takes the ranking under which the N synthetic rankings are most likely; equally likely ones are told apart
-by chance. Beside the simulated error stands what the proof of Theorem 2 rests on: if more than half of the releases
+by chance. With the simulated error comes the basis of the proof of Theorem 2: if more than half of the releases
 reverse the two best items, the attacker errs, so the error is at least this binomial tail.
 """
 
@@ -16,7 +16,7 @@ from rankdp_papers.xu.rivals import built
 
 _METHODS = ("kendall", "ulam", "tiers", "reinsertion", "laplace")
 _TAIL = "kendall + binomial bound"
-_NORMAL_95 = 1.959964  # half a Wilson interval is so many standard errors; unlike them it is never 0
+_NORMAL_95 = 1.959964  # half a Wilson interval is this many standard errors; unlike them it is never 0
 
 
 def fixed_epsilon(cell: Cell) -> list[Row]:

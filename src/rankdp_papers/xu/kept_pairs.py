@@ -46,7 +46,7 @@ def concordance(cell: Cell) -> list[Row]:
 
 
 def privacy(cell: Cell) -> list[Row]:
-    """Figure 4: equation (8), a held-out lower confidence bound beside it, and the exact epsilon by enumeration.
+    """Figure 4: equation (8), a held-out lower confidence bound, and the exact epsilon by enumeration.
 
     The estimate is the largest of many noisy ratios, so it errs upwards. The bound chooses its event by some draws and
     is computed from others: epsilon is at least that with 99.99% confidence.

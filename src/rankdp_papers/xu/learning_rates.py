@@ -1,6 +1,6 @@
 """How fast learning from synthetic rankings converges (Xu, Theorem 3 and Corollary 1), and where it does not.
 
-``types``, where every assumption holds. Users are of known types; those of type g draw their rankings of m items from
+``types``, where every assumption holds. Users are of known types; type g draws their rankings of m items from
 Mallows' model around 1, ..., m, whose epsilon theta_g is spread evenly over (0, 1]: pairs with little agreement are as
 frequent as others, so gamma = 1 in Assumption 4. F has a score for each type and item, so it holds every function of
 the features (Assumption 2). With all pairs of each ranking the logistic fit sorts by wins. Excess risks are exact given
@@ -51,7 +51,7 @@ def types(cell: Cell) -> list[Row]:
 def _excess(
     items: int, theta: float, epsilons: tuple[float, ...], users: int, random: np.random.Generator
 ) -> tuple[float, float]:
-    """R(f) - R* and the same on synthetic rankings, f the order by wins of so many users of one type."""
+    """R(f) - R* and the same on synthetic rankings, f the order by wins of that many users of one type."""
     above, true = _above(items), _law(items, theta)
     laws = [true @ _channel(items, one) for one in epsilons]
     counts = np.sum([random.multinomial(users // len(laws), law) for law in laws], axis=0)
@@ -63,7 +63,7 @@ def _excess(
 
 @lru_cache
 def _above(items: int) -> Floats:
-    """[order, i, j]: whether item i stands above item j."""
+    """[order, i, j]: whether item i is above item j."""
     places = np.argsort(all_permutations(items), axis=1)
     return np.asarray(places[:, :, None] < places[:, None, :], dtype=float)
 

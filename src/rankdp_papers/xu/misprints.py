@@ -1,4 +1,4 @@
-"""Formulas of the paper taken as they are printed, beside what they must mean; and what Theorem 2 can say."""
+"""Formulas of the paper as printed, compared with what they must mean; and what Theorem 2 can say."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIE = 1e-9  # log-likelihoods closer than this are equal
 
 
 def notation(cell: Cell) -> list[Row]:
-    """Formulas taken as they are printed, beside what they must mean."""
+    """Formulas as printed, compared with what they must mean."""
     return [*_plain_sum(cell), *_argmin(cell), *_orientation(cell["items"]), *_ties(cell)]
 
 

@@ -35,7 +35,7 @@ _PROMISES: dict[str, Protect] = {"one position": "position", "whole ranking": "r
 ENUMERATED_UP_TO = 7
 """Items up to which all outputs and neighbours are tried."""
 EQUAL_REALISED = "laplace + equal realised epsilon"
-_VARIANCES_UP_TO = 10  # items; above, the noise of Kendall and Ulam cannot be undone in floating point
+_VARIANCES_UP_TO = 10  # items; above, the noise of Kendall and Ulam cannot be debiased in floating point
 _MOST_NOMINAL = 2.5  # the realised epsilon is above 0.44 of the nominal one for every m and eps tried
 
 

@@ -3,7 +3,7 @@
 The accuracy is the share of pairs in the order of the new users' *true* rankings: twice the paper's (11), so that 1 is
 perfect. Training and validation users' rankings all go through the mechanism; features are taken as they are.
 
-A method is a mechanism, perhaps with " + debiased": then the labels undo the noise, of the same draws. Methods share
+A method is a mechanism, perhaps with " + debiased": then the labels are debiased, on the same draws. Methods share
 users, splits and starting weights, so that nothing but the method differs.
 
 Neither model of the paper can tell users apart. What it adds for a user, a . x_u, is in all scores of that user and
@@ -72,8 +72,8 @@ def _towers_accuracy(cell: Cell, one: Setting, method: str, place: tuple[object,
 def sushi_utility(cell: Cell) -> list[Row]:
     """Figure 8: L / L*, the accuracy of the linear model next to that of the one trained on the true rankings.
 
-    Both are means over repetitions, each with a split and noise of its own. The labels of the pairs are the synthetic
-    orders as they stand, or debiased.
+    Both are means over repetitions, each with a new split and new noise. The labels of the pairs are the synthetic
+    orders as released, or debiased.
     """
     home = str(data_home("sushi"))
     mechanisms = [built(name, len(_plates(home)[0]), cell["epsilon"]) for name in cell["mechanisms"]]
@@ -87,10 +87,10 @@ def sushi_utility(cell: Cell) -> list[Row]:
         best.append(judge.accuracy(_one_ranking(items, _labels(train))))
         for name, noisy in zip(cell["mechanisms"], mechanisms, strict=True):
             synthetic = noisy.sample(train, cell.bits("noise", name, cell["epsilon"], repetition))
-            for how, mechanism in (("as they stand", None), ("debiased", noisy)):
+            for how, mechanism in (("as released", None), ("debiased", noisy)):
                 try:
                     model = _one_ranking(items, _labels(synthetic, mechanism))
-                except Unsupported:  # tiers say nothing of pairs within a tier, which no labels can undo
+                except Unsupported:  # tiers say nothing of pairs within a tier, which no labels can debias
                     continue
                 found.setdefault((name, how), []).append(judge.accuracy(model))
     return [_ratio_row(values, best, method=name, labels=how) for (name, how), values in found.items()]
