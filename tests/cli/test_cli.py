@@ -167,4 +167,4 @@ def test_tiers_are_given_by_their_sizes(directory: Path) -> None:
     assert "tiers must be at least two whole numbers above 0 that add up to 3, got [1, 3]" in run.stderr
     run = command("privatize", "poll.csv", "again.csv", "--epsilon", "2", "--tiers", "1;2", cwd=directory)
     assert run.returncode == 2
-    assert "tiers must be whole numbers with commas between them, got '1;2'" in run.stderr
+    assert "must be whole numbers separated by commas, got '1;2'" in run.stderr

@@ -130,7 +130,7 @@ def test_names_are_shown_as_they_are_and_warnings_are_notes(directory: Path) -> 
         ),
         (
             ["--protect", "comparison", "--covariates", "position"],
-            "--covariates are public, so they go with --protect outcome only, got --protect comparison",
+            "--covariates are public, so they need --protect outcome, got --protect comparison",
         ),
         (["--protect", "outcome", "--top", "9"], "--top must be an integer from 1 to 3, got 9"),
         (["--protect", "outcome", "--level", "2"], "--level must be a number above 0 and below 1, got 2.0"),

@@ -49,7 +49,7 @@ def test_a_file_is_replaced_only_by_force():
 
 
 def test_a_release_without_a_ledger_says_so_once():
-    note = "no --ledger: nothing keeps count"
+    note = "no --ledger: no budget counts this release"
     assert run(*RANK).output.count(note) == 1
     assert note not in run(*RANK, "--rehearse", "1").output
     made = run("budget", "create", "budget.db", "--dataset", "votes", "--protect", "comparison", "--epsilon", "2")

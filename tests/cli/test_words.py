@@ -65,10 +65,10 @@ def test_the_words_of_python_are_recognised():
 
 
 def test_a_refusal_is_spelled_by_who_reads_it():
-    refusal = InputError(Setting("max_per_voter"), " goes with ", Setting("protect", "voter"), ", not ", Setting("own"))
-    assert str(refusal) == "max_per_voter goes with protect='voter', not own"
+    refusal = InputError(Setting("max_per_voter"), " needs ", Setting("protect", "voter"), ", not ", Setting("own"))
+    assert str(refusal) == "max_per_voter needs protect='voter', not own"
     refusal.options = spellings(cli.commands["rank"])
-    assert str(refusal) == "--max-per-voter goes with --protect voter, not own"
+    assert str(refusal) == "--max-per-voter needs --protect voter, not own"
     assert Setting("items_from_data", True).spelled(refusal.options) == "--items-from-data"
     assert Setting("no_such_thing", 3).spelled(refusal.options) == "no such thing 3"
 

@@ -140,7 +140,7 @@ def test_words_of_the_registry():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"top": 5}, "top goes with purpose='top', or with protect='ranking'"),
+        ({"top": 5}, "top needs purpose='top', or protect='ranking'"),
         ({"top": 30, "protect": "ranking"}, "the length of a list must be at most 29 for 30 items, got 30"),
         ({"top": 0, "protect": "ranking"}, "top must be an integer of at least 1, got 0"),
         ({"top": 5, "protect": "ranking", "name": "kendall"}, "mechanism must be auto or top-ball"),

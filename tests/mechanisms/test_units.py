@@ -122,7 +122,7 @@ def test_words(unit):
     [
         ("vote", None, "protect must be one of comparison, outcome, voter, got 'vote'"),
         (None, None, "protect must be one of comparison, outcome, voter, got nothing"),
-        ("outcome", 3, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
+        ("outcome", 3, "max_per_voter needs protect='voter', got protect='outcome'"),
         (
             "voter",
             None,

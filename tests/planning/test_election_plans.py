@@ -106,7 +106,7 @@ def test_the_command():
     assert run("--rule", "irv", "--epsilon", "1").exit_code == 2
     for more in (("--voters", "5000"), ("--epsilon", "1")):
         assert "--rule is required: choose plurality" in str(run(*more, "--right-winner", "0.95").exception)
-        assert "--rule pairs is gone" in str(run(*more, "--right-winner", "0.95", "--rule", "pairs").exception)
+        assert "--rule pairs was removed" in str(run(*more, "--right-winner", "0.95", "--rule", "pairs").exception)
     with pytest.raises(InputError, match="right_winner must be"):
         voters_needed(10, 1, 1.5, rule="irv")
 

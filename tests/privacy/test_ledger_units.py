@@ -68,7 +68,7 @@ def test_the_command_line_refuses_it_too(tmp_path):
     assert f"--protect must be one of {WORDS}" in str(refused.exception)
     refused = created(tmp_path / "ledger.db", "--protect", "ballot", "--max-per-voter", "3")
     assert refused.exit_code == 1
-    assert "--max-per-voter goes with --protect voter only, got --protect ballot" in str(refused.exception)
+    assert "--max-per-voter needs --protect voter, got --protect ballot" in str(refused.exception)
     assert not (tmp_path / "ledger.db").exists()
 
 

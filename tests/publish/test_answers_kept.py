@@ -102,7 +102,7 @@ def test_what_is_not_the_same_question_is_refused(store, wrong):
         table = rankdp.Rankings.from_orders([["a", "b"], ["c", "d", "a"]], ITEMS, voters=["x", "y"])
     else:
         options["bits"] = rankdp.SeededBits(1)
-    with pytest.raises(InputError, match="permanent answers need voters' ids, one epsilon for all, complete rankings"):
+    with pytest.raises(InputError, match="stored answers need voters' ids, one epsilon for all, complete rankings"):
         rankdp.privatize(table, answers=store, **options)
 
 
@@ -147,7 +147,7 @@ def test_repeated_voters_on_the_command_line(tmp_path):
     ledger = rankdp.Ledger.create(budget, "poll", ITEM_POSITION, 3)
     command = ["privatize", str(source), str(target), "-e", "1", "--ledger", str(budget)]
     refused = CliRunner().invoke(cli, command)
-    assert "voter 'ann' stands in 2 rows (1, 3, counted from 1)" in str(refused.exception)
+    assert "voter 'ann' has 2 rows (1, 3, counted from 1)" in str(refused.exception)
     assert not ledger.history()
     told = CliRunner().invoke(cli, [*command, "--repeated-voters"])
     assert told.exception is None

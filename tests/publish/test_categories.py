@@ -22,7 +22,7 @@ from rankdp.mechanisms.votes.noisy_counts import NoisyWins
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish import categories
 from rankdp.publish.board_report import boards_report
-from rankdp.publish.categories import CountedBoards, split, together
+from rankdp.publish.categories import CountedBoards, combined_loss, split
 from rankdp.publish.rank import BoardRequest, CountedVotes
 
 ITEMS = ("a", "b", "c")
@@ -100,7 +100,7 @@ def test_every_neighbour_of_small_tables_stays_within_epsilon(protect, given):
 
 def test_boards_that_all_get_the_whole_epsilon_are_caught(monkeypatch):
     """For voters; a row that leaves one board and comes to another moves the wins of each by half of the charge."""
-    monkeypatch.setattr(categories, "together", lambda losses, unit: max(losses))
+    monkeypatch.setattr(categories, "combined_loss", lambda losses, unit: max(losses))
     assert worst("voter", "xyz") > 1
 
 
@@ -117,7 +117,7 @@ def test_shares():
     assert split(weights, "comparison") == {"x": Fraction(2, 3), "y": Fraction(1, 3), "z": Fraction(1, 3)}
     assert split(weights, "voter") == {"x": Fraction(1, 2), "y": Fraction(1, 4), "z": Fraction(1, 4)}
     for unit in UNITS:
-        assert together(list(split(weights, unit).values()), unit) == 1
+        assert combined_loss(list(split(weights, unit).values()), unit) == 1
         assert split({"x": Fraction(7)}, unit) == {"x": 1}
 
 
@@ -135,7 +135,7 @@ def test_delta_and_rho_add_up_where_epsilon_does():
 def test_an_audit_of_whole_releases_tells_right_from_wrong_shares(full, request, monkeypatch):
     """A voter who reverses all comparisons in every category; the mutant gives every board the whole epsilon."""
     if full:
-        monkeypatch.setattr(categories, "together", lambda losses, unit: max(losses))
+        monkeypatch.setattr(categories, "combined_loss", lambda losses, unit: max(losses))
     monkeypatch.setattr("rankdp.publish.board_estimators.COUNT", 2)
     monkeypatch.setattr(CountedVotes, "_board", lambda self, public, drawn: drawn.scores)  # their order is no news
     monkeypatch.setattr(CountedBoards, "_warned", lambda self, board: board)
@@ -256,7 +256,7 @@ def test_the_command_line_writes_one_page(tmp_path):
     assert {name: board["epsilon"] for name, board in told["boards"].items()} == {"x": "2", "y": "1", "z": "1"}
     alone = CliRunner().invoke(cli, [*common, "--category", "x"])
     assert alone.exit_code == 2
-    assert "go with --by" in alone.output
+    assert "need --by" in alone.output
     unlisted = CliRunner().invoke(cli, [*common, "--by", "category"])
     assert "--category must list the public categories, or --categories-from-data" in str(unlisted.exception)
 

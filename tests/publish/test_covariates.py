@@ -164,9 +164,9 @@ def test_refusals_before_anything_is_charged(tmp_path):
         ask(frame=table([("a", "b")], ["left"], [(math.nan,)]))
     with pytest.raises(InputError, match="no position"):
         ask("position", pa.table({"winner": ["a"], "loser": ["b"]}))
-    with pytest.raises(Unsupported, match=r"covariates are public, so .*outcome.* only, got .*voter"):
+    with pytest.raises(Unsupported, match=r"covariates are public, so .*outcome.*, got .*voter"):
         ask(protect="voter", max_per_voter=2, frame=frame.append_column("voter", pa.array(["x"])))
-    with pytest.raises(Unsupported, match=r"covariates are public, so .*outcome.* only, got .*comparison"):
+    with pytest.raises(Unsupported, match=r"covariates are public, so .*outcome.*, got .*comparison"):
         ask(protect="comparison")
     with pytest.raises(Unsupported, match="logistic Bradley-Terry"):
         ask(method="wins")

@@ -242,7 +242,7 @@ def test_refusals(tmp_path):
     live.add(week(tmp_path / "1.csv", WEEKS[0]), "one")
     with pytest.raises(InputError, match="all 1 boards"):
         live.add(week(tmp_path / "2.csv", WEEKS[1]), "two")
-    with pytest.raises(InputError, match="there is a file here already"):
+    with pytest.raises(InputError, match="the file exists already"):
         LiveBoard.create(tmp_path / "live.db", ITEMS, 1, ledger=None, bits=SeededBits(1), **made)
     with pytest.raises(InputError, match="batch must be a name, got ''"):
         live.add(tmp_path / "1.csv", "")

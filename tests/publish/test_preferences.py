@@ -247,7 +247,7 @@ def test_the_command(tmp_path):
         (pairs(), {"epsilon": 1, "max_per_voter": 2}, "max_per_voter needs a column of raters"),
         (pairs(), {"epsilon": 1, "keep": ["nothing"]}, "there is no column 'nothing'"),
         (pairs().drop(["rejected"]), {"epsilon": 1}, "columns must be prompt, chosen, rejected or"),
-        (pairs(0), {"epsilon": 1}, "there is no row"),
+        (pairs(0), {"epsilon": 1}, "there are no rows"),
         (pairs(2).set_column(1, "chosen", pa.array(["x", None])), {"epsilon": 1}, "row 2: 'chosen' must not be"),
         (pairs(), {"epsilon": 1, "max_per_voter": 1, "voter_column": "chosen"}, "'chosen' belongs to the pairs"),
         (pairs(), {"epsilon": 1, "labels": ("a", "A")}, "labels must be two different values"),

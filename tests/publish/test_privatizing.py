@@ -65,7 +65,7 @@ def test_auto_takes_the_best(poll: rankdp.Rankings) -> None:
 
 def test_partial_rankings_are_refused_until_their_items_are_public(partial_poll: rankdp.Rankings) -> None:
     with pytest.raises(
-        rankdp.InputError, match="not which items they list; say that this is public with listed_items_public=True"
+        rankdp.InputError, match="which items they list cannot; state that this is public with listed_items_public=True"
     ):
         privatize(partial_poll, 1)
     release = privatize(partial_poll, 1, listed_items_public=True)
@@ -142,7 +142,7 @@ def test_a_voter_in_several_rows_is_refused_or_counted(tmp_path: Path, ids: list
     orders = np.tile(np.arange(4), (5, 1))
     table = rankdp.Rankings.from_orders(orders, voters=ids)
     ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 3)
-    told = re.escape(f"voter {str(ids[0])!r} stands in 3 rows (1, 3, 5, counted from 1)")
+    told = re.escape(f"voter {str(ids[0])!r} has 3 rows (1, 3, 5, counted from 1)")
     with pytest.raises(rankdp.InputError, match=f"{told}.*repeated_voters=True,"):
         privatize(table, 1, ledger=ledger)
     assert not ledger.history()
@@ -161,7 +161,7 @@ def test_a_voter_in_several_rows_is_refused_or_counted(tmp_path: Path, ids: list
 def test_answers_are_for_voters_with_one_row(tmp_path: Path) -> None:
     store = rankdp.AnswerStore(tmp_path / "answers.db")
     table = rankdp.Rankings.from_orders(np.tile(np.arange(4), (3, 1)), voters=["ann", "bob", " ann"])
-    with pytest.raises(rankdp.InputError, match="voter 'ann' stands in 2 rows"):
+    with pytest.raises(rankdp.InputError, match="voter 'ann' has 2 rows"):
         privatize(table, 1, answers=store)
     with pytest.raises(rankdp.Unsupported, match="repeated_voters must not be given with answers"):
         privatize(table, 1, answers=store, repeated_voters=True)
@@ -177,7 +177,7 @@ def test_a_voter_in_several_rows_of_a_file(tmp_path: Path, ending: str) -> None:
     rankdp.Rankings.from_orders(orders, items=["a", "b", "c"], voters=ids).write(source)
     ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 4)
     for pays in (None, ledger):
-        with pytest.raises(rankdp.InputError, match=r"voter '4' stands in 2 rows \(5, 150000, counted from 1\)"):
+        with pytest.raises(rankdp.InputError, match=r"voter '4' has 2 rows \(5, 150000, counted from 1\)"):
             privatize_file(source, target, 1, mechanism="kendall", ledger=pays)
         assert not target.exists()
     assert not ledger.history()
@@ -199,7 +199,7 @@ def test_what_refuses_a_file_does_so_before_the_charge(tmp_path: Path) -> None:
 def test_a_file_that_changes_after_the_charge_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in.csv").write_text("voter,rank_1,rank_2\nann,a,b\nbob,a,b\n")
     ledger = rankdp.Ledger.create(tmp_path / "budget.db", "poll", ITEM_POSITION, 3)
-    look = privatizing._promise
+    look = privatizing._guarantee_of
 
     def changed(request: object, file: object) -> Guarantee:
         promise = look(request, file)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_a_file_that_changes_after_the_charge_is_not_released(tmp_path: Path, mo
             file.write("ann,b,a\n")
         return promise
 
-    monkeypatch.setattr(privatizing, "_promise", changed)
+    monkeypatch.setattr(privatizing, "_guarantee_of", changed)
     with pytest.raises(rankdp.InputError, match="the file changed while it was read") as refusal:
         privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", 1, ledger=ledger, repeated_voters=True)
     assert any("spent" in told for told in refusal.value.__notes__)
@@ -449,5 +449,5 @@ def test_a_top_list_is_what_a_release_was_made_for():
     facts = release.provenance.parameters
     assert (facts["purpose"], facts["top"], facts["choices"][0]["tiers"]) == ("top", 3, [3, 7])
     assert "top" not in rankdp.privatize(table, 2).provenance.parameters
-    with pytest.raises(rankdp.InputError, match=r"top goes with purpose='top', .*, got 3 with purpose aggregate"):
+    with pytest.raises(rankdp.InputError, match=r"top needs purpose='top', .*, got 3 with purpose aggregate"):
         rankdp.privatize(table, 2, top=3)

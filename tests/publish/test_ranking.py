@@ -277,7 +277,7 @@ def test_what_is_assumed_is_said(request):
     assert mechanisms == {"unknown": "residuals", "random": "residuals", "matched": "objective"}
     warnings = {name: " ".join(release.value.warnings) for name, release in said.items()}
     assert "assumes that who met whom depended neither on strength nor on groups" in warnings["unknown"]
-    assert "drawn at random, as was stated" in warnings["random"]
+    assert "it was stated that pairs were drawn at random" in warnings["random"]
     assert "No intervals: who was compared with whom is secret" in warnings["matched"]
 
 
@@ -381,7 +381,7 @@ def test_items_that_were_perhaps_never_compared_are_named(kind, request):
     made = rank(table, 1, protect="comparison", items=names, bits=SeededBits(4))
     assert made.provenance.parameters["mechanism"] == kind
     found = [one for one in made.value.warnings if one.startswith("Perhaps never compared")]
-    assert found == [f"Perhaps never compared, noise hides it; do not trust their places: {names[-1]}."]
+    assert found == [f"Perhaps never compared (noise hides it), so do not trust their places: {names[-1]}."]
 
 
 def test_warnings_of_unbeaten_items():
@@ -412,16 +412,16 @@ def test_protect_must_be_said(table):
     ("changes", "sentence"),
     [
         ({"protect": "nobody"}, "protect must be one of comparison, outcome, voter, got 'nobody'"),
-        ({"max_per_voter": 3}, "max_per_voter goes with protect='voter' only, got protect='outcome'"),
+        ({"max_per_voter": 3}, "max_per_voter needs protect='voter', got protect='outcome'"),
         ({"method": "elo"}, "method must be one of bradley-terry, wins, copeland, got 'elo'"),
         ({"scale": "chess"}, "scale must be log-strength, or elo with bradley-terry, got 'chess' with bradley-terry"),
         (
             {"method": "wins", "scale": "elo"},
             "scale must be log-strength, or elo with bradley-terry, got 'elo' with",
         ),
-        ({"method": "wins", "prior": 1}, "prior, link and pairing go with method='bradley-terry' only"),
-        ({"method": "wins", "link": "secant"}, "prior, link and pairing go with method='bradley-terry' only"),
-        ({"method": "copeland", "pairing": "random"}, "prior, link and pairing go with method='bradley-terry' only"),
+        ({"method": "wins", "prior": 1}, "prior, link and pairing need method='bradley-terry'"),
+        ({"method": "wins", "link": "secant"}, "prior, link and pairing need method='bradley-terry'"),
+        ({"method": "copeland", "pairing": "random"}, "prior, link and pairing need method='bradley-terry'"),
         ({"pairing": "even"}, "pairing must be one of unknown, random, matched, got 'even'"),
         ({"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
         ({"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),

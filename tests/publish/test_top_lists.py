@@ -107,7 +107,7 @@ def test_own_epsilons_and_longer_rankings():
 def test_what_is_refused(tmp_path):
     with pytest.raises(InputError, match="top=5 needs 5 items or more in every ranking, got one that lists 4"):
         rankdp.privatize(lists(20), 4, protect="ranking", top=5)
-    with pytest.raises(InputError, match="top goes with purpose='top', or with protect='ranking'"):
+    with pytest.raises(InputError, match="top needs purpose='top', or protect='ranking'"):
         rankdp.privatize(lists(20), 4, top=3)
     store = AnswerStore(tmp_path / "answers.db")
     voters = rankdp.Rankings.from_orders(favourites(20), ITEMS, voters=range(20))

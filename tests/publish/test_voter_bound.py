@@ -106,8 +106,8 @@ def test_where_the_histogram_shows_nothing_the_bound_is_one():
     chosen = unbounded({64: 3}).bounded(UNIT, Fraction(1), Fraction(0), SeededBits(1))
     assert chosen.protection.moved == 1
     assert (
-        chosen.said
-        == "At most 1 comparison of each voter counts fully; those of voters with more have less weight each."
+        chosen.description
+        == "At most 1 comparison of each voter counts fully; with more, each of them has less weight."
     )
 
 
@@ -181,7 +181,7 @@ def test_the_audit_catches_weights_without_a_bound(careless, request, monkeypatc
 def test_refusals(request):
     votes = table(generator(request))
     asked = {"protect": "voter", "items": ITEMS}
-    with pytest.raises(InputError, match="max_per_voter goes with protect='voter' only"):
+    with pytest.raises(InputError, match="max_per_voter needs protect='voter'"):
         rank(votes, 1, protect="comparison", max_per_voter=3, items=ITEMS)
     with pytest.raises(InputError, match="max_per_voter must be an integer of at least 1, got 'auto'"):
         rank(votes, 1, max_per_voter="auto", **asked)

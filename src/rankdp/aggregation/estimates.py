@@ -415,7 +415,7 @@ def aggregate_file(
     combine
         "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
     """
-    stated, release = Origin.beside(path), None
+    stated, release = Origin.of_file(path), None
     if stated is not None:
         origin, release = stated
         origin.check(mechanism, epsilon, epsilon_column)

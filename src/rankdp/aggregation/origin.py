@@ -1,7 +1,7 @@
 """What made a table of synthetic rankings, and what is promised about it, as its release or the caller states both.
 
 Everything that is computed from privatized rankings alone carries their guarantee (post-processing), so a function
-that reads such a file reads PATH.release.json through `Origin.beside`. What the caller says about the file must
+that reads such a file reads PATH.release.json through `Origin.of_file`. What the caller says about the file must
 agree with it.
 """
 
@@ -99,7 +99,7 @@ class Origin:
             raise InputError(f"{where} does not say which mechanism made its rankings") from None
 
     @classmethod
-    def beside(cls, path: str | os.PathLike[str]) -> tuple[Origin, Release[None]] | None:
+    def of_file(cls, path: str | os.PathLike[str]) -> tuple[Origin, Release[None]] | None:
         """What PATH.release.json states: the origin of the rankings and their promise; None without such a file."""
         facts, name = read_sidecar(path), os.fspath(path) + SIDECAR
         if facts is None:

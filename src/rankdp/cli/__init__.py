@@ -34,7 +34,7 @@ from rankdp.version import __version__
 
 
 class _Commands(click.Group):
-    """The library's commands, and those of packages beside it that are installed: loaded when asked for."""
+    """The commands of the library and of the other installed packages, loaded when asked for."""
 
     elsewhere: ClassVar = {
         "reproduce": "rankdp_papers.command",
@@ -64,11 +64,11 @@ def cli() -> None:
 
 
 _SERVING = ("serve", "studio")
-"""Commands that go on until they are stopped: a bar would never end."""
+"""Commands that run until they are stopped: a progress bar would never end."""
 
 
 def _ready(command: click.Command) -> click.Command:
-    """The command with its own words in refusals, and a bar while it works."""
+    """The command, with its options named in refusals and a progress bar while it works."""
     for inner in getattr(command, "commands", {}).values():
         _ready(inner)
     if command.callback is not None and not isinstance(command, click.Group) and command.name not in _SERVING:
@@ -98,8 +98,8 @@ for command in (
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT may be ignored, as in the background of a script
-    if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these do without tables
-        _spare_pandas()
+    if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these read no tables
+        _hide_pandas()
     try:
         code = cli.main(prog_name="rankdp", standalone_mode=False) or 0
     except click.exceptions.Exit as leaving:
@@ -119,10 +119,10 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _spare_pandas() -> None:
-    """Let PyArrow look for pandas, as it does once, where it finds none.
+def _hide_pandas() -> None:
+    """Keep PyArrow from loading pandas on its first use, which takes longer than most commands.
 
-    It would load it, which takes longer than most commands. Where something asks PyArrow for pandas it looks again.
+    If something needs pandas later, PyArrow looks for it again.
     """
     import pyarrow as pa
 
@@ -140,7 +140,7 @@ def _spare_pandas() -> None:
 
 
 def _failed(words: str, problem: BaseException) -> int:
-    """Say in one sentence what went wrong and what of a budget is spent now; the exit code."""
+    """Print in one sentence what went wrong and what is spent of a budget, and return the exit code."""
     say("; ".join([f"rankdp: {words}", *after_failure(problem)]))
     return 1
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @choice(
     "--combine",
     ["precision", "voters"],
-    help="Voters of different epsilons: weigh each by the precision of its noise, or all alike.",
+    help="With different epsilons: weight voters by the precision of their noise, or all equally.",
 )
 @items_option
 @option("--title", "Heading of the report.", default="Aggregate")
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def aggregate(synthetic: Path, method: str, level: float, title: str, **options: Any) -> Report:
     """Estimate the collective order behind privatized rankings.
 
-    The noise is undone as far as the number of voters is worth, and the result says how far. Lists may differ in
-    length. SYNTHETIC is a file written by `rankdp privatize`; its sidecar SYNTHETIC.release.json says which mechanism
-    and epsilon made it. For a file without a sidecar give --mechanism and --epsilon or --epsilon-column. Aggregating
-    costs no privacy.
+    Estimates correct for the noise; if there are too few voters to do so fully, the result says how much is left.
+    Lists may differ in length. SYNTHETIC is a file written by `rankdp privatize`; its sidecar SYNTHETIC.release.json
+    states the mechanism and epsilon. For a file without a sidecar give --mechanism and --epsilon or --epsilon-column.
+    Aggregating costs no privacy.
     """
     from rankdp.aggregation.aggregate_report import aggregate_report
     from rankdp.aggregation.estimates import aggregate_file

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _protect = choice(
     "--protect",
     ["position", "ranking"],
-    help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
+    help="What epsilon protects: one item's position in a ranking, or the whole ranking.",
 )
 
 
 @click.group()
 def attack() -> None:
-    """Measure what an attacker learns, on simulated data or on ballots as they are."""
+    """Measure what an attacker learns, on simulated data or on real ballots."""
 
 
 @attack.command("inference")
@@ -60,7 +60,7 @@ def attack_inference(
     try:
         counts = [int(count) for count in releases.split(",")]
     except ValueError:
-        raise click.UsageError(f"--releases takes whole numbers with commas between, got {releases!r}.") from None
+        raise click.UsageError(f"--releases must be whole numbers separated by commas, got {releases!r}.") from None
     curves = {
         name: success_curve(name, items, counts, epsilon, repetitions, SeededBits(seed), protect)
         for name in mechanisms or ("kendall", "reinsertion")
@@ -86,7 +86,7 @@ def attack_position(
     try:
         before = None if prior is None else [float(share) for share in prior.split(",")]
     except ValueError:
-        raise click.UsageError(f"--prior takes numbers with commas between, got {prior!r}.") from None
+        raise click.UsageError(f"--prior must be numbers separated by commas, got {prior!r}.") from None
     result = position_attack(build(mechanism, items, epsilon, protect=protect), landed, before)
     return result.report()
 
@@ -107,8 +107,9 @@ def attack_signature(
 ) -> Report:
     """Count the ballots that are signatures. For the curator's eyes only.
 
-    BALLOTS is a CSV, Parquet or PrefLib file of rankings. Prints, by how many places a published table would show, how
-    many ballots are unique and how many voters a coercer could bind by prescribing the order of their last places.
+    BALLOTS is a CSV, Parquet or PrefLib file of rankings. For each number of places that a published table could show,
+    prints how many ballots are unique and how many voters a coercer could bind by prescribing the order of their last
+    places.
     """
     from rankdp.attack.signature import signature_attack
     from rankdp.data.rankings import Rankings

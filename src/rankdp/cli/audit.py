@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("mechanism", metavar="[MECHANISM]", type=MECHANISM_OR_AUTO, required=False)
 @option("--items", "Number of ranked items.", type=int, required=True)
-@option("--epsilon -e", "The claimed epsilon, which is put to the test.", "NUMBER", required=True)
+@option("--epsilon -e", "The claimed epsilon, to be tested.", "NUMBER", required=True)
 @choice(
     "--protect",
     ["position", "ranking"],
-    help="What MECHANISM's epsilon is the privacy of: one item's position, or the whole ranking.",
+    help="What MECHANISM's epsilon protects: one item's position, or the whole ranking.",
 )
 @option("--exact", "Only the exact audit, which enumerates all outputs and neighbours (up to 6 items).", is_flag=True)
 @option("--draws", "Total draws of the statistical audit.", default=100000)
@@ -57,9 +57,9 @@ def audit(
     if (mechanism is None) == (command is None):
         raise click.UsageError("Give either MECHANISM or --command.")
     if exact and command is not None:
-        raise click.UsageError("--exact goes with MECHANISM, not with --command.")
+        raise click.UsageError("--exact is for MECHANISM, not for --command.")
     if protect == "ranking" and command is not None:
-        raise click.UsageError("--protect ranking goes with MECHANISM, not with --command.")
+        raise click.UsageError("--protect ranking is for MECHANISM, not for --command.")
     if command is not None:
         audited = audit_command(
             shlex.split(command),

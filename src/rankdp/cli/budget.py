@@ -18,7 +18,7 @@ _dataset = option("--dataset", "Name of the data set, if FILE has several.", "NA
 _protected = options(
     option(
         "--protect",
-        "What epsilon protects: comparison, outcome, voter, ballot, position, ranking or score; or the words of a "
+        "What epsilon protects: comparison, outcome, voter, ballot, position, ranking or score; or the text of a "
         "guarantee's `protects`.",
         "UNIT",
         required=True,
@@ -60,7 +60,7 @@ def budget_create(
     asked = {"max_per_voter": max_per_voter, "accounting": accounting}
     made = Ledger.create(file, dataset, protect, epsilon, delta, **asked)
     say(f"{file}: {dataset} may spend epsilon {epsilon}" + (f" and delta {delta}" if delta != "0" else ""))
-    say(f"head {made.verify().head} (note it elsewhere; rankdp budget verify --head asks for it)")
+    say(f"head {made.verify().head} (keep a copy elsewhere, for rankdp budget verify --head)")
 
 
 @budget.command("show")
@@ -96,7 +96,7 @@ def budget_verify(file: Path, dataset: str | None, head: str | None) -> None:
 @click.argument("target", metavar="OUT.csv", type=PATH)
 @_dataset
 def budget_export(file: Path, target: Path, dataset: str | None) -> None:
-    """Write every charge to a CSV file, exact numbers as fractions."""
+    """Write every charge to a CSV file, with exact numbers as fractions."""
     from rankdp.privacy.ledger import Ledger
     from rankdp.report.budgets import budget_report
     from rankdp.report.document import check_outputs

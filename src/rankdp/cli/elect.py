@@ -45,13 +45,13 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
 @option("--epsilon -e", "Privacy of the result: smaller is more private.", "NUMBER")
 @option(
     "--without-noise",
-    "In place of --epsilon: the exact count, NOT PRIVATE, for the eyes of whoever holds the ballots.",
+    "Instead of --epsilon: the exact count, NOT PRIVATE, only for the holder of the ballots.",
     is_flag=True,
 )
 @option(
     "--rule",
     "How ballots are counted: plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze, or condorcet "
-    "(whether one candidate beats every other, and who).  [required, but for --synthetic]",
+    "(whether one candidate beats every other, and who).  [required, except with --synthetic]",
     "RULE",
 )
 @choice(
@@ -64,13 +64,13 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
 @choice(
     "--stv",
     ["gregory", "scottish"],
-    help="With --rule stv: transfer all surpluses at once, or as the Scottish councils do, the largest first and to "
-    "five decimal places.",
+    help="With --rule stv: transfer all surpluses at once, or as in Scottish council elections, the largest first and "
+    "to five decimal places.",
 )
 @choice(
     "--until",
     ["two", "majority"],
-    help="With --rule irv: count on until two are left, or end as soon as one has more than half.",
+    help="With --rule irv: count until two candidates are left, or end as soon as one has more than half.",
 )
 @choice(
     "--announce",
@@ -88,22 +88,22 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
 @items_option
 @voter_column_option
 @columns_option
-@option("--weight-column", "Column with the number of equal ballots that a row stands for.", "NAME")
+@option("--weight-column", "Column with the number of equal ballots that a row represents.", "NAME")
 @layout_option
 @opening_options
 @option("--contest", "Contest to count, in cast vote records that hold several.", "NAME")
 @choice(
     "--skipped",
     ["next", "two", "exhaust"],
-    help="A rank with nobody: go on to the next, end the ballot at two in a row, or at once.",
+    help="A skipped rank: continue with the next one, end the ballot at two in a row, or end it at once.",
 )
-@choice("--overvote", ["exhaust", "skip"], help="Several candidates at one rank: end the ballot, or go on.")
-@choice("--repeated", ["next", "exhaust"], help="A candidate ranked again: go on to the next, or end the ballot.")
+@choice("--overvote", ["exhaust", "skip"], help="Several candidates at one rank: end the ballot, or skip the rank.")
+@choice("--repeated", ["next", "exhaust"], help="A candidate ranked again: continue with the next, or end the ballot.")
 @choice("--write-ins", ["together", "keep", "drop"], help="Count them as one candidate, as spelled, or not at all.")
-@option("--exclude", "Candidate to take off every ballot; may be repeated.", "NAME", multiple=True)
-@option("--skipped-word skipped_words", "One more spelling of a skipped rank.", "WORD", multiple=True)
-@option("--overvote-word overvote_words", "One more spelling of an overvote.", "WORD", multiple=True)
-@option("--write-in-word write_in_words", "One more spelling of a write-in.", "WORD", multiple=True)
+@option("--exclude", "Candidate to remove from every ballot; may be repeated.", "NAME", multiple=True)
+@option("--skipped-word skipped_words", "Another spelling of a skipped rank.", "WORD", multiple=True)
+@option("--overvote-word overvote_words", "Another spelling of an overvote.", "WORD", multiple=True)
+@option("--write-in-word write_in_words", "Another spelling of a write-in.", "WORD", multiple=True)
 @option(
     "--synthetic",
     "Instead of a result, write a table of synthetic ballots (.csv, .parquet or .soi) under the same guarantee.",
@@ -130,7 +130,7 @@ def elect(
 
     BALLOTS is a CSV, JSON, Excel, Parquet, PrefLib or BLT file, several tables or a pattern such as 'ballots/*.csv', a
     DuckDB file, or cast vote records (also the directory or .zip file of a JSON export). Its columns are rank_1,
-    rank_2, …, one row per ballot, perhaps with a count of equal ballots; or voter, item and rank (or rating).
+    rank_2, …, one row per ballot, optionally with a count of equal ballots; or voter, item and rank (or rating).
 
     \b
     Examples:
@@ -188,19 +188,17 @@ def elect(
 
 
 def _check_exact(**given: Any) -> None:
-    """Refuse what does not go with a count without noise."""
+    """Refuse options that a count without noise does not have."""
     for name, value in given.items():
         if value:
-            raise click.UsageError(
-                f"--without-noise is not private and is never charged: --{name} does not go with it."
-            )
+            raise click.UsageError(f"--without-noise is not private and is never charged: it takes no --{name}.")
 
 
 def _check_synthetic(outputs: tuple[Path, ...]) -> None:
-    """Refuse the options of a result beside --synthetic, which spends all of epsilon on a table."""
+    """Refuse the options of a result with --synthetic, which spends all of epsilon on a table."""
     context = click.get_current_context()
     theirs = ("rule", "seats", "first", "stv", "until", "announce", "turnout", "level", "title", "as_json")
     given = [name for name in theirs if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
     if given or outputs:
         name = "output" if outputs else given[0].replace("_", "-").removeprefix("as-")
-        raise click.UsageError(f"--synthetic writes ballots instead of a result: --{name} does not go with it.")
+        raise click.UsageError(f"--synthetic writes ballots instead of a result: it takes no --{name}.")

@@ -93,8 +93,8 @@ def predict(
 ) -> None:
     """Rank items for users by a model that `rankdp learn` wrote.
 
-    MODEL is its directory, USERS a table with an id and the features of each user. OUT gets one ranking a user, best
-    first: CSV, Parquet or PrefLib by its ending. Predicting costs no privacy.
+    MODEL is its directory, USERS a table with an id and the features of each user. OUT gets one ranking per user, best
+    first, as CSV, Parquet or PrefLib by its ending. Predicting costs no privacy.
     """
     from rankdp.learn import predict_files
 

@@ -34,17 +34,17 @@ _level = option("--level", "Confidence of the intervals.", default=0.95)
 
 @click.group()
 def live() -> None:
-    """Publish a leaderboard again and again while votes arrive, for one epsilon in all."""
+    """Publish a leaderboard again and again while votes arrive, for one epsilon in total."""
 
 
 @live.command("create")
 @_state
 @items_option
 @option("--epsilon -e", "Privacy of all boards together: smaller is more private.", "NUMBER")
-@option("--boards", "How many boards there will be at most, such as 52 for a year of weeks.", "N", int)
+@option("--boards", "Maximum number of boards, such as 52 for a year of weekly boards.", "N", int)
 @option(
     "--protect",
-    "What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
+    "What is protected: one comparison; only its outcome (who met whom is public); or all votes of a voter.",
     type=click.Choice(["comparison", "outcome", "voter"]),
 )
 @option("--max-per-voter", "With --protect voter: C comparisons of each voter count, over all boards.", "C", int)
@@ -62,7 +62,7 @@ def live_create(
     ledger: Ledger | None,
     bits: Bits | None,
 ) -> None:
-    """Begin a live board whose state is in the new file STATE, and charge the ledger for all of its boards.
+    """Create a live board with its state in the new file STATE, and charge the ledger for all of its boards.
 
     Example: rankdp live create state.db --items items.txt --epsilon 1 --boards 52 --protect comparison --ledger b.db
     """
@@ -78,7 +78,7 @@ def live_create(
     )
     asked: Any = {"protect": protect, "boards": boards, "max_per_voter": max_per_voter, "delta": delta}
     LiveBoard.create(state, items or (), epsilon or 0, ledger=ledger, bits=bits, **asked).close()
-    say(f"{state}: {boards} boards for epsilon {epsilon} in all; keep this file and {state}.key private")
+    say(f"{state}: {boards} boards for epsilon {epsilon} in total; keep this file and {state}.key private")
 
 
 @live.command("add")
@@ -103,7 +103,7 @@ def live_add(
     title: str,
     ledger: Ledger | None,
 ) -> Report:
-    """Count the new votes in VOTES, which nobody has counted before, and publish the board.
+    """Count the new votes in VOTES, each for the first time, and publish the board.
 
     Example: rankdp live add state.db week47.csv --batch 2026-W47 --ledger budget.db -o board.html
     """

@@ -25,7 +25,7 @@ _opened: list[Ledger] = []  # by this run of the command line
 
 
 def spellings(command: click.Command) -> dict[str, str]:
-    """How a command spells the settings of the function that it calls: from its own table of parameters."""
+    """How a command spells the settings of the function that it calls, from the command's parameters."""
     words: dict[str, str] = {}
     for parameter in command.params:
         long = max(parameter.opts, key=len)
@@ -36,27 +36,27 @@ def spellings(command: click.Command) -> dict[str, str]:
 
 
 def noted(notes: list[str]) -> Callable[..., None]:
-    """A function that takes the parts of a sentence, spells its settings as the command does, and notes it once."""
+    """A function that joins the parts of a note, with settings spelled as options, and keeps each note once."""
     spelling = spellings(click.get_current_context().command)
 
-    def told(*parts: Any) -> None:
+    def note(*parts: Any) -> None:
         words = "".join(part.spelled(spelling) if isinstance(part, Setting) else part for part in parts)
         if words not in notes:
             notes.append(words)
 
-    return told
+    return note
 
 
 class _Speaking(click.Context):
     def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> bool | None:
-        """Let a refusal speak the language of the innermost command that it passes."""
+        """Spell the settings in a refusal as options of the innermost command."""
         if isinstance(problem, RankdpError) and not problem.options:
             problem.options = spellings(self.command)
         return super().__exit__(kind, problem, trace)
 
 
 def speaking(command: click.Command) -> click.Command:
-    """The command, with settings spelled as its options in its refusals and its subcommands' refusals."""
+    """The command; its refusals and its subcommands' refusals spell settings as options."""
     command.context_class = _Speaking
     for inner in getattr(command, "commands", {}).values():
         speaking(inner)
@@ -64,7 +64,7 @@ def speaking(command: click.Command) -> click.Command:
 
 
 class RegisteredName(click.Choice[str]):
-    """One of the names that are registered when it is parsed: listing them must not slow down every other command."""
+    """A choice whose names are loaded when it is parsed, so that they do not slow down every other command."""
 
     def __init__(self, load: Callable[[], tuple[str, ...]]) -> None:
         self._load = load
@@ -101,7 +101,7 @@ Decorator = Callable[[Any], Any]
 
 
 class Sectioned(click.Command):
-    """A command whose help lists its options in sections; what no section names goes under "Method".
+    """A command whose help lists its options in sections; options of no section are listed under "Method".
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ SHARED_SECTIONS = {
     "Privacy": "epsilon protect delta ledger_file dataset convert bits",
     "Output": "outputs as_json title force",
 }
-"""Where the help of a release lists the options that several of them have."""
+"""The sections of options that several commands share."""
 
 
 def sections(**more: str) -> dict[str, str]:
@@ -144,14 +144,14 @@ def sections(**more: str) -> dict[str, str]:
 
 
 def need(example: str, **wanted: Any) -> None:
-    """Refuse a call that lacks something: all that is missing at once, with a line to copy.
+    """Refuse a call with missing options: name all of them, with an example to copy.
 
     Parameters
     ----------
     example
-        A whole call.
+        A complete call.
     **wanted
-        What must be given, by its parameter: a pair of how it is written and its value.
+        What must be given, by parameter: how it is written, and its value.
     """
     if missing := [words for words, value in wanted.values() if not value]:
         raise click.UsageError(f"Missing: {'; '.join(missing)}.\nExample: {example}")
@@ -178,12 +178,12 @@ def check_new(*paths: Path, source: str | Path | None = None) -> None:
 
 
 def option(names: str, help: str, metavar: str | None = None, type: Any = None, **more: Any) -> Decorator:
-    """An option: what it is called, spaces between its names, what it is for, and what it takes."""
+    """An option: its names separated by spaces, its help, its placeholder and its type."""
     return click.option(*names.split(), help=help, metavar=metavar, type=type, **more)
 
 
 def choice(name: str, words: list[str], help: str, required: bool = False) -> Decorator:
-    """An option that takes one of some words, the first of them by default."""
+    """An option that takes one of some words; the first one is the default."""
     otherwise: dict[str, Any] = {"required": True} if required else {"default": words[0]}
     return click.option(name, type=click.Choice(words), help=help, **otherwise)
 
@@ -210,7 +210,7 @@ def in_a_line(source: Any) -> str:
 
 
 def names_in(_: click.Context, __: click.Parameter, given: Path | None) -> list[Any] | None:
-    """The names that a file lists, or those on the command line where no file is called so."""
+    """The names that a file lists, or the names on the command line if there is no such file."""
     from rankdp.data.tables import listed_items
 
     if given is not None and "," in str(given) and not given.exists():
@@ -238,7 +238,7 @@ def mapped(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 
 columns_option = option(
     "--columns",
-    "Call a column by a name that is recognised, such as rank_1=Q7 or left=home; may be repeated.",
+    "Give a column a name that is recognised, such as rank_1=Q7 or left=home; may be repeated.",
     "NAME=COLUMN",
     multiple=True,
     callback=mapped,
@@ -247,7 +247,7 @@ voter_column_option = option("--voter-column", "Column with the voters, if not r
 layout_option = choice(
     "--layout",
     ["auto", "ranks"],
-    help="ranks: every column but the voter's is an item and holds its rank; auto: the names of the columns say it.",
+    help="ranks: every column but the voter's is an item and holds its rank; auto: decided by the column names.",
 )
 sheet_option = option("--sheet", "Sheet to read in an Excel workbook with several.", "NAME")
 encoding_option = option(
@@ -270,7 +270,7 @@ _ledger_options = options(
 
 
 def charged(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a budget, and as ``ledger`` the one that it charges; None if none is asked for."""
+    """Give a command the options of a budget, and pass it the opened ``ledger``, or None."""
 
     @wraps(command)
     def run(ledger_file: Path | None, dataset: str | None, convert: bool, **arguments: Any) -> Any:
@@ -278,7 +278,7 @@ def charged(command: Callable[..., Any]) -> Callable[..., Any]:
         result = command(ledger=ledger, **arguments)
         promised = not arguments.get("bits") and not arguments.get("without_noise")
         if ledger is None and promised and not arguments.get("as_json"):
-            click.echo("no --ledger: nothing keeps count of what was released about these data", err=True)
+            click.echo("no --ledger: no budget counts this release", err=True)
         return result
 
     decorated: Callable[..., Any] = _ledger_options(run)
@@ -299,7 +299,7 @@ def _open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledge
 
 
 def after_failure(problem: BaseException) -> list[str]:
-    """What this failure spent of a budget, if there was one: from its own notes, or from the ledgers."""
+    """What was spent of a budget before this failure: from its notes, or from the open ledgers."""
     cause = problem.__cause__ if isinstance(problem, click.Abort) and problem.__cause__ else problem
     return getattr(cause, "__notes__", None) or [ledger.told() for ledger in _opened]
 
@@ -311,19 +311,19 @@ def sizes_of_tiers(_: click.Context, __: click.Parameter, value: str | None) -> 
     try:
         return [int(size) for size in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"tiers must be whole numbers with commas between them, got {value!r}") from None
+        raise click.BadParameter(f"must be whole numbers separated by commas, got {value!r}") from None
 
 
-# `-` for a file. What comes in may be read several times, so it is kept in a private directory, and its first bytes say
-# its format. What goes out is copied when all of it is there, so that a failure leaves nothing half-written in a pipe.
+# `-` for a file. Input may be read several times, so it is kept in a private directory; its first bytes decide its
+# format. Output is copied when it is complete, so that a failure leaves nothing half-written in a pipe.
 
 DASH = Path("-")
 
 
 def standard_input(context: click.Context, _: click.Parameter, path: Any) -> Any:
-    """The callback of an argument that is a file to read: `-` is where standard input is kept for the command.
+    """The callback of an argument for files to read: `-` becomes a temporary copy of standard input.
 
-    Of several files it gives all, of one the file itself.
+    One file is returned by itself, several as a list.
     """
     if isinstance(path, tuple):
         kept = [standard_input(context, _, one) for one in path]
@@ -342,7 +342,7 @@ def _kept_input() -> Iterator[Path]:
         named = kept.rename(kept.with_name(f"stdin{_ending(kept)}"))
         try:
             yield named
-        except RankdpError as refusal:  # tells of the input, not of where it is kept
+        except RankdpError as refusal:  # names the input, not its temporary copy
             shown = (str(named), "standard input")
             refusal.args = tuple(part.replace(*shown) if isinstance(part, str) else part for part in refusal.args)
             raise
@@ -350,7 +350,7 @@ def _kept_input() -> Iterator[Path]:
 
 @contextmanager
 def standard_output(path: Path, source: Path | list[Path]) -> Iterator[Path]:
-    """A file to write from ``source``: this one, or a CSV file that is copied to standard output if it is `-`."""
+    """A file to write from ``source``: ``path``, or for `-` a CSV file that is copied to standard output."""
     if path != DASH:
         check_new(path, source=None if isinstance(source, list) else source)
         yield path
@@ -373,7 +373,7 @@ def _ending(path: Path) -> str:
         if head.startswith(magic):
             from rankdp.data.formats.texts import opened
 
-            with suppress(OSError), opened(str(path), packed) as file:  # whoever reads it says that it is damaged
+            with suppress(OSError), opened(str(path), packed) as file:  # damage is reported when the file is read
                 head = file.read(1 << 12)
             return f"{_text_ending(head)}{packed}"
     return _text_ending(head)

@@ -18,7 +18,7 @@ def plan() -> None:
     """Find the accuracy of an epsilon, or the epsilon for an accuracy.
 
     Computed from public numbers: no data are read and no privacy is spent. Leaderboards are predicted by the inference
-    that `rank` uses, on a simulated field of items.
+    that `rank` uses, on simulated votes.
     """
 
 
@@ -27,18 +27,18 @@ _questions = options(
     option("--pairs", "Find the epsilon that keeps this share of all pairs in order.", "SHARE", float),
     option("--exact", "Find the epsilon that keeps the exact order with this probability.", "SHARE", float),
     option("--overlap", "Find the epsilon that keeps this share of the true top K.", "SHARE", float),
-    option("--top", "Length of the top list, which is what matters then.  [default: 3]", "K", int),
+    option("--top", "Length of the top list to plan for.  [default: 3]", "K", int),
 )
 _level = option("--level", "Confidence of the interval.", default=0.95)
 _intervals = options(
-    option("--half-width", "Find the epsilon for intervals of scores this wide to either side.", "NUMBER", float),
+    option("--half-width", "Find the epsilon for intervals of scores with this half-width.", "NUMBER", float),
 )
 
 
 _promise = choice(
     "--protect",
     ["position", "ranking"],
-    help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
+    help="What epsilon protects: one item's position in a ranking, or the whole ranking.",
 )
 
 
@@ -48,7 +48,7 @@ _promise = choice(
 @option("--voters", "Expected number of rankings, for --win-rate.", type=int)
 @option(
     "--win-rate",
-    "Find the epsilon for intervals of win rates this wide to either side, from all rankings together.",
+    "Find the epsilon for intervals of win rates with this half-width, from all rankings together.",
     "SHARE",
     float,
 )
@@ -67,7 +67,7 @@ def plan_ranking(**options: Any) -> Report:
     "--protect",
     ["comparison", "outcome", "voter"],
     required=True,
-    help="What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
+    help="What is protected: one comparison; only its outcome (who met whom is public); or all votes of a voter.",
 )
 @option("--max-per-voter", "With --protect voter: the most comparisons of one voter.", "C", int)
 @option("--delta", "Above 0: Gaussian noise is considered for win counts.", "NUMBER", default="0")
@@ -91,7 +91,7 @@ def plan_comparisons(**options: Any) -> Report:
 @_questions
 @reporting
 def plan_scores(**options: Any) -> Report:
-    """Plan `rankdp scores`: scores with noise on each."""
+    """Plan `rankdp scores`: noisy scores."""
     return _plan("scores", **options)
 
 
@@ -103,7 +103,7 @@ def plan_scores(**options: Any) -> Report:
     "[required]",
     "RULE",
 )
-@option("--voters", "Expected number of ballots; without it, found for --epsilon.", type=int)
+@option("--voters", "Expected number of ballots; without it, the plan computes how many are needed.", type=int)
 @option(
     "--right-winner",
     "Find the epsilon, or the number of voters, for the right winner with this probability.",
@@ -112,7 +112,7 @@ def plan_scores(**options: Any) -> Report:
 )
 @option(
     "--tally",
-    "Find the epsilon for intervals of tallies this wide to either side (with plurality, irv and stv).",
+    "Find the epsilon for intervals of tallies with this half-width (with plurality, irv and stv).",
     "VOTES",
     float,
 )
@@ -134,7 +134,7 @@ def plan_election(**options: Any) -> Report:
     asked = {name: options.pop(name) for name in ("items", "epsilon", "right_winner", "rule", "protect", "delta")}
     others = [value for name, value in options.items() if name not in ("voters", "level")]
     if asked["epsilon"] is None or asked["right_winner"] is None or any(value is not None for value in others):
-        raise click.UsageError("Without --voters give --epsilon and --right-winner: how many must vote is found then.")
+        raise click.UsageError("Without --voters give only --epsilon and --right-winner: the plan computes the voters.")
     return voters_report(**asked)
 
 
@@ -143,13 +143,13 @@ def plan_election(**options: Any) -> Report:
 @option("--epsilon -e", "Epsilon of every ranking.", "NUMBER", required=True)
 @option(
     "--half-width",
-    "Width of a win rate's interval to either side; 0.03 is 3 percentage points.",
+    "Half-width of a win rate's interval; 0.03 is 3 percentage points.",
     "SHARE",
     float,
     required=True,
 )
 @option("--level", "Confidence of each interval.", default=0.95)
-@option("--every", "Confidence that all intervals hold at once, not each alone.", is_flag=True)
+@option("--every", "Make --level the confidence that all intervals hold at once.", is_flag=True)
 @_promise
 @reporting
 def plan_respondents(**options: Any) -> Report:
@@ -166,7 +166,7 @@ def _votes_per_voter(_: click.Context, __: click.Parameter, value: str) -> dict[
         return {int(votes): int(voters) for votes, voters in pairs}
     except ValueError:
         raise click.BadParameter(
-            f"must be VOTES:VOTERS with commas between, such as 1:500,20:40, got {value!r}"
+            f"must be VOTES:VOTERS pairs separated by commas, such as 1:500,20:40, got {value!r}"
         ) from None
 
 

@@ -44,7 +44,7 @@ def preferences(source: Path, target: Path, labels: str, as_json: bool, **option
 
     IN has the columns prompt, chosen, rejected, or prompt, response_a, response_b, label (CSV, JSON Lines, Parquet).
     Every label is swapped with a probability that epsilon fixes. OUT.release.json states it: training on OUT needs it
-    to undo the noise. Prompts and answers are not protected.
+    to correct for the noise. Prompts and answers are not protected.
 
     Example: rankdp preferences pairs.jsonl private.jsonl --epsilon 2
     """
@@ -62,5 +62,5 @@ def preferences(source: Path, target: Path, labels: str, as_json: bool, **option
         say(f"{many(facts['rows_dropped'], 'row')} dropped: raters with more than {facts['max_per_voter']}")
     if facts["columns_left_out"]:
         say(f"columns left out, because nothing protects them: {', '.join(facts['columns_left_out'])}")
-    say(f"each label is swapped with probability {facts['flip_probability']:.4g}: tell your training (label_smoothing)")
+    say(f"each label is swapped with probability {facts['flip_probability']:.4g}: set label_smoothing in training")
     say(release.explain())

@@ -52,31 +52,31 @@ if TYPE_CHECKING:
 @choice(
     "--protect",
     ["position", "ranking"],
-    help="What epsilon is the privacy of: one item's position in a ranking, or the whole ranking.",
+    help="What epsilon protects: one item's position in a ranking, or the whole ranking.",
 )
 @option("--epsilon-column", "Instead of --epsilon: the column with each voter's own epsilon.", "NAME")
 @option(
     "--mechanism",
-    "How the noise is drawn; auto takes the best one for --purpose, the number of items and epsilon.",
+    "How the noise is drawn; auto uses the best mechanism for --purpose, the number of items and epsilon.",
     type=MECHANISM_OR_AUTO,
     default="auto",
 )
 @choice(
     "--purpose",
     ["aggregate", "order", "top"],
-    help="What auto chooses for: the fewest respondents for `rankdp aggregate`, the most pairs of each ranking in "
-    "order, or the most of the first --top items among the first.",
+    help="What auto aims at: the fewest respondents for `rankdp aggregate`, the most pairs of each ranking in order, "
+    "or the most of the first --top items among the first.",
 )
 @option(
     "--top",
-    "With --purpose top: the length of the top list. With --protect ranking: write lists of the first K items alone; "
-    "which items they are is protected as well. Give --items then.",
+    "With --purpose top: the length of the top list. With --protect ranking: write only lists of the first K items, "
+    "whose choice is protected as well (needs --items).",
     "K",
     int,
 )
 @option(
     "--tiers",
-    "Items in each tier of the output, the top first, such as 10,90; chosen from public numbers by default.",
+    "Sizes of the tiers, the top first, such as 10,90; chosen from public numbers by default.",
     "SIZES",
     callback=sizes_of_tiers,
 )
@@ -100,8 +100,8 @@ if TYPE_CHECKING:
     ["refuse", "listed", "random"],
     help="Tied items: refuse the file, keep the order of the file, or break ties at random.",
 )
-@option("--drop-voters", "Leave the voters' ids out of OUT; they are published otherwise.", is_flag=True)
-@option("--shuffle", "Write the rows of OUT in random order, not in that of IN.", is_flag=True)
+@option("--drop-voters", "Leave the voters' ids out of OUT; otherwise they are published.", is_flag=True)
+@option("--shuffle", "Write the rows of OUT in random order instead of the order of IN.", is_flag=True)
 @voter_column_option
 @columns_option
 @layout_option
@@ -183,7 +183,7 @@ def privatize(
 
 
 def _described(release: Release[Any]) -> str:
-    """What made the rankings, and what it keeps where that is one thing."""
+    """The mechanism, and what it keeps if all rankings went through one."""
     from rankdp.mechanisms.registry import describe, mechanism
 
     facts = release.provenance.parameters
@@ -195,7 +195,7 @@ def _described(release: Release[Any]) -> str:
 
 
 def _warned(release: Release[Any]) -> list[str]:
-    """Whether the mechanism that was named is a bad one for aggregates, where all rankings went through one."""
+    """A warning if all rankings went through a named mechanism that is bad for aggregates."""
     from rankdp.mechanisms.registry import costly, mechanism
 
     facts = release.provenance.parameters

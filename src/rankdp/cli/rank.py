@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
-    """``english=2`` as a category with its weight; a name with such a sign and no number after it is a name."""
+    """``english=2`` as a category with its weight; without a number after the last sign, all of it is the name."""
     found = {}
     for value in values:
         name, sign, weight = value.rpartition("=")
@@ -51,13 +51,13 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 @option("--epsilon -e", "Privacy of the leaderboard: smaller is more private.", "NUMBER")
 @option(
     "--protect",
-    "What is protected: one comparison; one outcome, who met whom being public; or all votes of a voter.",
+    "What is protected: one comparison; only its outcome (who met whom is public); or all votes of a voter.",
     type=click.Choice(["comparison", "outcome", "voter"]),
 )
 @option(
     "--max-per-voter",
-    "With --protect voter: C comparisons of each voter count fully, more have less weight each. If not given, C is "
-    "chosen for 3% of epsilon.",
+    "With --protect voter: C comparisons of each voter count fully; with more, each has less weight. If not given, "
+    "C is chosen at a cost of 3% of epsilon.",
     "C",
     int,
 )
@@ -78,24 +78,23 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 @option("--delta", "Above 0: Gaussian noise on wins, (epsilon, delta)-DP.", "NUMBER", default="0")
 @option(
     "--covariates",
-    "With --protect outcome: public covariates with their bounds, such as length_a-length_b:500,position, whose effect "
+    "With --protect outcome: public covariates with their bounds, such as length_a-length_b:500,position; their effect "
     "is taken out of the scores.",
     "LIST",
 )
 @choice(
     "--pairing",
     ["unknown", "random", "matched"],
-    help="How pairs came about: unknown; drawn at random, as you state; or equals preferred.",
+    help="How pairs were chosen: unknown; at random, as you state; or more often between items of similar strength.",
 )
 @option(
     "--by",
-    "One board for each category in this column, all from one epsilon; name the categories, or take them from the "
-    "votes.",
+    "One board for each category in this column, all from one epsilon; give --category or --categories-from-data.",
     "COLUMN",
 )
 @option(
     "--category categories",
-    "With --by: a public category, and the weight of its board's share of epsilon (1 if not given); may be repeated.",
+    "With --by: a public category, and its weight when epsilon is divided (1 if not given); may be repeated.",
     "NAME[=WEIGHT]",
     multiple=True,
     callback=_weighed,
@@ -106,7 +105,7 @@ def _weighed(_context: click.Context, _option: click.Parameter, values: tuple[st
 @option("--level", "Confidence of the intervals.", default=0.95)
 @voter_column_option
 @columns_option
-@option("--weight-column", "Column with the number of equal comparisons that a row stands for.", "NAME")
+@option("--weight-column", "Column with the number of equal comparisons that a row represents.", "NAME")
 @choice("--both-bad", ["tie", "drop"], help="Votes that call both bad: count them as ties, or leave them out.")
 @choice("--on-problem", ["refuse", "drop"], help="Rows that break a rule: refuse the votes, or leave these rows out.")
 @opening_options
@@ -157,7 +156,7 @@ def rank(
     }
     covariates = options.pop("covariates")
     if by is None and (categories or categories_from_data):
-        raise click.UsageError("--category and --categories-from-data go with --by.")
+        raise click.UsageError("--category and --categories-from-data need --by.")
     comparisons = Comparisons.read(votes, items=items, **reading)
     say((comparisons.within(by, "") if by else comparisons).recognised)
     request = BoardRequest.of(epsilon, **options)

@@ -1,4 +1,4 @@
-"""The terminal: words on stderr, tables on stdout, a progress bar where a person watches."""
+"""The terminal: messages on stderr, tables on stdout, a progress bar where a person watches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ output_options = options(
 
 
 def reporting(command: Callable[..., Report]) -> Callable[..., None]:
-    """Let a command return a report, which goes where --output and --json say; files are checked before it runs."""
+    """Let a command return a report, which --output and --json deliver; files are checked before the command runs."""
 
     @wraps(command)
     def run(outputs: tuple[Path, ...], as_json: bool, **arguments: Any) -> None:
@@ -64,9 +64,9 @@ def check_files(outputs: Iterable[Path]) -> None:
 def deliver(
     report: Report, outputs: Iterable[Path], as_json: bool = False, leaves: Callable[[], None] = lambda: None
 ) -> None:
-    """Write a report to its files; then its JSON on stdout, or its tables and words there and the rest on stderr.
+    """Write a report to its files; then print its JSON, or its tables and words on stdout and the rest on stderr.
 
-    ``leaves`` is called before the first byte of it goes anywhere.
+    ``leaves`` is called before its first byte goes anywhere.
     """
     report.write_all(outputs, leaves)
     clear()
@@ -88,7 +88,7 @@ def publish(
     outputs: Iterable[Path],
     as_json: bool,
 ) -> None:
-    """Charge for what was counted, draw it and deliver its report; the charge stands once anything of it leaves."""
+    """Charge for what was counted, draw it and deliver its report; from its first byte on the charge is final."""
     from rankdp.privacy.ledger import paid
 
     paid(counted, ledger, bits, lambda drawn, leaves: deliver(report(drawn), outputs, as_json, leaves))
@@ -114,32 +114,32 @@ def _show(report: Report, name: str = "") -> None:
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> None:
     """A table on stdout; the first ``texts`` columns are set as text.
 
-    Where many columns of numbers do not fit, they are printed in several tables, each with the texts and without the
-    rows that say nothing in it.
+    If many columns of numbers do not fit, they are printed in several tables, each with the text columns and without
+    rows that are empty there.
     """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
-    held = [list(row) for row in rows]
-    parts = _fitting([list(heads), *held], texts, console.width)
+    lines = [list(row) for row in rows]
+    parts = _fitting([list(heads), *lines], texts, console.width)
     for number, columns in enumerate(parts, 1):
         ends = [heads[place] for place in dict.fromkeys((*columns[:1], *columns[-1:]))]
-        telling = len(ends) == 1 or all(end.isdecimal() for end in ends)
-        named = " to ".join(ends) if telling else f"part {number} of {len(parts)}"
+        consecutive = len(ends) == 1 or all(end.isdecimal() for end in ends)
+        named = " to ".join(ends) if consecutive else f"part {number} of {len(parts)}"
         part = f" ({named})" if len(parts) > 1 else ""
         table = Table()
         for place in (*range(texts), *columns):
             table.add_column(escape(heads[place]), justify="left" if place < texts else "right")
-        for row in held:
+        for row in lines:
             if not part or any(row[place] for place in columns):
                 table.add_row(*(escape(row[place]) for place in (*range(texts), *columns)))
         console.print(f"[bold]{escape(title + part)}[/bold]", table, sep="\n")
 
 
 def _fitting(lines: Sequence[Sequence[str]], texts: int, width: int) -> list[list[int]]:
-    """The columns of numbers in parts that fit a terminal beside the texts; in one part where there are few."""
+    """The columns of numbers in parts that fit a terminal next to the text columns; one part if there are few."""
     from rich.cells import cell_len
 
     wide = [max(cell_len(line[place]) for line in lines) + 3 for place in range(len(lines[0]))]
@@ -161,7 +161,7 @@ def many(count: int, noun: str) -> str:
 
 
 def say(words: str) -> None:
-    """A line on stderr; it goes above a bar."""
+    """Print a line on stderr, above a progress bar."""
     if Bar.shown and Bar.shown[-1]._live is not None:
         Bar.shown[-1]._live.console.print(words, markup=False, highlight=False)
     else:
@@ -169,7 +169,7 @@ def say(words: str) -> None:
 
 
 class Rows:
-    """Counts rows and passes them on to whoever watches."""
+    """Counts rows and reports the progress."""
 
     def __init__(self, doing: str) -> None:
         self.rows = 0
@@ -178,7 +178,7 @@ class Rows:
     def __call__(self, rows: int, total: int | None) -> None:
         """Rows done, and how many there are if that is known."""
         self.rows = rows
-        if total is not None:  # else reading the file tells how much of it is read
+        if total is not None:  # otherwise reading the file reports its own progress
             tell(self._doing, rows, total)
 
 
@@ -219,14 +219,14 @@ class Bar:
             self.shown.append(self)
 
     def hear(self, doing: str, done: float, total: float | None) -> None:
-        """How far the work is."""
+        """Take note of how far the work is."""
         with self._lock:
             self._last = doing, done, total
             if self._live is not None and self._task is not None:
                 self._live.update(self._task, description=doing, completed=done, total=total)
 
     def stop(self) -> None:
-        """Remove the bar; what has ended does not start again."""
+        """Remove the bar for good."""
         self._timer.cancel()
         with self._lock:
             self._ended = True
@@ -247,7 +247,7 @@ class Bar:
 
 
 def watched(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command with a bar on a terminal while it works, and nothing in a pipe."""
+    """A command with a progress bar on a terminal, and nothing in a pipe."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:

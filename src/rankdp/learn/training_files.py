@@ -154,7 +154,7 @@ def learn_files(
         raise InputError(f"{os.fspath(target)}: this exists already; a model goes into a new directory")
     people = read_features(users, USER_COLUMNS, user_column, user_features)
     things = read_features(items, ITEM_COLUMNS, item_column, item_features)
-    stated, release = Origin.beside(rankings), None
+    stated, release = Origin.of_file(rankings), None
     made_by: Any = mechanism
     exact = None if epsilon is None else positive(epsilon)
     offset_column = None

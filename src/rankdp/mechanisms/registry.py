@@ -139,9 +139,9 @@ def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, 
     if purpose != "top" and protect != "ranking":
         raise InputError(
             Setting("top"),
-            " goes with ",
+            " needs ",
             Setting("purpose", "top"),
-            ", or with ",
+            ", or ",
             Setting("protect", "ranking"),
             f" to release lists of the first items, got {top} with purpose {purpose} and protect {protect}",
         )

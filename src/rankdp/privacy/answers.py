@@ -112,7 +112,7 @@ class AnswerStore:
     def __init__(
         self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None, wait: float = 60.0
     ) -> None:
-        self._key = VoterKey.beside(path, key)
+        self._key = VoterKey.of_file(path, key)
         self._store = _Answers(path, wait, create=True)
 
     def answers(

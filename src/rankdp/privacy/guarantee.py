@@ -295,9 +295,9 @@ def unit_of(protect: str, max_per_voter: int | None = None) -> str:
         if protect != "voter":
             raise InputError(
                 Setting("max_per_voter"),
-                " goes with ",
+                " needs ",
                 Setting("protect", "voter"),
-                " only, got ",
+                ", got ",
                 Setting("protect", protect),
             )
         return f"one voter with at most {whole('max_per_voter', max_per_voter, 1)} comparisons"

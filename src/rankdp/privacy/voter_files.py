@@ -32,7 +32,7 @@ class VoterKey:
         self._key = key
 
     @classmethod
-    def beside(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None) -> Self:
+    def of_file(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None) -> Self:
         """The key of the file at ``path``, in the file ``key`` or in ``path`` + ".key"; made with a new file."""
         where = Path(key) if key is not None else Path(os.fspath(path) + ".key")
         return cls(_read_key(where, new=not Path(path).exists()))

@@ -1,9 +1,9 @@
-"""The rules of an election by name, and the noise each one gets, from public numbers only.
+"""The rules of an election by name, and their noise, from public numbers only.
 
 The officer names the rule: a program that chose one by epsilon could elect someone else at another epsilon.
 
-An eps-DP release is (eps, delta)-DP too. So where a delta is allowed, the noise is Gaussian only if that is
-smaller: by its variance, or for votes by the mean error of all tallies, which ``mechanisms.ballots.rounds`` minimises.
+An eps-DP release is (eps, delta)-DP too. So with a delta the noise is Gaussian only if that is smaller: by its
+variance, or for votes by the mean error of all tallies, which ``mechanisms.ballots.rounds`` minimises.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ RULES = {
     "schulze": "strongest chains of majorities",
     "condorcet": "who wins every duel, if anyone does",
 }
-"""By name, what a rule does in a few words."""
+"""What each rule does, in a few words."""
 PAIR_RULES = ("kemeny", "copeland", "ranked-pairs", "schulze", "condorcet")
-"""The rules that look at nothing but the margins between two candidates."""
+"""The rules that use only the margins between pairs of candidates."""
 
 
 def check_rule(rule: str | None) -> str:
@@ -47,40 +47,38 @@ def check_rule(rule: str | None) -> str:
     """
     if rule in RULES:
         return str(rule)
-    told = [f"{name} ({words})" for name, words in RULES.items()]
-    choose = f"choose {', '.join(told[:-1])} or {told[-1]}"
+    *rules, last = [f"{name} ({words})" for name, words in RULES.items()]
+    choose = f"choose {', '.join(rules)} or {last}"
     if rule is None:
         raise InputError(Setting("rule"), f" is required: {choose}")
     if rule == "auto":
-        raise InputError(
-            Setting("rule", rule), f" is gone, because it used one rule or another depending on epsilon: {choose}"
-        )
+        raise InputError(Setting("rule", rule), f" was removed, because the rule it used depended on epsilon: {choose}")
     if rule == "pairs":
         raise InputError(
-            Setting("rule", rule), " is gone: name the rule itself, kemeny, copeland, ranked-pairs or schulze"
+            Setting("rule", rule), " was removed: name the rule itself, kemeny, copeland, ranked-pairs or schulze"
         )
     raise InputError(Setting("rule"), f" {rule!r} is unknown: {choose}")
 
 
 def borda_noise(m: int, protection: BallotProtection, epsilon: Fraction, delta: Fraction) -> NoisyBorda:
-    """The noise of the smaller variance on Borda scores."""
+    """The noise on Borda scores with the smaller variance."""
     spent = 1 - number_share(protection)
     pure = NoisyBorda(m, protection, epsilon, 0, spent)
-    return _less(pure, NoisyBorda(m, protection, epsilon, delta, spent)) if delta else pure
+    return _smaller(pure, NoisyBorda(m, protection, epsilon, delta, spent)) if delta else pure
 
 
 def margin_noise(m: int, protection: BallotProtection, epsilon: Fraction, delta: Fraction) -> NoisyMargins:
-    """The noise of the smaller variance on margins."""
+    """The noise on margins with the smaller variance."""
     spent = 1 - number_share(protection)
     pure = NoisyMargins(m, protection, epsilon, 0, spent)
-    return _less(pure, NoisyMargins(m, protection, epsilon, delta, spent)) if delta else pure
+    return _smaller(pure, NoisyMargins(m, protection, epsilon, delta, spent)) if delta else pure
 
 
 def number_share(protection: BallotProtection) -> Fraction:
     """The part of the budget for the number of ballots, where points and margins do not reveal it.
 
-    A twentieth makes the other noise 5% larger, and at epsilon 1 the number is within 60 in 19 of 20 results. Votes,
-    and the tallies of a runoff, tell the number themselves.
+    A twentieth makes the other noise 5% larger, and at epsilon 1 the number is within 60 in 19 of 20 results. Plurality
+    votes and the tallies of a runoff contain the number themselves.
     """
     return Fraction(0) if protection.count_public else Fraction(1, 20)
 
@@ -96,10 +94,10 @@ def vote_noise(
 ) -> NoisyVotes:
     """The noise that makes the mean error of all tallies smaller."""
     pure = NoisyVotes(m, protection, epsilon, k=k, rounds=rounds, unit=unit)
-    return _less(pure, NoisyVotes(m, protection, epsilon, delta, k=k, rounds=rounds, unit=unit)) if delta else pure
+    return _smaller(pure, NoisyVotes(m, protection, epsilon, delta, k=k, rounds=rounds, unit=unit)) if delta else pure
 
 
-def _less(pure: _Noise, gaussian: _Noise) -> _Noise:
+def _smaller(pure: _Noise, gaussian: _Noise) -> _Noise:
     return gaussian if _size(gaussian) < _size(pure) else pure
 
 

@@ -11,8 +11,8 @@
 
 *Table or residuals.* The table assumes nothing about who met whom. It is taken wherever the expected error of a score
 is at most 1.25 times that of residuals. With d comparisons per item the residual of an item has a sampling variance of
-d/4, beside noise on n - 1 pairs in the table and on one number otherwise; d counts as 0 where the number of comparisons
-is secret. All of these are public numbers.
+d/4; the table adds the noise of n - 1 pairs to it, residuals that of one number. d counts as 0 where the number of
+comparisons is secret. All of these are public numbers.
 
 *Shares of epsilon* (of rho where delta > 0): a tenth for degrees, a quarter for differences, the rest for residuals.
 Each look may depend on what was released before (adaptive composition).
@@ -55,23 +55,23 @@ from rankdp.types import Flags, Floats, Longs
 
 PAIRINGS = ("unknown", "random", "matched")
 DENSE_UP_TO = 1500
-"""Items: above, the precision of all strengths is too large to be factorized."""
+"""The most items whose precision matrix of strengths can be factorized."""
 DEGREES, FIRST = Fraction(1, 10), Fraction(1, 4)
 """The shares of degrees and of differences, the first look."""
-_WORTH = 1.25  # the error of the table over that of residuals, for assuming nothing
+_TABLE_ERROR = 1.25  # the error of the table that is accepted, over that of residuals, because it assumes nothing
 _HESSIAN = 0.1  # the share of epsilon that the ridge of objective perturbation costs
-_HARDLY = 3.0  # deviations of noise: fewer comparisons may be none
+_NOISE_DEVIATIONS = 3.0  # a released number of comparisons up to this many deviations of noise may truly be 0
 _FEWEST, _MOST_LEADS = 100, 10**7
-_SEED = 1  # of the noise that is drawn again: public, so that a page can be made again
+_SEED = 1  # of the noise in the draws: public, so that a page can be reproduced
 
 _ASSUMES = (
     "Who was compared with whom is secret: this leaderboard assumes that who met whom depended neither on strength nor "
     "on groups."
 )
-_RANDOM = "Who was compared with whom is secret: pairs were drawn at random, as was stated."
+_RANDOM = "Who was compared with whom is secret: it was stated that pairs were drawn at random."
 _MATCHED = (
-    "No intervals: who was compared with whom is secret, and items of about the same strength met more often. Noisy "
-    "scores do not tell a wide field of such matches from a narrow one."
+    "No intervals: who was compared with whom is secret, and items of similar strength met more often. Noisy scores of "
+    "such matches cannot show how far apart the items are."
 )
 _LINK = "No intervals: they are known for the logistic link only."
 _MANY = f"No intervals: there are more than {DENSE_UP_TO:,} items."
@@ -82,7 +82,7 @@ Releasing = Callable[[NoisyCounts], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """What else is public: the items, the number of comparisons (None where secret), and the design."""
+    """What is public: the items, the number of comparisons and the design (None where secret)."""
 
     items: tuple[str, ...]
     comparisons: float | None
@@ -98,30 +98,30 @@ class Estimate:
     parameters: dict[str, Any]
     warnings: list[str] = field(default_factory=list)
     table: Floats | None = None
-    """The released wins of the row's item over the column's, where that is what was released."""
-    hardly: Flags | None = None
-    """Where the design is secret: items whose released number of comparisons noise may have made of none."""
+    """The released wins of the row's item over the column's, if the table was released."""
+    perhaps_idle: Flags | None = None
+    """Where the design is secret: items that may never have been compared, by their released number of comparisons."""
 
     @classmethod
     def of(cls, draws: Draws, parameters: dict[str, Any], warnings: list[str] | None = None) -> Estimate:
-        """The estimate that the draws make."""
+        """The estimate from draws."""
         return cls(draws.estimate, draws, parameters, warnings or [])
 
 
 def by_own_wins(half_wins: Longs, public: Public, noisy: NoisyWins, bits: Bits) -> Estimate:
-    """Wins with noise. The truth is the number of wins in these very votes."""
+    """Noisy wins. The truth is the number of wins in these votes."""
     released = noisy.released(half_wins, bits) / 2
     again = noisy.likely_noise(len(released) * COUNT // 2, SeededBits(_SEED)).reshape(-1, len(released)) / 2
-    uneven = "Who was compared with whom is secret: an item that was compared more often has more wins for that alone."
+    uneven = "Who was compared with whom is secret: an item may have more wins only because it was compared more often."
     draws = Draws(released + opposite(again))
     return Estimate(released, draws, noisy.parameters, [uneven] if public.design is None else [])
 
 
 def by_majorities(counts: PairCounts, public: Public, noisy: NoisyLeads, bits: Bits) -> Estimate:
-    """Copeland's rule on noisy leads: how many others an item beats more often than it loses to them, evens as halves.
+    """Copeland's rule on noisy leads: how many others an item beats more often than it loses to them, ties as halves.
 
-    The truth is that number in these very votes; draws are those of leads less noise that is drawn again. Where the
-    design is public, pairs that never met count for nobody.
+    The truth is that number in these votes. Draws subtract fresh noise from the released leads. Where the design is
+    public, pairs that never met do not count.
     """
     items, pairs = len(public.items), np.triu_indices(len(public.items), 1)
     leads, design = noisy.released(noisy.counted(counts), bits), public.design
@@ -184,7 +184,7 @@ class HiddenDesign:
         sampling = (comparisons or 0) / (2 * items)
         table = sampling + (items - 1) * self.table().noise_variance / 2
         residuals = sampling + self.residuals(np.zeros(items)).noise_variance
-        if table <= _WORTH**2 * residuals:
+        if table <= _TABLE_ERROR**2 * residuals:
             return "table"
         return "objective" if self.pairing == "matched" else "residuals"
 
@@ -205,7 +205,7 @@ class HiddenDesign:
         return NoisyResiduals(strengths, self.protection, self.epsilon, self.delta, 1 - DEGREES - FIRST)
 
     def residual_parts(self, strengths: Floats) -> list[NoisyCounts]:
-        """All that is released for residuals; the strengths are those of the first look."""
+        """All that is released for residuals, given the strengths of the first look."""
         return [self.degrees(), self.differences(), self.residuals(strengths)]
 
     def objective(self, items: int, comparisons: float | None = None) -> ObjectivePerturbation:
@@ -216,7 +216,7 @@ class HiddenDesign:
         return ObjectivePerturbation(items, size, self.protection, self.epsilon, ridge, link=self.link)
 
     def draw(self, counts: PairCounts, public: Public, bits: Bits) -> Estimate:
-        """The scores; what is drawn for them costs epsilon (and delta) in total."""
+        """Draw the scores, which costs epsilon (and delta) in total."""
         items = len(public.items)
         kind = self.kind(items, public.comparisons)
         if kind == "objective":
@@ -224,22 +224,22 @@ class HiddenDesign:
         found = self.estimate(
             kind, items, public.comparisons, lambda noisy: noisy.released(noisy.counted(counts), bits)
         )
-        assert found.hardly is not None
-        hardly = _some([item for item, doubt in zip(public.items, found.hardly, strict=True) if doubt])
-        told = [f"Perhaps never compared, noise hides it; do not trust their places: {hardly}."] if hardly else []
-        return replace(found, warnings=[*found.warnings, *told])
+        assert found.perhaps_idle is not None
+        names = _first_names([item for item, idle in zip(public.items, found.perhaps_idle, strict=True) if idle])
+        doubts = [f"Perhaps never compared (noise hides it), so do not trust their places: {names}."] if names else []
+        return replace(found, warnings=[*found.warnings, *doubts])
 
     def _from_objective(self, counts: PairCounts, public: Public, bits: Bits) -> Estimate:
         mechanism = self.objective(len(public.items), public.comparisons)
         scores = mechanism.sample(counts, bits)
         why = _LINK if self.link is not LOGISTIC else _MATCHED if self.pairing == "matched" else _MANY
-        told = {"mechanism": "objective", "link": self.link.name, "ridge": float(mechanism.ridge)}
-        return Estimate(scores - scores.mean(), None, told, [why])
+        parameters = {"mechanism": "objective", "link": self.link.name, "ridge": float(mechanism.ridge)}
+        return Estimate(scores - scores.mean(), None, parameters, [why])
 
     def estimate(
         self, kind: str, items: int, comparisons: float | None, release: Releasing, pairs: int | None = None
     ) -> Estimate:
-        """What a release says.
+        """The estimate from released counts.
 
         Parameters
         ----------
@@ -248,17 +248,17 @@ class HiddenDesign:
         items, comparisons
             As in ``kind``.
         release
-            Releases the counts that are asked for, one after the other.
+            Releases noisy counts; called for one mechanism after the other.
         pairs
-            For plans, where items stand for more of them: how many others an item meets; all items if not given.
+            For plans, where a few items represent many: how many others each item meets; all of them if not given.
         """
         if kind == "table":
             noisy, table = self.table(), np.zeros((items, items))
             table[~np.eye(items, dtype=np.bool_)] = release(noisy) / 2
             draws = by_table(table, noisy.noise_variance * (pairs or items - 1) / (items - 1), self.prior)
             noise = math.sqrt(2 * (items - 1) * noisy.noise_variance)
-            hardly = (table + table.T).sum(axis=1) <= _HARDLY * noise
-            return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table, hardly)
+            idle = (table + table.T).sum(axis=1) <= _NOISE_DEVIATIONS * noise
+            return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table, idle)
         degrees, differences = self.degrees(), self.differences()
         met = release(degrees)
         design = hidden_design(
@@ -271,9 +271,9 @@ class HiddenDesign:
         residuals = self.residuals(mode([first], design, self.prior))
         second = Look(release(residuals), residuals.weights, residuals.noise_variance)
         draws = strengths(lambda _: [first, second], design, self.prior)
-        said = _RANDOM if self.pairing == "random" else _ASSUMES
-        made = Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [said])
-        return replace(made, hardly=met <= _HARDLY * math.sqrt(degrees.noise_variance))
+        assumption = _RANDOM if self.pairing == "random" else _ASSUMES
+        estimate = Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [assumption])
+        return replace(estimate, perhaps_idle=met <= _NOISE_DEVIATIONS * math.sqrt(degrees.noise_variance))
 
 
 def design_warnings(public: Public) -> list[str]:
@@ -281,24 +281,24 @@ def design_warnings(public: Public) -> list[str]:
     if public.design is None:
         return []
     warnings = []
-    idle = _some([item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0])
+    idle = _first_names([item for item, degree in zip(public.items, public.design.degree, strict=True) if degree == 0])
     if idle:
         warnings.append(f"Never compared: {idle}.")
     parts = len(np.unique(components(public.design)))
     if parts > 1:
         warnings.append(
             f"The comparisons fall into {parts} parts with nothing between them; "
-            "how scores of different parts compare is the prior's word alone."
+            "how scores of different parts compare depends on the prior alone."
         )
     return warnings
 
 
-def _some(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     return ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
 
 
 def _extremes(items: tuple[str, ...], half_wins: Longs, halves: Longs) -> list[str]:
     """Items whose released wins reach an end of what their comparisons allow."""
     extreme = ((half_wins >= halves) | (half_wins <= 0)) & (halves > 0)
-    named = _some([items[index] for index in np.flatnonzero(extreme)])
+    named = _first_names([items[index] for index in np.flatnonzero(extreme)])
     return [f"Won or lost almost every comparison, so the score is mostly the prior: {named}."] if named else []

@@ -106,7 +106,7 @@ def _facts(board: Leaderboard) -> dict[str, Any]:
 def write_board(
     release: Release[Leaderboard] | Release[Boards], path: str | PathLike[str], title: str = "Leaderboard"
 ) -> None:
-    """Write a published leaderboard, with what is promised about it, in the format that the ending says.
+    """Write a published leaderboard with its guarantee, in the format of the file's ending.
 
     Parameters
     ----------
@@ -120,10 +120,10 @@ def write_board(
 
 
 def _tables(board: Leaderboard) -> list[Table]:
-    return [*_beaten(board), *([_effects(board)] if board.effects else [])]
+    return [*_wins_over(board), *([_effects(board)] if board.effects else [])]
 
 
-def _beaten(board: Leaderboard) -> list[Table]:
+def _wins_over(board: Leaderboard) -> list[Table]:
     """Who beats whom: the released table of the first items."""
     if board.table is None:
         return []
@@ -138,11 +138,11 @@ def _beaten(board: Leaderboard) -> list[Table]:
 
 
 def _meaning(board: Leaderboard) -> list[str]:
-    """What a score and what an interval says, a line each."""
+    """What scores and intervals mean, one line each."""
     scores = {
         "score": "A score is a log-strength: an item with 1 more than another wins 73% of their comparisons.",
         "majorities": "A score is how many others the item beats more often than it loses to them, by noisy counts.",
-        "elo": "A score is on the chess players' scale: 400 more than another wins 91% of their comparisons.",
+        "elo": "A score is on the Elo scale: an item with 400 more than another wins 91% of their comparisons.",
     }
     counted = f"A score is the item's number of {board.score_name} in these votes, with noise."
     return [

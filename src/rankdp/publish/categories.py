@@ -1,13 +1,13 @@
 """Boards by category: one leaderboard for each value of a column (a language, a kind of task), under one guarantee.
 
 Board k is drawn from the rows of category k, by ``rank`` with its own epsilon_k (and delta_k) and independent
-noise. Which categories there are is public: the caller lists them, or lets the votes publish the list. *In which
-category a row is* is part of the row, and as secret as the row.
+noise. The list of categories is public: the caller gives it, or accepts that the votes reveal it. The *category of a
+row* is part of the row, and as secret as the row.
 
 Proof. Let two tables be neighbours, and T_k the rows of category k. A board whose T_k are equal loses nothing; the
 losses of the others add up, as their noise is independent. What can differ depends on the unit of protection:
 
-- *outcome*: categories are public as the items of a comparison are. One T_k differs, by one outcome.
+- *outcome*: categories are public, like the items of a comparison. One T_k differs, by one outcome.
 - *comparison*: a row is replaced by any other, of any category. Inside one category one T_k differs, by one row. Else
   T_a loses a row and T_b gains one: to board a the row was replaced by one that is left out, to board b the other way
   round. Every board is protected against that (``mechanisms.votes.protection``: ``drops``), and keeps the number of its
@@ -61,11 +61,11 @@ class Boards(Displayable):
     Parameters
     ----------
     by
-        The column that the categories are from.
+        The column of the categories.
     boards
         The leaderboard of each category.
     epsilons
-        The epsilon that each of them was drawn with.
+        The epsilon of each board.
     """
 
     by: str
@@ -73,7 +73,7 @@ class Boards(Displayable):
     epsilons: Mapping[str, Fraction]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain record an item and category."""
+        """One plain record per item and category."""
         return [{"category": name, **record} for name, board in self.boards.items() for record in board.rows()]
 
     def results(self) -> ResultTable:
@@ -121,14 +121,14 @@ def rank_by(
         ``max_per_voter`` comparisons of a voter count fully in each category. With ``protect="outcome"`` the
         categories of comparisons are public.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     by
-        The column that says each row's category.
+        The column with each row's category.
     categories
-        The public list of categories; a mapping gives each a weight, in proportion to which it gets its epsilon. Rows
-        of other categories are refused, or left out with ``on_problem="drop"``.
+        The public list of categories; a mapping gives each a weight, and epsilon is divided in proportion to the
+        weights. Rows of other categories are refused, or left out with ``on_problem="drop"``.
     categories_from_data
-        True takes the categories from the votes instead, which makes public which ones occur.
+        Take the categories from the votes instead, which makes public which ones occur.
     **options
         The other options of ``rank``.
 
@@ -148,7 +148,7 @@ def rank_by(
 
 @dataclass(frozen=True, slots=True)
 class CountedBoards:
-    """The secret counts of every category, and what is asked of them."""
+    """The secret counts of every category, and the request."""
 
     by: str
     protection: Protection
@@ -170,7 +170,7 @@ class CountedBoards:
         Parameters
         ----------
         request
-            What each board is to be, with the epsilon of all of them.
+            The request for each board, with the epsilon of all of them.
         votes
             The votes.
         by, categories, categories_from_data, covariates
@@ -181,8 +181,7 @@ class CountedBoards:
                 Setting("categories"),
                 " must list the public categories, or ",
                 Setting("categories_from_data", True),
-                " must say that those that occur may be made public; got "
-                + ("neither" if categories is None else "both"),
+                " must allow publishing the ones that occur; got " + ("neither" if categories is None else "both"),
             )
         weights = _weights(votes, by, categories)
         parts = {}
@@ -204,10 +203,10 @@ class CountedBoards:
         rhos = [guarantee.rho for guarantee in promised if guarantee.rho is not None]
         return Guarantee(
             self.protection.protects,
-            together([guarantee.epsilon for guarantee in promised], unit),
-            together([guarantee.delta for guarantee in promised], unit),
+            combined_loss([guarantee.epsilon for guarantee in promised], unit),
+            combined_loss([guarantee.delta for guarantee in promised], unit),
             local=False,
-            rho=math.nextafter(float(together([Fraction(rho) for rho in rhos], unit)), math.inf) if rhos else None,
+            rho=math.nextafter(float(combined_loss([Fraction(rho) for rho in rhos], unit)), math.inf) if rhos else None,
         )
 
     def draw(self, bits: Bits) -> Release[Boards]:
@@ -223,22 +222,22 @@ class CountedBoards:
         return released(Boards(self.by, boards, epsilons), self.guarantee, mechanism, parameters, bits)
 
     def _warned(self, board: Leaderboard) -> Leaderboard:
-        """The board, saying what about categories is outside the promise."""
-        said = []
+        """The board, with a warning about what the guarantee does not cover."""
+        notes = []
         if self.protection.design_public:
-            said = ["In which category a comparison was made is public, as who was compared with whom is."]
+            notes = ["In which category a comparison was made is public, as who was compared with whom is."]
         elif self.from_data:
-            said = ["The list of categories was taken from the votes: which of them occur is not protected."]
-        return replace(board, warnings=(*board.warnings, *said))
+            notes = ["The list of categories was taken from the votes: which of them occur is not protected."]
+        return replace(board, warnings=(*board.warnings, *notes))
 
 
-def together(losses: list[Fraction], unit: str) -> Fraction:
-    """What independent boards lose together: the sum of the largest, as many as a change can reach (see the module).
+def combined_loss(losses: list[Fraction], unit: str) -> Fraction:
+    """The privacy loss of all boards: the sum of the largest ones, as many as one change can reach (see the module).
 
     Parameters
     ----------
     losses
-        What each board loses.
+        The loss of each board.
     unit
         The unit of protection.
     """
@@ -247,7 +246,7 @@ def together(losses: list[Fraction], unit: str) -> Fraction:
 
 
 def split(weights: Mapping[str, Fraction], unit: str) -> dict[str, Fraction]:
-    """The share of epsilon of each category, in proportion to its weight, so that all of it is used and no more.
+    """Each category's share of epsilon, in proportion to its weight, so that exactly all of epsilon is used.
 
     Parameters
     ----------
@@ -256,7 +255,7 @@ def split(weights: Mapping[str, Fraction], unit: str) -> dict[str, Fraction]:
     unit
         The unit of protection.
     """
-    whole = together(list(weights.values()), unit)
+    whole = combined_loss(list(weights.values()), unit)
     return {name: weight / whole for name, weight in weights.items()}
 
 
@@ -272,9 +271,9 @@ def _weights(votes: Comparisons, by: str, categories: Categories) -> dict[str, F
     if votes.on_problem == "refuse" and (others := found - set(names)):
         other = min(others, key=str)
         given_names = f"one of the {len(names)} categories" if len(names) > 1 else "the category"
-        said = f"{other!r} is not {given_names} given" if other else "a cell is blank"
+        problem = f"{other!r} is not {given_names} given" if other else "a cell is blank"
         raise InputError(
-            f"{votes.table.what}: in the column {by!r} {said} (",
+            f"{votes.table.what}: in the column {by!r} {problem} (",
             Setting("on_problem", "drop"),
             " leaves such rows out)",
         )

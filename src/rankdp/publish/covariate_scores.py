@@ -1,4 +1,4 @@
-"""Leaderboards with covariates: strengths that are free of length, style or position.
+"""Leaderboards with covariates: strengths corrected for length, style or position.
 
 Pairs and covariates are public; only outcomes are secret. Two noisy sums are released: the differences of the items and
 one vector for all covariates (``mechanisms.votes.noisy_covariates``). Strengths and effects are computed from these and
@@ -76,7 +76,7 @@ class CovariateVotes:
         if len(votes.items) > DENSE_UP_TO:
             raise Unsupported(f"with covariates there can be at most {DENSE_UP_TO} items")
         read = cls(votes.items, votes.rows(covariates), covariates, protection, epsilon, **asked)
-        if not read.rows.weights.sum():  # which rows are dropped is public: their outcomes do not decide it
+        if not read.rows.weights.sum():  # dropping a row depends on public cells only, never on its outcome
             raise InputError(Setting("covariates"), " need at least one comparison, and every row was dropped")
         NoisyCovariates(read.rows.covariates, read.rows.weights, read._share() * epsilon).check()
         return read
@@ -125,7 +125,7 @@ class CovariateVotes:
             level=self.level,
             score_name="score",
             top=self.top,
-            warnings=[f"Scores are those at equal {names}. These covariates are treated as public and not protected."],
+            warnings=[f"Scores compare items at equal {names}. These covariates are public: they are not protected."],
         )
         parameters = {"covariates_share": str(share), "noise_variance": noisy.count_variance / 4}
         return replace(board, effects=self._effects(Draws(drawn[:, n:]))), parameters
@@ -148,9 +148,10 @@ class CovariateVotes:
 
 
 def _linear(public: CovariateRows, target: Floats, noise: Floats, point: Floats) -> tuple[Floats, Floats, Floats]:
-    """The sums less what they are expected to be, the slope of that, and the covariance of the sums."""
-    bent = np.tanh(public.gaps(point) / 2)
-    off = target - public.sums(np.asarray(public.weights * bent))
-    luck = replace(public, covariates=public.instruments).slopes(public.weights * (1 - bent * bent))
-    slope = public.slopes(public.weights * (1 - bent * bent) / 2)
-    return off, slope, (luck + luck.T) / 2 + np.diag(noise)
+    """The sums minus their expectation, the expectation's slope, and the covariance of the sums."""
+    expected = np.tanh(public.gaps(point) / 2)
+    variance = 1 - expected * expected
+    residuals = target - public.sums(np.asarray(public.weights * expected))
+    sampling = replace(public, covariates=public.instruments).slopes(public.weights * variance)
+    slope = public.slopes(public.weights * variance / 2)
+    return residuals, slope, (sampling + sampling.T) / 2 + np.diag(noise)

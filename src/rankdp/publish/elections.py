@@ -120,7 +120,7 @@ def elect(
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     deliver
         Called with the release, and with a function to call before its first byte leaves the process, while the charge
         is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).

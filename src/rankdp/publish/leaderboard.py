@@ -53,12 +53,12 @@ class Leaderboard(Displayable):
     """The released wins of the row's item over the column's, in the order of the board, where those were released."""
 
     def as_elo(self) -> Leaderboard:
-        """Log-strengths on the chess players' scale: 1000 for the average opponent, 400/ln 10 points a unit."""
+        """Log-strengths on the Elo scale: 1000 for the average opponent and 400/ln 10 points per unit."""
         scores, low, high = (1000 + ELO * values for values in (self.scores, self.low, self.high))
         return replace(self, scores=scores, low=low, high=high, score_name="elo")
 
     def results(self) -> ResultTable:
-        """The items for readers; an item has a range of ranks where errors are known."""
+        """The table for readers; items have a range of ranks where errors are known."""
         known, top, chances = not np.isnan(self.low).all(), self.top, self.top_probability
         best, worst = (self.rank_low, self.rank_high) if known else (self.ranks, self.ranks)
         rows = []
@@ -86,7 +86,7 @@ class Leaderboard(Displayable):
         return leading(self.results().rows, first_probability=None if best is None else float(best[0]))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain record an item."""
+        """One plain record per item."""
         records = []
         for row, item in enumerate(self.items):
             record: dict[str, Any] = {
@@ -126,7 +126,7 @@ def build(
     top: int | None = None,
     warnings: Sequence[str] = (),
 ) -> Leaderboard:
-    """The leaderboard that draws of the true scores make, best first.
+    """The leaderboard from draws of the true scores, best first.
 
     Parameters
     ----------
@@ -170,14 +170,14 @@ def without_intervals(
     top: int | None = None,
     warnings: Sequence[str] = (),
 ) -> Leaderboard:
-    """A leaderboard of scores of which no errors are known.
+    """A leaderboard of scores whose errors are unknown.
 
     Parameters
     ----------
     items, scores
         The items and their released scores.
     level, score_name, top, warnings
-        As for ``build``.
+        As in ``build``.
     """
     order, unknown = np.argsort(-scores, kind="stable"), np.full(len(scores), math.nan)
     names, places = tuple(items[item] for item in order), np.arange(1, len(order) + 1)

@@ -1,15 +1,15 @@
 """Limits of the public numbers in a request. They are checked before data are counted and before a budget is charged.
 
-A release that fails after its charge stays paid for (``privacy.ledger.spending``), so whatever public numbers can
-refuse is refused here. The limits come from the arithmetic of what follows the charge:
+A release that fails after its charge stays paid for (``privacy.ledger.spending``), so every refusal that public numbers
+allow is made here. The limits come from the arithmetic after the charge:
 
 - Noise. The scale of every count's noise is at most a few hundred times c/epsilon, where c is the number of comparisons
   that can change between neighbours (the factor covers sensitivities and shares of epsilon). Noisy counts must be whole
   numbers below 2^53, which doubles hold exactly. With c/epsilon <= 2^31 a count exceeds 2^53 only if its noise is more
   than 2^13 times its scale, with probability e^-8192.
 - delta. Doubles reach down to 2.2e-308; smaller ones become 0.
-- prior. At 10 an item one deviation above another wins all but e^-10 of their comparisons: no wider prior says anything
-  else. Below 0.01 no interval could ever show a difference.
+- prior. At 10 an item one deviation above another wins all but e^-10 of their comparisons, so a wider prior makes no
+  difference. Below 0.01 no interval could ever show a difference.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def check_noise(moved: int, epsilon: Fraction) -> None:
 
 
 def checked_prior(prior: float) -> float:
-    """A deviation of the prior that is neither nothing nor everything."""
-    held = positive_float("prior", prior)
-    if not PRIORS[0] <= held <= PRIORS[1]:
+    """A deviation of the prior within ``PRIORS``."""
+    deviation = positive_float("prior", prior)
+    if not PRIORS[0] <= deviation <= PRIORS[1]:
         raise InputError(Setting("prior"), f" must lie between {PRIORS[0]:g} and {PRIORS[1]:g}, got {prior!s}")
-    return held
+    return deviation

@@ -2,22 +2,22 @@
 
     LiveBoard.create (charged once) -> add votes -> board -> add votes -> board -> ...
 
-``mechanisms.votes.running_counts`` has the mechanism and its proof. It needs two things of this module:
+``mechanisms.votes.running_counts`` has the mechanism and its proof. This module ensures two things for it:
 
 - *Each vote counts once.* Every batch of votes has a name, and a name that was counted is refused.
-- *A voter's bound is for all boards together.* The state keeps how many steps of 1/``STEPS`` comparison each voter has
-  left of c. A voter with k comparisons in a batch and s steps left has the weight min(1, s/k) on each, rounded down:
-  the weights of all batches add up to at most c, and they depend on the voter's own rows alone.
+- *A voter's bound is for all boards together.* The state keeps how much of c each voter has left, in steps of
+  1/``STEPS`` comparison. A voter with k comparisons in a batch and s steps left has the weight min(1, s/k) on each,
+  rounded down: the weights of all batches add up to at most c, and they depend on the voter's own rows alone.
 
-**The state** is a private file (SQLite, mode 0600, hash-chained as a ledger is). It holds the public terms, the
-released nodes, and what is *secret*: the sums of the steps since each level's last node, and what voters have left,
+**The state** is a private file (SQLite, mode 0600, hash-chained like a ledger). It holds the public terms, the released
+nodes, and *secrets*: the sums of the steps since each level's last node, and how much of the bound voters have used,
 under HMAC-SHA256 with a key in a separate file.
 
-**Kills.** A batch is one transaction: its votes, its voters' steps and its node are all there or none is, and a node is
-shown only after it is on disk. ``board`` is computed from nodes, so it can be computed again at no cost.
+**Kills.** A batch is one transaction: its votes, its voters' steps and its node are stored together or not at all, and
+a node is shown only after it is on disk. ``board`` is computed from nodes, so computing it again costs nothing.
 
-**Restores.** A copy from last week would draw other nodes for the same steps. The ledger that paid notes how far the
-state has come before a board is shown, and an older copy is refused. Therefore a live board needs a ledger.
+**Restores.** A copy from last week would draw other nodes for the same steps. Before a board is shown, the ledger that
+paid for it records how far the state has come; an older copy is refused. Therefore a live board needs a ledger.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LiveBoard:
     store
         Its state.
     key
-        The key under which voters are kept.
+        The key of the voters' hashes.
     ledger
         The budget that paid for it; None for a rehearsal.
     """
@@ -97,7 +97,7 @@ class LiveBoard:
         ledger: Ledger | None,
         bits: Bits | None = None,
     ) -> Self:
-        """Begin a live board, and charge the ledger for all of its boards.
+        """Create a live board, and charge the ledger for all of its boards.
 
         Parameters
         ----------
@@ -116,11 +116,11 @@ class LiveBoard:
         ledger
             The budget; None with a rehearsal only.
         bits
-            ``SeededBits(seed)`` begins a rehearsal, whose boards carry no guarantee.
+            ``SeededBits(seed)`` makes it a rehearsal, whose boards carry no guarantee.
         """
         names, source = check_items(listed_items(items)), bits if bits is not None else SecureBits()
         if (ledger is None) == (source.seed is None):
-            raise InputError(Setting("ledger"), " must be given, except with a rehearsal: it tells a restored state")
+            raise InputError(Setting("ledger"), " must be given, except for a rehearsal: it detects a restored state")
         protection = Protection.of(protect, max_per_voter)
         counts = RunningCounts.of(protection, checked_epsilon(epsilon), checked_delta(delta), boards)
         check_noise(protection.moved, counts.epsilon / counts.levels)
@@ -128,7 +128,7 @@ class LiveBoard:
         if len(names) > _MOST_ITEMS:
             raise Unsupported(f"a live board takes at most {_MOST_ITEMS} items, got {len(names):,}")
         if Path(path).exists():
-            raise InputError(f"{os.fspath(path)}: there is a file here already; open it, or take another name")
+            raise InputError(f"{os.fspath(path)}: the file exists already: open it, or choose another name")
         terms = {
             "kind": "made",
             "items": list(names),
@@ -147,7 +147,7 @@ class LiveBoard:
                     raise InputError(f"{os.fspath(path)}: another process has begun this live board")
                 writing.append({**terms, **key.mark(), **({} if ledger is None else paid_by(ledger))})
 
-            key = VoterKey.beside(path, None)  # no file before the charge, which may be refused
+            key = VoterKey.of_file(path, None)  # no file before the charge, which may be refused
             live = cls(LiveStates(path, create=True), key, ledger)
             charge.leaves()
             live._store.write(work)
@@ -156,16 +156,16 @@ class LiveBoard:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, ledger: Ledger | None = None) -> Self:
-        """Go on with a live board.
+        """Open an existing live board.
 
         Parameters
         ----------
         path
             Its state.
         ledger
-            The budget that paid for it, which knows an old copy of the state; None for a rehearsal.
+            The budget that paid for it, which recognises an old copy of the state; None for a rehearsal.
         """
-        live = cls(LiveStates(path), VoterKey.beside(path, None), ledger)
+        live = cls(LiveStates(path), VoterKey.of_file(path, None), ledger)
         live._store.read(live._terms)
         return live
 
@@ -175,7 +175,7 @@ class LiveBoard:
         return _counts(self._store.read(self._terms))
 
     def add(self, votes: Comparisons | Any, batch: str, **reading: Any) -> int:
-        """Count new votes, in one step that happens wholly or not at all, and return its number.
+        """Count new votes in one transaction, and return the number of the board.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class LiveBoard:
         Parameters
         ----------
         top
-            Also say which items are in the top k, and how surely.
+            Also report which items are in the top k, with their probabilities.
         level
             The confidence of the intervals.
         """
@@ -263,24 +263,24 @@ class LiveBoard:
         return released(value, counts.guarantee, "live board", parameters, _bits(terms, step))
 
     def close(self) -> None:
-        """Give the file back; a later call opens it again."""
+        """Close the file; a later call opens it again."""
         self._store.close()
 
     def _terms(self, writing: Writing) -> dict[str, Any]:
         """What the state says, with its key and its ledger checked."""
         made = writing.event(1)
         if made is None:
-            raise InputError(f"{self._store.path}: this live board was never finished: remove it and begin again")
+            raise InputError(f"{self._store.path}: this live board was never finished: remove it and create it again")
         self._key.check(writing, self._store)
         if made.get("paid_by") != (None if self._ledger is None else payer(self._ledger)):
-            wanted = "the ledger that paid for it" if made.get("paid_by") else "no ledger, since it is a rehearsal"
+            wanted = "the ledger that paid for it" if made.get("paid_by") else "no ledger, because it is a rehearsal"
             raise InputError(f"{self._store.path}: this live board must be given {wanted}, with ", Setting("ledger"))
         if self._ledger is not None:
             refuse_old_copies(writing, self._store, self._ledger, _DANGER)
         return made
 
     def _counted(self, writing: Writing, votes: Comparisons, protection: Protection) -> tuple[Longs, Any]:
-        """What new votes add, and their public design; voters' steps are brought up to date in the same transaction."""
+        """What new votes add, and their public design; voters' steps are updated in the same transaction."""
         if protection.unit != "voter":
             votes = prepared(votes, protection)
         if protection.design_public:
@@ -320,8 +320,8 @@ def _updates(writing: Writing) -> list[dict[str, Any]]:
 
 def _open_sums(writing: Writing, levels: int, width: int) -> Longs:
     rows = writing.rows("SELECT sums FROM open_sums")
-    held = np.frombuffer(rows[0][0], dtype="<i8") if rows else np.zeros(levels * width)
-    return held.astype(np.int64).reshape(levels, width)
+    sums = np.frombuffer(rows[0][0], dtype="<i8") if rows else np.zeros(levels * width)
+    return sums.astype(np.int64).reshape(levels, width)
 
 
 def _design(updates: Iterable[Mapping[str, Any]], items: int) -> Floats:

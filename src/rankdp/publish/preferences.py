@@ -1,18 +1,18 @@
 """Preferences: a table of preferred and rejected answers in, the same table with private labels out.
 
-A row says that of two answers one was preferred. The *label*, which of the two, is secret; the prompt, both answers and
-who rated them are taken as public and stay as they are. Two layouts are read:
+A row says which of two answers was preferred. This *label* is secret; the prompt, both answers and who rated them are
+treated as public and stay as they are. Two layouts are read:
 
     prompt, chosen, rejected                       a swap exchanges the two answers
     prompt, response_a, response_b, label          a swap writes the other of the two labels
 
-Each label goes through randomised response (``mechanisms.votes.labels``). With ``max_per_voter=k`` all labels of one
-rater together have epsilon: each has epsilon/k, and of a rater with more than k rows the first k are kept. Which rows
-these are depends on the raters' ids and the order of the table alone, so a changed label changes one row.
+Each label goes through randomised response (``mechanisms.votes.labels``). With ``max_per_voter=k`` epsilon is for all
+labels of one rater together: each label has epsilon/k, and only the first k rows of a rater are kept. Which rows these
+are depends on the raters' ids and the order of the table alone, so a changed label changes one row.
 
 All other columns are left out unless they are named in ``keep``: a score of the chosen answer gives the label away. So
-would the way in which Arrow and Parquet keep texts: a dictionary lists the values of one column, then those of the
-other, whatever the rows say later. Both answers are therefore written anew, as plain values in the order of the rows.
+would the dictionaries of Arrow and Parquet, which list the chosen answers before the rejected ones even if rows are
+swapped later. So both answers are written as plain values, in the order of the rows.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def privatize_preferences(
         A frame, a Hugging Face ``Dataset``, or a path: columns prompt, chosen, rejected, or prompt, response_a,
         response_b, label.
     epsilon
-        The privacy of one label, or with ``max_per_voter`` of all labels of one rater together.
+        The privacy of one label or, with ``max_per_voter``, of all labels of one rater together.
     max_per_voter
         How many rows of one rater are used: the first ones. Without it each label is protected by itself.
     voter_column
@@ -108,13 +108,13 @@ def privatize_preferences(
     labels
         The two values of the label column, for the first and the second answer; capitals count as small letters.
     keep
-        Other columns to publish as they are; all that are not named are left out.
+        Other columns to publish as they are; all columns not named are left out.
     ledger
         A budget that is charged before anything is drawn.
     bits
         Where the noise comes from.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def privatize_preferences_file(
     source
         The file to read.
     target
-        The file to write; its ending says the format.
+        The file to write, in the format of its ending.
     epsilon, max_per_voter, voter_column, labels, keep, ledger, bits, seed
         As in ``privatize_preferences``.
 
@@ -234,7 +234,7 @@ def _read(
     wanted = [name for name in names if name in {*prompts, *used, *keep} or name == voter]
     batches = [(file, start, _plain(batch, table.what)) for file, start, batch in table.batches(wanted)]
     if not sum(batch.num_rows for _, _, batch in batches):
-        raise InputError(f"{table.what}: there is no row")
+        raise InputError(f"{table.what}: there are no rows")
     values = _two(labels)
     for file, start, batch in batches:
         for name in used:
@@ -286,7 +286,9 @@ def _first(voters: list[Any], most: int) -> Longs:
     for row, voter in enumerate(voters):
         who = str(voter).strip()
         if voter is None or not who:
-            raise InputError(f"row {row + 1} has no rater: ids must not be blank to protect all labels of one")
+            raise InputError(
+                f"row {row + 1} has no rater: ids must not be blank with ", Setting("max_per_voter"), f", got {voter!r}"
+            )
         seen[who] = seen.get(who, 0) + 1
         if seen[who] <= most:
             kept.append(row)

@@ -4,19 +4,18 @@
 
     look at every row -> promise -> charge the ledger -> draw -> write
 
-Complete rankings of m items go through one mechanism for m items. A partial ranking of k items is a complete
-ranking of those k: its *order* is protected and *which* items it lists is not, so partial tables are refused
-unless the caller says that this is public, or asks for lists of the first k, whose items are secret (``top-ball``).
+Complete rankings of m items go through one mechanism for m items. A partial ranking of k items is treated as a complete
+ranking of those k: its *order* is protected, *which* items it lists is not. So partial tables are refused unless the
+caller says that this is public, or asks for lists of the first k, whose items are secret (``top-ball``).
 
-A voter with k rows gets k draws, and k draws at epsilon cost k epsilon (basic composition). So
-repeated voters are refused unless the caller says that they may be; then k is the largest number of rows of any voter,
-and the guarantee and the charge are for k epsilon. Voters' ids are public, and so is k. Ids are compared by their text
-(``Rankings`` has taken the spaces around it away). In a table without ids nobody can tell, and the promise is for each
-row.
+A voter with k rows gets k draws, and k draws at epsilon cost k epsilon (basic composition). So repeated voters are
+refused unless the caller allows them; then k is the largest number of rows of any voter, and the guarantee and the
+charge are for k epsilon. Voters' ids are public, and so is k. Ids are compared as trimmed text. A table without ids has
+a guarantee for each row.
 
 Files are streamed: batches are read and written in order while workers privatize those in between. Without a ledger
-that is one pass, and what the last row refuses removes everything. With a ledger the file is read once more before:
-whatever refuses the data does so before the charge, which is then exact.
+that is one pass, and an error in the last row removes the whole target. With a ledger the file is read once before
+that: whatever is wrong with the data is refused before the charge, which is then exact.
 """
 
 from __future__ import annotations
@@ -84,11 +83,11 @@ def privatize(
         The true rankings, or a path or table that ``Rankings.of`` opens. A Spark DataFrame stays on Spark: its tasks
         draw, once, and the result is a DataFrame of what they drew (see ``publish.spark_rankings``).
     epsilon
-        The privacy of every ranking, smaller is more private: one number for all, one for each row, or None to use
+        The privacy of every ranking, smaller is more private: one number for all, one per row, or None to use
         ``rankings.epsilons``.
     protect
-        What epsilon is the privacy of: "position", one item's position in a ranking, or "ranking", the whole ranking
-        (local differential privacy).
+        What epsilon protects: "position", one item's position in a ranking, or "ranking", the whole ranking (local
+        differential privacy).
     mechanism
         The name of a mechanism, or "auto" for the one that is best for the purpose.
     purpose
@@ -99,8 +98,8 @@ def privatize(
         first ``top`` items are released instead of rankings, and which items they are is protected as well as their
         order; rankings may then be partial, but ``items`` must be known and every one must list that many.
     tiers
-        How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
-        then); by default it chooses them from public numbers.
+        The sizes of the tiers, the top first, for a mechanism that has tiers ("auto" is "tiers" then); by default they
+        are chosen from public numbers.
     as_tiers
         Release tier lists, for a mechanism that has tiers: the items of a tier are tied, because their order inside it
         is noise.
@@ -114,12 +113,11 @@ def privatize(
         A file of answers: a voter who was asked the same question before gets the stored synthetic ranking again, at
         no further cost. It needs voters' ids, each once, complete rankings, and one epsilon.
     wave
-        With ``answers``, the name of this collection: a new one says that the rankings were collected again, and they
-        are drawn and charged again.
+        With ``answers``, the name of this collection: under a new name, rankings are drawn and charged again.
     bits
         Where the noise comes from. With ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     target
         With a Spark DataFrame, a new directory for Parquet files, which the result reads: a DataFrame is computed again
         by every action, and synthetic rankings must be drawn once.
@@ -132,12 +130,12 @@ def privatize(
     bits = seeded(bits, seed)
     if is_spark(rankings):
         if answers is not None or one_each(epsilon):
-            raise Unsupported("kept answers and an epsilon for each row are not for Spark: its rows have no order")
+            raise Unsupported("stored answers and an epsilon per row are not for Spark: its rows have no order")
         if releases_lists(purpose, top, protect):
             raise Unsupported("lists of the first items are not drawn on Spark: privatize a table in memory, or a file")
         if target is None:
             raise InputError(
-                Setting("target"), " must name a new directory for what is drawn, once, from a Spark table"
+                Setting("target"), " must name a new directory for the synthetic rankings of a Spark table"
             )
     elif target is not None:
         raise InputError(Setting("target"), " is for Spark DataFrames: privatize_file writes files")
@@ -157,7 +155,7 @@ def privatize(
     groups = job.look(rankings)
     job.check_voters(lambda row: rankings.voters[row])
     if answers is not None:
-        return _permanent(job, rankings, answers, wave, ledger)
+        return _with_answers(job, rankings, answers, wave, ledger)
     with spending(ledger, job.guarantee(), "privatize", job.bits) as charge:
         drawn = job.draw(rankings, groups, job.bits.spawn(), workers=os.cpu_count() or 1)
         release = job.release(drawn, rankings.orders.shape[1])
@@ -197,21 +195,21 @@ def privatize_file(
 ) -> Release[Path]:
     """Privatize a file of rankings into another; rows keep their order, and a failure leaves nothing behind.
 
-    The guarantee and provenance go to TARGET.release.json. The memory does not grow with the file's length but for 16
-    bytes a row, by which repeated voters are found (10^7 rows: 160 MB); with ``answers`` the table is loaded.
+    The guarantee and provenance go to TARGET.release.json. Memory grows with the file only by 16 bytes per row, to find
+    repeated voters (10^7 rows: 160 MB); with ``answers`` the table is loaded.
 
     Parameters
     ----------
     source
         The file of true rankings: CSV, JSON, Excel, Parquet, PrefLib or BLT, by its ending; or several tables.
     target
-        The file to write, in the format that its ending says.
+        The file to write, in the format of its ending.
     epsilon
         The privacy of every ranking, smaller is more private.
     protect, mechanism, purpose, top, tiers, as_tiers, listed_items_public, repeated_voters, answers, wave, bits
         As in ``privatize``.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``; not with a ledger.
     voter_column
@@ -221,20 +219,20 @@ def privatize_file(
     layout
         "ranks" if every column but the voter's is an item and holds its rank.
     drop_voters
-        Leave the voters' ids out of the target. They are public otherwise, as they are; only their rankings are not.
+        Leave the voters' ids out of the target. Otherwise they are published unchanged.
     shuffle
-        Write the rows in random order, so that the order of the file does not tell whose they are; the synthetic table
+        Write the rows in random order, so that the order of the file does not show whose they are; the synthetic table
         is held in memory.
     ties
-        Tied items: "refuse" them, keep the order in which the file has them ("listed"), or break them at "random".
+        Tied items: "refuse" them, keep their order in the file ("listed"), or break ties at "random".
     items
         The public names of all items; without it, the names that occur.
     ledger
         A budget that is charged after the file was checked and before anything is drawn.
     progress
-        Called with the rows done and their total, None where only the end of the file tells.
+        Called with the number of rows done and their total (None if it is not known yet).
     told
-        Called with sentences for whoever holds the file, in the parts of a refusal: what was skipped, or that the ids
+        Called with notes for the holder of the file, in parts like an error message: what was skipped, or that the ids
         look like addresses.
     **opening
         ``table``, ``sheet`` and ``encoding``, as in ``rankdp.data.tables.open_table``.
@@ -274,14 +272,16 @@ def privatize_file(
             table = file.load()
             job.look(table)
             job.check_voters(lambda row: table.voters[row])
-            kept = _permanent(job, table, answers, wave, ledger, **facts)
+            kept = _with_answers(job, table, answers, wave, ledger, **facts)
             writer.write(_in_random_order(published(kept.value), job.bits) if shuffle else published(kept.value))
             writer.promise(kept.to_dict())
             if progress:
                 progress(len(table), len(table))
             return Release(Path(target), kept.guarantee, kept.provenance)
-        # without a ledger nothing is charged, and what is promised is known at the end
-        promise = Guarantee(ITEM_POSITION, job.epsilon or Fraction(1)) if ledger is None else _promise(request, file)
+        # without a ledger nothing is charged, and the guarantee is known at the end
+        promise = (
+            Guarantee(ITEM_POSITION, job.epsilon or Fraction(1)) if ledger is None else _guarantee_of(request, file)
+        )
         with (
             spending(ledger, promise, f"privatize {target}", job.bits) as charge,
             closing(_streamed(job, reader)) as batches,
@@ -312,7 +312,7 @@ def privatize_file(
 
 @dataclass(frozen=True, slots=True)
 class _RankingsFile:
-    """A file of rankings and how it is read, as often as needed."""
+    """A file of rankings and how to read it; it may be read several times."""
 
     source: Any
     reading: Mapping[str, Any]
@@ -334,7 +334,7 @@ class _RankingsFile:
 
 
 def _as_wide_as(reader: RankingsReader, lists: int | None) -> RankingsReader:
-    """What tells the writer the width of its rows: the reader's, or that of lists."""
+    """What the writer takes the width of its rows from: the reader, or the length of lists."""
     return reader if lists is None else replace(reader, width=lists)
 
 
@@ -353,12 +353,12 @@ def _published(batch: Rankings, drop_voters: bool, told: Callable[..., None]) ->
 
 
 def _in_random_order(table: Rankings, bits: Bits) -> Rankings:
-    """The rows in an order drawn from secure bits: sorted by a random word each."""
+    """The rows in random order: sorted by one random word per row."""
     return table.take(np.argsort(bits.words(len(table)), kind="stable"))
 
 
-def _promise(request: PrivatizeRequest, file: _RankingsFile) -> Guarantee:
-    """What privatizing a file will promise, from reading it to the end."""
+def _guarantee_of(request: PrivatizeRequest, file: _RankingsFile) -> Guarantee:
+    """The guarantee of privatizing a file, after reading it to the end."""
     job = PrivatizeJob(request, None)
     with file.open() as reader:
         for batch in reader:
@@ -367,10 +367,10 @@ def _promise(request: PrivatizeRequest, file: _RankingsFile) -> Guarantee:
     return job.guarantee()
 
 
-def _permanent(
+def _with_answers(
     job: PrivatizeJob, rankings: Rankings, answers: AnswerStore, wave: str, ledger: Ledger | None, **facts: Any
 ) -> Release[Rankings]:
-    """Stored answers where there are any, drawn ones elsewhere; the store decides what is charged."""
+    """Stored answers where there are any, new draws elsewhere; the store decides what is charged."""
     if job.request.repeated_voters:
         raise Unsupported(
             Setting("repeated_voters"),
@@ -382,16 +382,16 @@ def _permanent(
         raise Unsupported(Setting("answers"), " keep whole rankings, not lists of the first items")
     if rankings.voters is None or job.epsilon is None or not rankings.complete or job.bits.seed is not None:
         raise InputError(
-            "permanent answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "
-            "only then is the same question the same"
+            "stored answers need voters' ids, one epsilon for all, complete rankings and no rehearsal: "
+            "only then can a question be recognised when it is asked again"
         )
     promise = job.guarantee()
     (chosen,) = job.mechanisms.values()
     names = sorted(rankings.items)
-    position = np.array([names.index(item) for item in rankings.items], dtype=np.int32)  # in the question's own order
+    position = np.array([names.index(item) for item in rankings.items], dtype=np.int32)  # in the question's order
 
     def draw(rows: Longs) -> Ints:
-        """The synthetic orders, with the offset of each as a last column where there are any."""
+        """The synthetic orders, with their offsets as a last column if there are any."""
         drawn, offsets = chosen.sample_with_offsets(rankings.orders[rows], job.bits)
         return np.column_stack([position[drawn], offsets]) if chosen.has_offsets else position[drawn]
 
@@ -413,7 +413,7 @@ def _permanent(
 
 
 def _streamed(job: PrivatizeJob, reader: RankingsReader) -> Generator[Rankings, None, None]:
-    """The synthetic batches in order: the next are read and drawn while one is written, which comes in bursts."""
+    """The synthetic batches in order; the next ones are read and drawn while one is written."""
     with ThreadPoolExecutor(1) as reading, ThreadPoolExecutor(os.cpu_count()) as drawing:
         batches = iter(reader)
 

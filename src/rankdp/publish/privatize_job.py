@@ -1,12 +1,12 @@
-"""One call of privatize: which mechanism each row goes through, whose rows there are, and what may be promised.
+"""One call of privatize: the mechanism of each row, the rows of each voter, and the guarantee.
 
-Rows may come in batches and in any order; what is promised is the weakest of their guarantees, for all rows of a voter
+Rows may come in batches and in any order. The guarantee is the weakest one of all rows, for all rows of a voter
 together.
 
 Each voter may have their own epsilon. Proof: the epsilons are public, and rows are drawn independently of each other,
-each by the mechanism of its own epsilon. So moving one item of voter v's ranking changes the probability of a release
-by exp(eps_v) at most; so does any other change of it where whole rankings are protected. Rows of the same length and
-epsilon share a mechanism and its tables.
+each by the mechanism for its epsilon. So moving one item of voter v's ranking changes the probability of a release by
+a factor of at most exp(eps_v); so does any other change of it where whole rankings are protected. Rows of the same
+length and epsilon share a mechanism and its tables.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Group = tuple[NDArray[np.intp] | slice, RankingMechanism]
 
 
 def drawn_orders(orders: Ints, groups: list[Group], bits: Bits, workers: int = 1) -> tuple[Ints, Ints]:
-    """The synthetic orders, each group of rows by its mechanism, and the offset of each."""
+    """The synthetic orders and their offsets; each group of rows goes through its mechanism."""
     if len(groups) == 1 and isinstance(groups[0][0], slice) and orders.shape[1] == groups[0][1].items:
         return groups[0][1].sample_with_offsets(orders, bits, workers)
     drawn, offsets = orders.copy(), np.zeros(len(orders), dtype=np.int32)
@@ -68,12 +68,12 @@ class PrivatizeRequest:
 
     @property
     def lists(self) -> int | None:
-        """How many items the lists have that are released instead of rankings."""
+        """The length of the lists that are released instead of rankings; None for rankings."""
         return self.top if releases_lists(self.purpose, self.top, self.protect) else None
 
 
 class PrivatizeJob:
-    """One call: what was asked for, and what its rows have shown so far."""
+    """One call: the request, and what is known of its rows so far."""
 
     def __init__(self, request: PrivatizeRequest, bits: Bits | None) -> None:
         self.request, self.epsilon = request, request.epsilon
@@ -85,7 +85,7 @@ class PrivatizeJob:
         self._admitting = Lock()
 
     def look(self, batch: Rankings) -> list[Group]:
-        """Take note of rows that are drawn later, and say by which mechanisms."""
+        """Record rows that are drawn later, and return the mechanisms for them."""
         self.count(batch)
         return self._groups(batch)
 
@@ -94,7 +94,7 @@ class PrivatizeJob:
         return self.draw(batch, self._groups(batch), bits)
 
     def draw(self, batch: Rankings, groups: list[Group], bits: Bits, workers: int = 1) -> Rankings:
-        """The synthetic batch, not checked again: the contract's tests check that a mechanism permutes its rows."""
+        """The synthetic batch. It is not checked again: tests check that every mechanism permutes its rows."""
         if self.request.lists is not None:
             rankings = completed(batch.orders[:, : self.request.lists], len(batch.items))
             drawn = drawn_orders(rankings, groups, bits, workers)[0][:, : self.request.lists]
@@ -106,14 +106,14 @@ class PrivatizeJob:
         return Rankings._of(drawn, batch.items, batch._voters, batch.epsilons, public)
 
     def tied(self, batch: Rankings, drawn: Ints, offsets: Ints, groups: list[Group]) -> Rankings:
-        """The tier lists of drawn rows: their ties show the offset, and the items of a tier are listed by index."""
+        """The tier lists of drawn rows: ties show the offset, and the items of a tier are sorted by index."""
         tied = np.zeros(drawn.shape, dtype=np.bool_)
         listed = drawn.copy()
         for rows, chosen in groups:
             assert chosen.ties is not None
-            mine = chosen.ties[offsets[rows] if chosen.has_offsets else np.zeros(len(offsets[rows]), dtype=np.int64)]
-            keys = np.cumsum(~mine, axis=1) * len(batch.items) + drawn[rows, : chosen.items]
-            tied[rows, : chosen.items] = mine
+            ties = chosen.ties[offsets[rows] if chosen.has_offsets else np.zeros(len(offsets[rows]), dtype=np.int64)]
+            keys = np.cumsum(~ties, axis=1) * len(batch.items) + drawn[rows, : chosen.items]
+            tied[rows, : chosen.items] = ties
             listed[rows, : chosen.items] = np.sort(keys, axis=1) % len(batch.items)
         return Rankings._of(listed, batch.items, batch._voters, batch.epsilons, None, tied)
 
@@ -130,7 +130,7 @@ class PrivatizeJob:
         return may_have_offsets(self.request.mechanism, width, self.request.purpose, self.request.protect)
 
     def _groups(self, batch: Rankings) -> list[Group]:
-        """Which rows go through which mechanism, after checking what the whole table must obey.
+        """Which rows go through which mechanism, after checking the rules for the whole table.
 
         Rows share a mechanism when they share a length of at least two (one listed item has no order to protect) and
         an epsilon. Batches may come in any order: whether their lists of items agree does not depend on it.
@@ -149,8 +149,8 @@ class PrivatizeJob:
             elif not complete or self._items not in (0, items):
                 if not self.request.listed_items_public:
                     raise InputError(
-                        "some rankings list only some of the items: their order can be protected, but not which items "
-                        "they list; say that this is public with ",
+                        "some rankings list only some of the items: their order can be protected, but which items they "
+                        "list cannot; state that this is public with ",
                         Setting("listed_items_public", True),
                     )
                 self._partial = True
@@ -167,7 +167,7 @@ class PrivatizeJob:
             ]
 
     def _check_lists(self, batch: Rankings) -> None:
-        """Refuse lists that are too short, and names of items that come from the lists, which are secret."""
+        """Refuse lists that are too short, and item names taken from the lists, which are secret."""
         shortest = int(batch.lengths.min(initial=len(batch.items)))
         if shortest < (self.request.lists or 0):
             raise InputError(
@@ -177,7 +177,7 @@ class PrivatizeJob:
         if (batch.items_from_data and not batch.complete) or self._items not in (0, len(batch.items)):
             raise InputError(
                 Setting("items"),
-                " must name all items that could be listed: names that are taken from the lists would become public",
+                " must name all items that could be listed: names taken from the lists would become public",
             )
         self._items = len(batch.items)
 
@@ -196,10 +196,10 @@ class PrivatizeJob:
         return self.mechanisms[length, epsilon]
 
     def count(self, batch: Rankings) -> None:
-        """Take note of who stands in the rows: whole numbers as they are, other ids as 64-bit hashes of their text.
+        """Record the voters of a batch: whole numbers as they are, other ids as 64-bit hashes of their text.
 
         Python keys its hashes at random in each process. Two of 10^7 different ids share one with probability 3e-6,
-        and count as one voter then: the table is refused, or promised less than it could be.
+        and then count as one voter: the table is refused, or gets a weaker guarantee than it could.
         """
         ids = batch.voters
         if ids is None:
@@ -215,7 +215,7 @@ class PrivatizeJob:
         if not self._voter_keys:
             return
         keys = np.concatenate(self._voter_keys)
-        keys.sort(kind="stable")  # ids that are in order already take no time
+        keys.sort(kind="stable")  # fast for ids that are sorted already
         if not (keys[1:] == keys[:-1]).any():
             return
         begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
@@ -226,17 +226,17 @@ class PrivatizeJob:
         self.admit_rows(len(rows), lambda: voter_of(rows[0]), f" ({named}{more}, counted from 1)")
 
     def admit_rows(self, most: int, voter: Callable[[], Any], which: str = "") -> None:
-        """Promise for this many rows of one voter; more than one is refused unless repeated voters are allowed.
+        """Guarantee for this many rows of one voter; more than one is refused unless repeated voters are allowed.
 
         ``voter`` and ``which`` name that voter and the rows in the refusal.
         """
         self._rows_per_voter = most
         if most > 1 and not self.request.repeated_voters:
             raise InputError(
-                f"voter {str(voter())!r} stands in {most:,} rows{which}, and each is drawn for: "
-                "keep one row for each voter, or say ",
+                f"voter {str(voter())!r} has {most:,} rows{which}, and each of them would be released: "
+                "keep one row per voter, or use ",
                 Setting("repeated_voters", True),
-                ", and epsilon is stated and charged for all rows of a voter together",
+                ", which states and charges epsilon for all rows of a voter together",
             )
 
     def guarantee(self) -> Guarantee:
@@ -257,7 +257,7 @@ class PrivatizeJob:
         return weakest.for_rows_of_a_voter(self._rows_per_voter)
 
     def release(self, value: Any, width: int, **facts: Any) -> Release[Any]:
-        """The value with the weakest of all rows' guarantees, or as the rehearsal it is."""
+        """The value with the weakest of all rows' guarantees, or marked as a rehearsal."""
         if self.with_offsets(width):
             facts["offset_column"] = OFFSET
         asked, used = self.request, {type(chosen).name for chosen in self.mechanisms.values()}
@@ -270,7 +270,7 @@ class PrivatizeJob:
             **({"lists": {"length": asked.lists, "items": list(self._item_names)}} if asked.lists else {}),
             "epsilon": "each voter's own" if self.epsilon is None else str(self.epsilon),
             "choices": [
-                {"mechanism": chosen.name, **chosen.parameters, **self._promised(epsilon)}
+                {"mechanism": chosen.name, **chosen.parameters, **self._ranking_epsilon(epsilon)}
                 for (_, epsilon), chosen in sorted(self.mechanisms.items())
             ],
             **facts,
@@ -278,6 +278,6 @@ class PrivatizeJob:
         mechanism = " + ".join(name for name in MECHANISMS if name in used)
         return released(value, self.guarantee(), mechanism, parameters, self.bits)
 
-    def _promised(self, epsilon: Fraction) -> dict[str, str]:
-        """The epsilon of the whole ranking, where that is what was asked for: a mechanism's own is for a position."""
+    def _ranking_epsilon(self, epsilon: Fraction) -> dict[str, str]:
+        """The epsilon of a whole ranking, if that is protected; a mechanism's own epsilon is for a position."""
         return {"ranking_epsilon": str(epsilon)} if self.request.protect == "ranking" else {}

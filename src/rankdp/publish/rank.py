@@ -1,6 +1,6 @@
 """Rank: a table of comparisons in, a published leaderboard out, with every vote protected.
 
-| method | protect | what is released under the guarantee | what follows from it, for free |
+| method | protect | what is released under the guarantee | what follows from it at no cost |
 |---|---|---|---|
 | wins | any | noisy half-wins (``mechanisms.votes.noisy_counts``) | ranks by wins |
 | copeland | any | noisy leads of all pairs (``mechanisms.votes.noisy_counts``) | ranks by majorities won |
@@ -78,7 +78,7 @@ def rank(
     votes
         ``Comparisons``, or a path or table that ``Comparisons.of`` opens with the options in ``reading``.
     epsilon
-        How much the leaderboard may give away about one ``protect``: smaller is more private. Exact: 0.1 is a tenth.
+        How much the leaderboard may reveal about one unit of ``protect``: smaller is more private. 0.1 is read as 1/10.
     protect
         What is protected: "comparison" (one comparison, replaced by any other), "outcome" (who won one comparison; who
         was compared with whom is public) or "voter" (all comparisons of one voter). There is no default.
@@ -88,39 +88,40 @@ def rank(
     max_per_voter
         With ``protect="voter"`` the number of comparisons of each voter that count fully: a voter with more has less
         weight on each, so that a voter never counts for more than this. If not given, 3% of epsilon goes into how much
-        voters vote, and the bound of least expected error is taken, at most 1,024; the leaderboard says which. Votes
-        that are bounded already are refused for other units.
+        voters vote, and the bound of least expected error is used, at most 1,024; the leaderboard states it. Votes that
+        are bounded already are refused for other units.
     top
-        Also say which items are in the top k, and how surely.
+        Also report which items are in the top k, with their probabilities.
     scale
-        Of Bradley-Terry scores: "log-strength", or "elo" for 1000 + 400/ln 10 times that.
+        For Bradley-Terry scores: "log-strength", or "elo" (1000 + 400/ln 10 times the log-strength).
     delta
         Above 0, wins get Gaussian instead of Laplace noise, for (epsilon, delta)-differential privacy.
     prior
         The standard deviation of log-strengths in the prior of Bradley-Terry scores, from 0.01 to 10. With 2 an item
         one deviation above the average wins 88% of its comparisons with an average one.
     link
-        How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three". Others than the
-        logistic one have no intervals.
+        How a difference of scores becomes a chance to win: "logistic", "secant" or "best-of-three". Only the logistic
+        link has intervals.
     pairing
-        How pairs came about: "unknown", "random" (whoever drew them states that every pair was drawn at random; the
-        spread of strengths is then learned, which lowers the error), or "matched" (items of about the same strength
-        were preferred; where who met whom is secret and items are many, scores have no intervals). Scores rest on it,
-        privacy does not.
+        How pairs were chosen: "unknown", "random" (you state that every pair was drawn at random; the spread of
+        strengths is then learned, which lowers the error), or "matched" (items of similar strength met more often; if
+        who met whom is secret and there are many items, scores have no intervals). Scores depend on it, privacy does
+        not.
     level
         The confidence of the intervals, between 0 and 1.
     covariates
         Covariates of the comparisons, whose effect is taken out of the scores, with their public bounds:
-        "length_a-length_b:500,position", or a list of such words. They are public, so they need ``protect="outcome"``.
+        "length_a-length_b:500,position", or a list of such strings. They are public, so they need
+        ``protect="outcome"``.
     ledger
         The budget to charge, before anything is drawn.
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     deliver
-        Called with the release, and with a function to call before its first byte leaves the process, while the charge
-        is still held: what fails before that gives the charge back (``rankdp.privacy.ledger.spending``).
+        Called with the release and a function, while the charge is still held. Call the function before the first byte
+        leaves the process: a failure before that gives the charge back (``rankdp.privacy.ledger.spending``).
     **reading
         How to open ``votes``: ``items`` (the public list of items) or ``items_from_data=True`` must be among them; see
         ``Comparisons.read``.
@@ -139,7 +140,7 @@ def rank(
 
 @dataclass(frozen=True, slots=True)
 class BoardRequest:
-    """What a leaderboard is asked to be, checked; all of it is public. Parameters as in ``rank``."""
+    """A checked request for a leaderboard; all of it is public. Parameters as in ``rank``."""
 
     epsilon: Fraction
     protection: Protection
@@ -166,13 +167,13 @@ class BoardRequest:
         link: str = "logistic",
         **asked: Any,
     ) -> BoardRequest:
-        """Check the words of ``rank``, before any vote is read."""
+        """Check the parameters of ``rank`` before any vote is read."""
         chooses = protect == "voter" and max_per_voter is None
         protection = Protection.of(protect, 1 if chooses else max_per_voter)
         exact, loss = checked_epsilon(epsilon), checked_delta(delta)
-        held = checked_prior(prior)
-        request = cls(exact, protection, method, loss, held, known_link(link), chooses_bound=chooses, **asked)
-        request._check_words()
+        deviation = checked_prior(prior)
+        request = cls(exact, protection, method, loss, deviation, known_link(link), chooses_bound=chooses, **asked)
+        request._check_choices()
         request._check_numbers()
         return request
 
@@ -180,8 +181,8 @@ class BoardRequest:
         """Refuse numbers that the arithmetic after the charge could not take (``publish.limits``)."""
         check_noise(self.protection.moved, self.epsilon)
 
-    def _check_words(self) -> None:
-        """Refuse names that are not known, or do not go together."""
+    def _check_choices(self) -> None:
+        """Refuse unknown names, and choices that exclude each other."""
         one_of("method", self.method, METHODS)
         one_of("pairing", self.pairing, PAIRINGS)
         if self.scale not in SCALES or (self.scale == "elo" and self.method != "bradley-terry"):
@@ -198,9 +199,9 @@ class BoardRequest:
                 Setting("link"),
                 " and ",
                 Setting("pairing"),
-                " go with ",
+                " need ",
                 Setting("method", "bradley-terry"),
-                " only, got ",
+                ", got ",
                 Setting("method", self.method),
             )
 
@@ -231,13 +232,13 @@ class BoardRequest:
         if not self.protection.design_public:
             raise Unsupported(
                 Setting("covariates"),
-                " are public, so they go with ",
+                " are public, so they need ",
                 Setting("protect", "outcome"),
-                " only, got ",
+                ", got ",
                 Setting("protect", self.protection.unit),
             )
         if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC:
-            raise Unsupported(Setting("covariates"), " go with the logistic Bradley-Terry model and delta 0 only")
+            raise Unsupported(Setting("covariates"), " need the logistic Bradley-Terry model and delta 0")
         return CovariateVotes.of(
             prepared(votes, self.protection),
             wanted,
@@ -250,7 +251,7 @@ class BoardRequest:
         )
 
     def count(self, votes: Comparisons) -> CountedVotes:
-        """Count the votes; all that is refused because of them is refused here, where nothing is charged yet."""
+        """Count the votes. Whatever is refused because of them is refused here, before anything is charged."""
         if self.chooses_bound and votes.per_voter is not None:
             return replace(self, protection=replace(self.protection, moved=votes.per_voter), chooses_bound=False).count(
                 votes
@@ -298,20 +299,20 @@ class BoardRequest:
                 )
             return
         hidden = self.hidden_design(self.epsilon * (1 - SHARE) if self.chooses_bound else self.epsilon)
-        if hidden.kind(items) != "objective":  # which more comparisons never make it
+        if hidden.kind(items) != "objective":  # nor is it with more comparisons
             return
         if self.delta:
             raise Unsupported(
                 "objective perturbation has no Gaussian noise: use ",
                 Setting("delta", 0),
-                f" for other links than the logistic one, for more than {DENSE_UP_TO:,} items, and for ",
+                f" for links other than the logistic one, for more than {DENSE_UP_TO:,} items, and for ",
                 Setting("pairing", "matched"),
                 " with a hidden design",
             )
         hidden.objective(items).check()
 
     def scores(self, votes: PairCounts, public: Public, epsilon: Fraction, bits: Bits) -> Estimate:
-        """The scores under noise that is worth ``epsilon``, by the method's mechanism."""
+        """The scores, drawn with ``epsilon`` by the method's mechanism."""
         if self.method == "bradley-terry" and not self.protection.design_public:
             return self.hidden_design(epsilon).draw(votes, public, bits)
         if self.method == "copeland":
@@ -324,7 +325,7 @@ class BoardRequest:
 
 @dataclass(frozen=True, slots=True)
 class CountedVotes:
-    """The secret counts, perhaps for several bounds per voter, and what is asked of them."""
+    """The secret counts, for several bounds per voter if one must be chosen, and the request."""
 
     request: BoardRequest
     votes: PairCounts | UnboundedVotes
@@ -339,7 +340,7 @@ class CountedVotes:
     def guarantee(self) -> Guarantee:
         """What the leaderboard will promise."""
         asked, rho = self.request, None
-        if asked.delta:  # the zCDP of Gaussian noise, and of what is pure beside it: eps^2/2
+        if asked.delta:  # zCDP: rho of the Gaussian noise, plus eps^2/2 for the part without delta
             weighing = asked.epsilon * SHARE if asked.chooses_bound else Fraction(0)
             gaussian = rho_of(asked.epsilon - weighing, asked.delta)
             rho = math.nextafter(float(gaussian + weighing**2 / 2), math.inf)
@@ -352,7 +353,7 @@ class CountedVotes:
             bounded = votes.bounded(asked.protection, epsilon, asked.delta, bits)
             asked, votes = replace(asked, protection=bounded.protection), bounded.counts
             epsilon = epsilon * (1 - SHARE)
-            board = replace(self, warnings=[*self.warnings, bounded.said])
+            board = replace(self, warnings=[*self.warnings, bounded.description])
         protection = asked.protection
         public = Public(
             votes.items,
@@ -390,11 +391,11 @@ class CountedVotes:
 
 
 def prepared(votes: Comparisons, protection: Protection) -> Comparisons:
-    """The votes as this unit of protection must count them; refused where no promise would hold.
+    """The votes as this unit of protection must count them; refused where no guarantee would hold.
 
     A weight depends on how many comparisons a voter has. One replaced comparison can go from one voter to another and
-    change the weights of all comparisons of both, so a bounded table is for ``protect="voter"`` only. There every bound
-    is right: of c and ``max_per_voter`` the smaller one holds.
+    change the weights of all comparisons of both, so a bounded table is for ``protect="voter"`` only. There the smaller
+    of c and ``max_per_voter`` applies.
     """
     if protection.unit == "voter":
         return votes.bound(protection.moved)
@@ -424,7 +425,7 @@ def prepared(votes: Comparisons, protection: Protection) -> Comparisons:
 
 
 def _item_warnings(votes: Comparisons, protection: Protection) -> list[str]:
-    """That the list of items is outside the promise, where the votes decide it and they are secret."""
+    """A warning if the list of items comes from secret votes: the guarantee does not cover it."""
     if not votes.items_from_data or protection.design_public:
         return []
     return ["The list of items was taken from the votes: which items occur is not protected."]

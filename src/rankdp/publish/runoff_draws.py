@@ -1,10 +1,10 @@
 """Results of runoffs, counted in draws of the tallies (``election_draws``).
 
-Only the rounds that were held are released; had another candidate gone out, the next tallies would be unknown. So draws
-tell a lower bound of the probability that the winners are right: the share of draws in which every round is decided
-alike. The order in which several go out one after the other does not matter if they have fewer votes together than
-anyone else has alone (and no quota is in reach): then whoever goes out first, the others follow. A draw counts if its
-rounds can be cut into such runs in some way.
+Only the rounds that took place are released: the tallies after another elimination are unknown. So the draws give a
+lower bound of the probability that the winners are right: the share of draws that decide every round the same way. The
+order of successive eliminations does not matter if the candidates have fewer votes together than anyone else has alone
+(and no quota is in reach): whoever goes out first, the others follow. A draw counts if its rounds can be cut into such
+runs.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ def by_rounds(
     method: str,
     cast: int | None,
 ) -> Election:
-    """The result of a runoff: a candidate's score is the last tally, and two are compared in the round one left.
+    """The result of a runoff. A score is a candidate's last tally; two candidates are compared where both last counted.
 
     Parameters
     ----------
     items, counted
-        The candidates and the count as it was stated.
+        The candidates and the count as released.
     noise
         The mechanism that released its tallies; None for an exact count.
     rule
         "irv" or "stv".
     level
-        As for ``by_scores``.
+        As in ``by_scores``.
     method
         How surpluses are transferred, or when an instant runoff ends.
     cast
@@ -51,7 +51,7 @@ def by_rounds(
     """
     m, order = len(items), list(counted.order)
     place = {item: row for row, item in enumerate(order)}
-    scores, rounds, truths, said = np.zeros(m), list[CountedRound](), list[Floats](), np.zeros(m + 1)
+    scores, rounds, truths, before = np.zeros(m), list[CountedRound](), list[Floats](), np.zeros(m + 1)
     draws = draw_count(m * len(counted.rounds)) // 2
     for number, held in enumerate(counted.rounds):
         stated = np.append(held.tallies, held.exhausted) / counted.unit
@@ -62,8 +62,8 @@ def by_rounds(
         truths.append(np.concatenate([stated - errors, stated + errors]))
         standing = np.flatnonzero(held.standing).tolist()
         scores[[place[item] for item in standing]] = stated[standing]
-        moved = (truths[-1] - stated) - ((truths[-2] - said) if number else 0)
-        gains = {items[item]: float(stated[item] - said[item]) for item in standing} if number else {}
+        moved = (truths[-1] - stated) - ((truths[-2] - before) if number else 0)
+        gains = {items[item]: float(stated[item] - before[item]) for item in standing} if number else {}
         rounds.append(
             CountedRound(
                 {items[item]: float(stated[item]) for item in standing},
@@ -76,7 +76,7 @@ def by_rounds(
                 half_width(moved[:, m], level) if number else 0.0,
             )
         )
-        said = stated
+        before = stated
     cast_draws = truths[0].sum(axis=1) if cast is None else np.full(len(truths[0]), float(cast))
     valid = cast_draws - np.maximum(truths[0][:, m], 0) if cast is not None else truths[0][:, :m].sum(axis=1)
     quotas = None if counted.quota is None else np.maximum(np.floor(valid / (counted.seats + 1)) + 1, 1)
@@ -116,7 +116,7 @@ def _ahead(counted: Runoff, truths: Sequence[Floats]) -> Floats:
 
 
 def _same_seats(counted: Runoff, truths: Sequence[Floats], quotas: Floats | None) -> Flags:
-    """The draws whose rounds are decided as the released ones were, in runs of eliminations whose order is free."""
+    """The draws that decide all rounds as the released tallies did, up to the order inside runs of eliminations."""
     rounds = counted.rounds
     reached: list[Flags] = [np.zeros(len(truths[0]), np.bool_) for _ in range(len(rounds) + 1)]
     reached[0][:] = True
@@ -139,7 +139,7 @@ def _same_seats(counted: Runoff, truths: Sequence[Floats], quotas: Floats | None
 
 
 def _decided_alike(held: Round, truths: Floats, quotas: Floats | None, surpluses: dict[int, Floats]) -> Flags:
-    """The draws that elect, put out and transfer as the released tallies did."""
+    """The draws that elect, eliminate and transfer in this round as the released tallies did."""
     standing = np.flatnonzero(held.standing)
     alike = np.ones(len(truths), np.bool_)
     if quotas is not None:
@@ -157,7 +157,7 @@ def _decided_alike(held: Round, truths: Floats, quotas: Floats | None, surpluses
 
 
 def _out_together(held: Round, truths: Floats, out: Sequence[int], quotas: Floats | None) -> Flags:
-    """The draws in which these have fewer votes together than anyone else who stands, and nobody reaches the quota."""
+    """The draws in which these have fewer votes together than any other candidate, and nobody reaches the quota."""
     others = [item for item in np.flatnonzero(held.standing) if item not in out]
     together = np.maximum(truths[:, list(out)], 0).sum(axis=1)
     alike: Flags = together < truths[:, others].min(axis=1)

@@ -1,9 +1,9 @@
 """Privatize scores: one holder's vector of bounded scores in, a noisy vector out, each score protected.
 
 Neighbouring vectors differ in one score, by anything the bounds allow; how many scores there are, what they are called
-and in which order they come is public. Bounds are public numbers that the caller knows beforehand, and never read from
-the scores. A refusal tells its reader something about the score, so a refusal is for the holder alone;
-``outside="clip"`` never refuses a finite score.
+and in which order they come is public. Bounds are public numbers that the caller knows beforehand; they are never read
+from the scores. A refusal reveals something about a score, so it is for the holder alone; ``outside="clip"`` never
+refuses a finite score.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def privatize_scores(
     Parameters
     ----------
     x
-        A row of numbers, which gives an array, or a mapping of names to numbers, which gives a dict.
+        A sequence of numbers (the result is an array) or a mapping of names to numbers (the result is a dict).
     epsilon
-        How much the release may give away about one score: smaller is more private. Noise of a ball has none.
+        How much the release may reveal about one score: smaller is more private. Ball noise has no epsilon.
     bounds
         Two public numbers that every score lies between, known beforehand and never read from the scores.
     noise
@@ -73,10 +73,10 @@ def privatize_scores(
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     """
     bits = seeded(bits, seed)
-    _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before any score is looked at
+    _job(1, epsilon, bounds, noise, delta, p, gamma)  # refuses what has no guarantee before any score is looked at
     one_of("outside", outside, ("refuse", "clip"))
     if hasattr(x, "__arrow_c_stream__") and hasattr(x, "columns"):  # a table; a column alone has no columns
         table = scores_of_frame(x)
@@ -123,11 +123,11 @@ def privatize_scores_file(
     source
         The file to read.
     target
-        The file to write; that it can be written is made sure of before anything is charged.
+        The file to write. If it cannot be written, nothing is charged.
     epsilon, bounds, noise, delta, p, gamma, outside, clamp_output, ledger, bits
         As in ``privatize_scores``.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     item_column
         The column with the names, where it is not called item, name or id.
     score_column
@@ -137,7 +137,7 @@ def privatize_scores_file(
     """
     bits = seeded(bits, seed)
     check_ending(target)
-    _job(1, epsilon, bounds, noise, delta, p, gamma)  # what cannot be promised is refused before anything is read
+    _job(1, epsilon, bounds, noise, delta, p, gamma)  # refuses what has no guarantee before anything is read
     one_of("outside", outside, ("refuse", "clip"))
     table = read_scores(source, item_column, score_column, sheet=sheet, encoding=encoding)
     job = _job(len(table.scores), epsilon, bounds, noise, delta, p, gamma)
@@ -166,20 +166,20 @@ def _job(count: int, epsilon: Any, bounds: Any, noise: str, delta: Any, p: Any, 
     return score_mechanism(noise, bounds=bounds, epsilon=epsilon, delta=delta, p=p, gamma=gamma, count=count)
 
 
-def _which(row: int, names: Any) -> str:
+def _score_name(row: int, names: Any) -> str:
     return f"score {row + 1}" if names is None else f"the score of {names[row]!r}"
 
 
 def _numbers(x: Any, names: Any) -> Floats:
     """The scores as floats, each a finite number."""
     if isinstance(x, (str, bytes)) or not (hasattr(x, "__len__") or hasattr(x, "__array__")):
-        raise InputError(f"scores must be a row of numbers or a mapping of names to numbers, got {type(x).__name__}")
+        raise InputError(f"scores must be numbers or a mapping of names to numbers, got {type(x).__name__}")
     try:
         array = np.asarray(x)
     except ValueError:
         array = np.empty((0, 0))
     if array.ndim != 1:
-        raise InputError("scores must be one row of numbers, got a table or something nested")
+        raise InputError("scores must be one flat sequence of numbers, got a table or nested values")
     if not len(array):
         raise InputError("scores must hold at least one number, got none")
     if array.dtype.kind not in "iuf":
@@ -188,7 +188,7 @@ def _numbers(x: Any, names: Any) -> Floats:
     wrong = np.flatnonzero(~np.isfinite(scores))
     if wrong.size:
         row = int(wrong[0])
-        raise InputError(f"{_which(row, names)} must be a finite number, got {scores[row]}")
+        raise InputError(f"{_score_name(row, names)} must be a finite number, got {scores[row]}")
     return scores
 
 
@@ -198,7 +198,7 @@ def _number(value: Any, row: int, names: Any) -> float:
             raise TypeError  # noqa: TRY301
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{_which(row, names)} must be a finite number, got {value!r}") from None
+        raise InputError(f"{_score_name(row, names)} must be a finite number, got {value!r}") from None
 
 
 def _within(scores: Floats, job: ScoreMechanism, outside: str, names: Any) -> Floats:
@@ -209,10 +209,10 @@ def _within(scores: Floats, job: ScoreMechanism, outside: str, names: Any) -> Fl
         if wrong.size:
             row = int(wrong[0])
             raise InputError(
-                f"{_which(row, names)} must lie within the bounds {low:g} to {high:g}, got {scores[row]:g}; ",
+                f"{_score_name(row, names)} must lie within the bounds {low:g} to {high:g}, got {scores[row]:g}; ",
                 Setting("outside", "clip"),
-                " moves such scores to the nearest bound (a refusal tells something about the scores: do not publish "
-                "it)",
+                " moves such scores to the nearest bound (this message reveals something about the scores: do not "
+                "publish it)",
             )
     return np.clip(scores, low, high)
 

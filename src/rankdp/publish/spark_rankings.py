@@ -1,14 +1,14 @@
 """Privatize on Spark: a DataFrame of rankings in, a DataFrame of synthetic ones out, drawn by the tasks that hold them.
 
-    look at every row -> promise -> charge the ledger -> draw once, and keep it -> hand out what is kept
+    look at every row -> promise -> charge the ledger -> draw once into files -> release the files
 
 Every task draws from its own ``SecureBits``, keyed by the operating system of the worker that it runs on; no key and
 no seed travels. The proof is that of ``privatize``: each row goes through the mechanism by itself, with independent
 bits, so it does not matter which task draws it.
 
-**One draw for one charge.** A DataFrame is run again by every action, and drawing again would publish several synthetic
-rankings of one person for one charge. So the drawing recipe is never handed out: it is run once, into Parquet files
-of which Spark commits one attempt of each task, and what was stored is compared with what was promised.
+**One draw for one charge.** Every action runs a DataFrame again, and drawing again would publish several synthetic
+rankings of one person for one charge. So the DataFrame that draws is never returned: it runs once, into Parquet files
+of which Spark commits one attempt of each task, and the stored rows are compared with the guarantee.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def privatize_spark(frame: Any, target: str, job: PrivatizeJob, ledger: Ledger |
         raise Unsupported("tier lists and rehearsals are not made on Spark: privatize a table in memory, or a file")
     held = SparkRankings.of(frame)
     rows, items, lengths = _looked_at(held)
-    # one row of each length, which says nothing else about the true ones, shows which mechanisms are needed
+    # one made-up row of each length shows which mechanisms are needed
     orders = np.full((len(lengths), held.width), -1, np.int32)
     for row, length in enumerate(sorted(lengths)):
         orders[row, :length] = np.arange(length)
@@ -78,7 +78,7 @@ def privatize_spark(frame: Any, target: str, job: PrivatizeJob, ledger: Ledger |
         charge.leaves()
         result = directory.keep(drawing)
         if result.count() != rows or SparkRankings.of(result).most_rows()[0] != most:
-            raise InputError("Spark table: it changed while it was read, and what was drawn is not handed out")
+            raise InputError("Spark table: it changed while it was read, so nothing is released")
         release = job.release(result, held.width, columns_left_out=list(held.columns.ignored))
         directory.promise(release.to_dict())
         charge.commit(release.provenance)
@@ -86,7 +86,7 @@ def privatize_spark(frame: Any, target: str, job: PrivatizeJob, ledger: Ledger |
 
 
 def _looked_at(held: SparkRankings) -> tuple[int, tuple[str, ...], set[int]]:
-    """How many rows there are, all items, and all lengths, after every row was checked in its task."""
+    """The number of rows, all items and all lengths, after every row was checked in its task."""
     parts = held.each_task(_look)
     known: dict[str, str] = {}
     for name in sorted({name for part in parts for name in part.items}, key=natural):
@@ -97,9 +97,7 @@ def _looked_at(held: SparkRankings) -> tuple[int, tuple[str, ...], set[int]]:
             )
     blanks = sorted({part.blank for part in parts if part.blank is not None})
     if len(blanks) > 1:
-        raise InputError(
-            f"Spark table: missing is spelled {' and '.join(map(repr, blanks))}; one table spells it one way"
-        )
+        raise InputError(f"Spark table: missing values are spelled {' and '.join(map(repr, blanks))}; use one spelling")
     rows = sum(part.rows for part in parts)
     if not rows:
         raise InputError("Spark table: there are no rows")

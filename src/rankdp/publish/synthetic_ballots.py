@@ -3,7 +3,7 @@
     check -> count prefixes, lengths and margins -> charge the ledger -> noise -> model -> table
 
 The noise is ``mechanisms.ballots.prefixes``; the table follows from the noisy counts alone
-(``rankers.ballot_model``). No row stands for a voter.
+(``rankers.ballot_model``). No row belongs to a voter.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ def synthetic_ballots(
     seed: int | None = None,
     **reading: Any,
 ) -> Release[Rankings]:
-    """A table of ballots that may be published: it counts like the true ones, and no row of it is a voter's.
+    """A table of ballots that may be published: it counts like the true ones, and no row belongs to a voter.
 
     Parameters
     ----------
     ballots
         ``Ballots``, or whatever ``Ballots.of`` opens with the options in ``reading``; strict orders, complete or not.
     epsilon
-        How much the table may give away about one ballot: smaller is more private. Exact: 0.1 is a tenth.
+        How much the table may reveal about one ballot: smaller is more private. 0.1 is read as 1/10.
     protect
         "ballot" (one ballot, replaced by any other; how many there are is public) or "voter" (one ballot, cast or not).
-        The table has a noisy number of rows, because how many ballots rank nobody is secret with both.
+        The table has a noisy number of rows, because both protect how many ballots rank nobody.
     delta
         Above 0, counts get Gaussian instead of Laplace noise, for (epsilon, delta)-differential privacy.
     ledger
@@ -60,7 +60,7 @@ def synthetic_ballots(
     bits
         Where the noise comes from; with ``SeededBits(seed)`` the result is a rehearsal without a guarantee.
     seed
-        For a rehearsal without a promise: short for ``bits=SeededBits(seed)``.
+        For a rehearsal without a guarantee: short for ``bits=SeededBits(seed)``.
     **reading
         How to open ``ballots``; see ``Ballots.read``.
 
@@ -95,9 +95,9 @@ def synthetic_ballots_file(
     Parameters
     ----------
     ballots, epsilon, protect, delta, ledger, bits, seed, **reading
-        As for ``synthetic_ballots``.
+        As in ``synthetic_ballots``.
     path
-        A CSV, Parquet or PrefLib ``.soi`` file; never the file that is read.
+        A CSV, Parquet or PrefLib ``.soi`` file, other than the files that are read.
 
     Returns
     -------
@@ -124,14 +124,14 @@ def synthetic_ballots_file(
 
 @dataclass(frozen=True, slots=True)
 class _CountedTable:
-    """The secret ballots, and the mechanism for them; everything that is refused is refused in ``of``."""
+    """The secret ballots and their mechanism; every refusal happens in ``of``."""
 
     noisy: NoisyPrefixes
     ballots: Ballots
 
     @classmethod
     def of(cls, ballots: Ballots, epsilon: Real, protect: str, delta: Real) -> _CountedTable:
-        """Refuse what no table can be made of."""
+        """Refuse ballots that no table can be made of."""
         protection = BallotProtection(protect)
         if ballots.tied.any():
             raise Unsupported("synthetic ballots are strict orders, and some of these have ties: break them first")

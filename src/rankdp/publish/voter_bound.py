@@ -1,14 +1,14 @@
 """How many comparisons of each voter count fully, chosen from a noisy table of how much voters vote.
 
 ``SHARE`` of epsilon goes into a histogram of voters by their load: 1, 2 to 3, 4 to 7, …, 1,024 or more comparisons
-(``data.votes.load_counts``), with discrete Laplace noise. A voter who is replaced leaves one cell and comes to another:
-2 in l1. The bound c is post-processing of that histogram, so it costs nothing more, and given c the weighed counts move
-as ``data.votes`` proves.
+(``data.votes.load_counts``), with discrete Laplace noise. A replaced voter leaves one cell and joins another: 2 in l1.
+The bound c is post-processing of that histogram, so it costs nothing more, and given c the weighed counts move as
+``data.votes`` proves.
 
-The bound is the power of two of least expected error: with S the weighed comparisons, V those with squared weights and
-v the variance of the noise on a difference, (2V/n + v)/(2S/n)^2. A cell counts if noise alone would lift any of the
-cells so high once in twenty histograms; it would look like many votes. Where no cell counts, noise dominates everything
-else and c is 1: a larger bound only multiplies it.
+The bound is the power of two of least expected error: with S the sum of weights, V the sum of squared weights and v the
+variance of the noise on a difference, (2V/n + v)/(2S/n)^2. A cell is used only above the height that noise alone
+reaches in some cell of one histogram in twenty, because noise there would look like many votes. Where no cell is used,
+noise dominates everything else and c is 1: a larger bound only multiplies it.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _LOADS = np.array([1.0, *(2.0**power * math.sqrt(2) for power in range(1, LOADS)
 class NoisyVoters(NoisyCounts):
     """Releases how many voters have a load in each cell."""
 
-    each = 2, 2  # a voter leaves one cell and comes to another
+    each = 2, 2  # a voter leaves one cell and joins another
 
     @property
     def l1(self) -> int:
-        """How far neighbours' histograms can be apart in l1, whatever the bound."""
+        """The l1 distance of neighbouring histograms, whatever the bound."""
         return self.each[0]
 
 
 @dataclass(frozen=True, slots=True)
 class UnboundedVotes:
-    """The secret counts for every bound that may be chosen, and the secret histogram that it is chosen from."""
+    """The secret counts for every possible bound, and the secret histogram that the choice is made from."""
 
     counts: dict[int, PairCounts]
     loads: Longs
@@ -58,7 +58,7 @@ class UnboundedVotes:
         protection
             What is protected.
         epsilon, delta
-            The budget for all that is drawn; the histogram takes ``SHARE`` of epsilon.
+            The budget of the whole release; the histogram takes ``SHARE`` of epsilon.
         bits
             Where the noise comes from.
         """
@@ -79,17 +79,17 @@ class UnboundedVotes:
 
 @dataclass(frozen=True, slots=True)
 class BoundedVotes:
-    """Weighed votes: half-wins in steps (secret), and what is protected."""
+    """Weighed votes: secret half-wins in steps, and the unit of protection with its bound."""
 
     counts: PairCounts
     protection: Protection
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The bound, in words."""
-        many = self.protection.moved
-        whole = "1 comparison of each voter counts" if many == 1 else f"{many:,} comparisons of each voter count"
-        return f"At most {whole} fully; those of voters with more have less weight each."
+        bound = self.protection.moved
+        counts = "1 comparison of each voter counts" if bound == 1 else f"{bound:,} comparisons of each voter count"
+        return f"At most {counts} fully; with more, each of them has less weight."
 
 
 def sizes(voters: Floats, bound: int) -> tuple[float, float]:

@@ -176,7 +176,7 @@ class GeneralizedNormalScores(_PowerScores):
     takes: ClassVar[tuple[str, ...]] = ("delta",)
 
     def __post_init__(self) -> None:
-        """Delta goes with p above 1, and only there."""
+        """Refuse a delta of 0 with p above 1, and any other delta with p up to 1."""
         super().__post_init__()
         p, delta = self.asked.p, self.delta
         if not isinstance(p, Fraction) or not 0 < p <= _LARGEST_P:

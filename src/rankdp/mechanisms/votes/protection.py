@@ -49,9 +49,9 @@ class Protection:
             if max_per_voter is not None:
                 raise InputError(
                     Setting("max_per_voter"),
-                    " goes with ",
+                    " needs ",
                     Setting("protect", "voter"),
-                    " only, got ",
+                    ", got ",
                     Setting("protect", protect),
                 )
             return cls(protect)
